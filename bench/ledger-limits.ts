@@ -82,9 +82,8 @@ async function callsPerSecond(processes: number, orders: Omit<Orders, 'place'>):
 }
 
 async function setLimits(database: Database, limits: (typeof LIMITS)[number], ids: readonly string[]): Promise<void> {
-  await database.query({ text: 'delete from limited' })
-  // Whoever looks whether there are limits would read what is left of thousands of removed rows, until they are cleared away.
-  await database.query({ text: 'vacuum limited' })
+  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+  await database.query({ text: 'delete from counter' })
   if (limits === 'system spendPerDay')
     await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendPerDay: `${MUCH}000000` }))
   if (limits === 'requestsPerMinute of each account')

@@ -5,6 +5,7 @@ import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
+import { LIMIT_NAMES, LIMITS, type LimitsView } from '../src/ledger/views.ts'
 import { type Embedded, startEmbedded } from '../src/postgres/embedded.ts'
 import { benchCatalog } from './catalog.ts'
 import { freePort, start } from './process.ts'
@@ -26,7 +27,7 @@ export interface Tollgate extends Target {
   /** From its start until it says that it is ready. */
   readonly readyMs: number
   /** New accounts, each with credits and a key, and the limits of `limits`. */
-  accounts(count: number, options?: { credits?: bigint; limits?: object }): Promise<Account[]>
+  accounts(count: number, options?: { credits?: bigint; limits?: LimitsView }): Promise<Account[]>
   headersOf(key: string): Record<string, string>
   /** What calls have waited for their holds so far, from the gateway's own figures. */
   holds(): Promise<{ readonly seconds: number; readonly count: number }>
@@ -102,9 +103,13 @@ export async function startTollgate(
 
   async function accounts(
     count: number,
-    { credits = MANY_CREDITS, limits }: { credits?: bigint; limits?: object } = {},
+    { credits = MANY_CREDITS, limits = {} }: { credits?: bigint; limits?: LimitsView } = {},
   ): Promise<Account[]> {
     const made: Account[] = []
+    const counted = LIMIT_NAMES.flatMap((name) => {
+      const max = limits[name]
+      return max === undefined ? [] : [{ name, unit: LIMITS[name].unit, span: LIMITS[name].span, max }]
+    })
     for (let i = 0; i < count; i++)
       made.push({ id: `acc_${newId(world)}`, keyId: `key_${newId(world)}`, key: makeKey(world) })
     for (let at = 0; at < count; at += 10_000) {
@@ -124,12 +129,13 @@ export async function startTollgate(
         },
         [some.map((account) => account.keyId), ids, some.map((account) => digestOf(pepper, account.key)) as object],
       )
-      if (limits)
+      if (counted.length > 0)
         await database.query(
           {
-            text: `insert into limited (account_id, scope, limits) select x, 'account', $2::jsonb from unnest($1::text[]) x`,
+            text: `insert into counter (account_id, scope, name, unit, span, max)
+              select x, 'account', l.name, l.unit, l.span, l.max from unnest($1::text[]) x, jsonb_to_recordset($2::jsonb) as l(name text, unit text, span text, max bigint)`,
           },
-          [ids, JSON.stringify(limits)],
+          [ids, JSON.stringify(counted)],
         )
     }
     return made

@@ -195,7 +195,7 @@ async function openStore(options: GatewayOptions) {
     prepare: config.TOLLGATE_DATABASE_PREPARE,
   })
   const storeVersion = await checkDurability(database, config.TOLLGATE_ALLOW_UNSAFE_STORE)
-  const { distributed, ...migrations } = await migrate(database)
+  const migrations = await migrate(database)
   const secrets = createSecrets(options.secret)
   const sealer = createContentSealer(secrets, world)
   const changes = createChanges(database, world)
@@ -210,22 +210,13 @@ async function openStore(options: GatewayOptions) {
   const ownKeys = await openOwnKeys({ database, changes, world, audit, secrets })
   await changes.start()
   const kept = { apiKeys, credentials, ownKeys }
-  return { database, distributed, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
+  return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  {
-    database,
-    distributed,
-    changes,
-    audit,
-    sealer,
-    credentials,
-    catalog,
-    ownKeys,
-  }: Awaited<ReturnType<typeof openStore>>,
+  { database, changes, audit, sealer, credentials, catalog, ownKeys }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendorHours = createVendorHours(database, world)
@@ -259,7 +250,7 @@ function createLoad(
   const processId = newId(world)
   const margins = createMargins(database, world)
   const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count }
-  const ledger: Ledger = createLedger({ database, world, processId, meters, log, distributed })
+  const ledger: Ledger = createLedger({ database, world, processId, meters, log })
   const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
   const reports = createReports({ database, changes, world, processId, own })
   // A key may have other limits now than those under which its credits were leased.

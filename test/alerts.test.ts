@@ -91,7 +91,10 @@ test('a share of a limit fires once at each step, however many look at once, and
   const { id } = await g.account()
   await ask('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '100' } })
   const spend = (credits: number) =>
-    sql(`update limited set day_spent = $2 where account_id = $1 and scope = 'account'`, [id, credits * 1_000_000])
+    sql(`update counter set used = $2 where account_id = $1 and scope = 'account' and name = 'spendPerDay'`, [
+      id,
+      credits * 1_000_000,
+    ])
   const look = () => Promise.all(Array.from({ length: 4 }, () => g.gateway.alerts.look()))
   await spend(49)
   await look()
@@ -239,7 +242,10 @@ test('many accounts, and one with many failed jobs, hide nobody', async () => {
   const rules = { balanceDays: null, limitShares: [], failurePercent: null, keyDays: null, jobFailed: false }
   await ask('PUT', `/accounts/${off.id}/alert-settings`, { rules })
   await ask('PATCH', `/accounts/${off.id}`, { limits: { spendPerDay: '100' } })
-  await sql(`update limited set day_spent = 100000000 where account_id = $1 and scope = 'account'`, [off.id])
+  await sql(
+    `update counter set used = 100000000 where account_id = $1 and scope = 'account' and name = 'spendPerDay'`,
+    [off.id],
+  )
   await sql(`update api_key set expires_at = now() + interval '1 day' where id = $1`, [off.keyId])
   await sql(failed, [off.id, 'job_quiet_off', 1])
   const calls = `insert into usage_hour (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

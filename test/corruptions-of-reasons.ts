@@ -241,10 +241,22 @@ export const OTHERS: readonly Corruption[] = [
     `update api_key set id = 'key_x' where id = '$key'`,
     /limits of key:\$key are those of a key that the account does not/,
   ],
-  [`update limited set requests = '{7}' where scope = '$key'`, /requests in a minute whose seconds have 7/],
-  [`update limited set tokens = '{7}' where scope = '$key'`, /tokens in a minute whose seconds have 7/],
-  [`update limited set day = day - 1 where scope = 'account'`, /count .* as spent of the day/],
-  [`update limited set month = month - interval '1 month' where scope = 'account'`, /count .* as spent of the month/],
+  [
+    `update counter set seconds = '{7}' where name = 'requestsPerMinute'`,
+    /key:\$key count .* requests in a minute whose seconds have 7/,
+  ],
+  [
+    `update counter set seconds = '{7}' where name = 'tokensPerMinute'`,
+    /key:\$key count .* tokens in a minute whose seconds have 7/,
+  ],
+  [
+    `update counter set second = second - 86400 where scope = 'account' and name = 'spendPerDay'`,
+    /account:\$account count .* as spent of the day/,
+  ],
+  [
+    `update counter set second = second - 40 * 86400 where scope = '$key' and name = 'spendPerMonth'`,
+    /key:\$key count .* as spent of the month/,
+  ],
   [`update grant_key set key = 'payment-9'`, /idempotency key that is gone/],
   [`update grant_key set account_id = '$other'`, /idempotency key that is gone/],
   ...[`action = 'key.create'`, `object = 'acc_x'`, `ip = '::1'`, `request_id = 'x'`].map(
@@ -265,9 +277,10 @@ export const OTHERS: readonly Corruption[] = [
   [`update journal set route = 0`, /\$waiting .* kept answer/],
   [`update journal set route = 0, first_byte_ms = 0`, /\$waiting .*: its cost is not known, but .* is 0\./],
   [`update journal set credential = 'own'`, /\$waiting .* by an own key/],
-  [`update journal set loss = 5`, /\$waiting .* has a loss/],
+  [`update journal set keeps = false`, /\$waiting .* is booked otherwise/],
+  [`update journal set waived = true`, /\$waiting .* is booked otherwise/],
   [`update journal set held = 1`, /\$waiting .* charges 2 micro-credits of 1/],
-  [`update journal set process_id = 'p9', at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
+  [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
   [`update journal set endpoint = 'batch:chat'`, /\$waiting .* is of a batch/],
   [
     `update journal set product = 'beta', charged = 4, lines = '[["input", 1, "4000000"]]', cost = 1, attributes = '{"service_tier": "priority"}'`,
@@ -318,7 +331,6 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     alert_state: 'what was told',
     alert_setting: 'what was told',
   },
-  setting: 'settings of the gateway, none of which is an amount that was charged',
   verification: 'runs of the verification itself',
   verified: 'what an earlier run saw: a full run does not read it, and one that finds a difference reads everything',
 }
@@ -348,7 +360,12 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   usage: 'stream story',
   usage_hour: 'input_tokens output_tokens',
   lease: 'id recalled_at in_use',
-  limited: 'second since',
+  // What began before is not taken off: of limits on tokens alone.
+  counter: 'since',
+  // Whose it is, what its process last said of itself, and when another lacked it: a dead one's goes back when somebody asks.
+  share: 'process_id asked_at turn',
+  // Settings of the gateway, none of which is an amount that was charged; whether limits are in force is one.
+  setting: 'name value',
   margin_hour: 'hour',
   process: 'id started_at report reported_at',
 }

@@ -21,8 +21,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
     /has been resolved, but still stands/,
   ],
   [`update hold set account_id = 'acc_x' where id = '$open'`, /Hold \$open of account acc_x: there is no such account/],
-  [`update hold set key_id = 'key_x' where id = '$open'`, /limits of key:\$key count/],
-  [`update hold set process_id = 'p9' where id = '$open'`, /system@p1 count/],
+  [`update hold set key_id = 'key_x' where id = '$filming'`, /job_open .* its hold or charge is one of \S+ key_x/],
   [`update hold set job = true where id = '$open'`, /is that of a job, but there is no such job/],
   [`update hold set job = false where id = '$filming'`, /would expire with its process/],
   [`update hold set catalog_version = 77 where id = '$open'`, /no catalogue version 77/],
@@ -166,35 +165,78 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update usage_hour set hour = hour - interval '1 hour' where account_id = '$account'`, /hourly sum of requests/],
   [`delete from usage_hour where account_id = '$other'`, /hourly sum of requests .* is 0/],
   [`update usage_hour set account_id = 'acc_x' where account_id = '$other'`, /acc_x, which does not exist/],
-  // limited
-  [`update limited set held = held + 1 where scope = 'account'`, /limits of account:\$account count .* as held/],
-  [`update limited set held = held + 1 where scope = '$key'`, /limits of key:\$key count .* as held/],
-  [`update limited set held = held + 1 where scope = 'system@p1'`, /limits of system@p1 count .* as held/],
-  [`update limited set open_calls = open_calls + 1 where scope = 'account'`, /open calls/],
+  // counter
   [
-    `update limited set open_calls = open_calls - 1 where scope = 'system@jobs'`,
-    /limits of system@jobs count .* open calls/,
+    `update counter set used = used + 1 where scope = 'account' and name = 'spendPerDay'`,
+    /limits of account:\$account count .* as spent of the day/,
   ],
-  [`update limited set day_spent = day_spent + 1 where scope = 'account'`, /as spent of the day/],
-  [`update limited set day_spent = day_spent - 1 where scope = '$key'`, /limits of key:.* as spent of the day/],
-  [`update limited set month_spent = month_spent + 1 where scope = 'account'`, /as spent of the month/],
-  [`update limited set total_spent = total_spent - 1 where scope = 'account'`, /as spent in all/],
-  [`update limited set total_spent = 0 where scope = '$key'`, /as spent in all/],
-  [`update limited set requests_used = requests_used + 1 where scope = '$key'`, /requests in a minute/],
-  [`update limited set tokens_used = tokens_used + 1 where scope = '$key'`, /tokens in a minute/],
   [
-    `update limited set day_spent = day_spent + 10000000 where scope = 'system'`,
+    `update counter set used = used + 1 where scope = '$key' and name = 'spendPerMonth'`,
+    /limits of key:\$key count .* as spent of the month/,
+  ],
+  [
+    `update counter set used = used - 1 where scope = '$key' and name = 'spendPerMonth'`,
+    /limits of key:\$key count .* as spent of the month/,
+  ],
+  [
+    `update counter set used = used - 1 where scope = 'account' and name = 'spendTotal'`,
+    /account:\$account count .* as spent in all/,
+  ],
+  [
+    `update counter set used = 0 where scope = 'account' and name = 'spendTotal'`,
+    /account:\$account count .* as spent in all/,
+  ],
+  [`update counter set used = used + 1 where name = 'requestsPerMinute'`, /key:\$key count .* requests in a minute/],
+  [`update counter set used = used + 1 where name = 'tokensPerMinute'`, /key:\$key count .* tokens in a minute/],
+  [
+    `update counter set used = 3 where name = 'concurrency'`,
+    /account:\$account counts 3 calls, which holds say by themselves/,
+  ],
+  [
+    `update counter set used = used + 20000000 where account_id = '' and name = 'spendPerDay'`,
     /limits of the system count .* of the day/,
   ],
-  [`update limited set month_spent = 0 where account_id = ''`, /limits of the system count .* of the month/],
   [
-    `update limited set limits = '{"spendPerDay": 900000000001}' where scope = 'system@p1'`,
-    /shares of the system's limit spendPerDay/,
+    `update counter set used = used + 1 where account_id = '' and name = 'spendPerMonth'`,
+    /limits of the system count .* of the month/,
   ],
-  [`update limited set limits = '{"concurrency": 7}' where scope = 'account'`, /not those that were set/],
-  [`delete from limited where scope = '$key'`, /are set, but nothing counts/],
-  [`update limited set scope = 'key_x' where scope = '$key'`, /a key that the account does not have/],
-  [`update limited set account_id = 'acc_x' where scope = '$key'`, /limits .* of account acc_x, which does not exist/],
+  [
+    `update counter set since = since + interval '2 hours' where account_id = '' and name = 'spendPerDay'`,
+    /limits of the system count .* of the day/,
+  ],
+  [
+    `update counter set max = 7 where scope = 'account' and name = 'concurrency'`,
+    /account:\$account that are counted are not those that were set/,
+  ],
+  [
+    `update counter set unit = 'tokens' where scope = 'account' and name = 'spendPerDay'`,
+    /spendPerDay of account:\$account counts tokens by day/,
+  ],
+  [
+    `update counter set span = 'month' where scope = 'account' and name = 'spendPerDay'`,
+    /spendPerDay of account:\$account counts credits by month/,
+  ],
+  [
+    `update counter set name = 'spendPerYear' where scope = 'account' and name = 'spendPerDay'`,
+    /spendPerYear of account:\$account counts credits by day/,
+  ],
+  [`delete from counter where scope = '$key'`, /Limits of key:\$key are set, but nothing counts/],
+  [`delete from counter where account_id = ''`, /limits of the system are set, but nothing counts/],
+  [
+    `update counter set scope = 'key_x' where scope = '$key'`,
+    /key:key_x are those of a key that the account does not have/,
+  ],
+  [`update counter set scope = 'systems' where account_id = ''`, /limits \(systems\) that are neither/],
+  [`update counter set account_id = 'acc_x' where scope = '$key'`, /limits .* of account acc_x, which does not exist/],
+  [`delete from setting where name = 'system-limits'`, /limits of the system are counted, but not in force/],
+  // share
+  [`update share set amount = 900000000001 where unit = 'credits'`, /shares of the system's limit spendPerDay/],
+  [`update share set amount = -1 where unit = 'credits'`, /share of process p1 \(credits\) cannot be -1/],
+  [`update share set unit = 'gold' where unit = 'credits'`, /share of process p1 \(gold\) cannot be/],
+  [
+    `update share set account_id = '$other' where unit = 'credits'`,
+    /share of process p1 \(credits\) is that of account \$other/,
+  ],
   // idempotency
   [`update idempotency set hold_id = 'gone' where key = 'running'`, /says that it runs, but nothing is held/],
   [
@@ -317,7 +359,7 @@ function coveredUp(): readonly Corruption[] {
     update transfer set balance = balance + ${by} where account_id = '$account' and moved_at > (select min(moved_at) from transfer where id = '$first');
     update account set posted = posted + ${by} where id = '$account';
     update usage_hour set charged = charged - ${by} where account_id = '$account' and key_id = '$key' and product = 'alpha-5.4';
-    update limited set day_spent = day_spent - ${by}, month_spent = month_spent - ${by}, total_spent = total_spent - ${by} where account_id = '$account' or scope in ('system@p1')`
+    update counter set used = used - ${by} where unit = 'credits' and account_id in ('$account', '')`
   const changed = /was changed, or the one before it was changed, removed or put there/
   return [
     // At the rates of another tier.
@@ -355,6 +397,6 @@ function coveredUp(): readonly Corruption[] {
 
 /** A settlement that is not in the books yet, of a call like another. */
 export function journalRow(id: string, like: string): string {
-  return `insert into journal (process_id, account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, first_byte_ms, cost, lease_id, tokens, second, input_tokens, output_tokens, at)
-    select 'p1', account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, route, first_byte_ms, cost, 'lease_1', 0, 0, 1, 1, now() + interval '1 hour' from usage where id = '${like}'`
+  return `insert into journal (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, first_byte_ms, cost, lease_id, tokens, second, input_tokens, output_tokens, estimated, stream, duration_ms, at)
+    select account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, route, first_byte_ms, cost, 'lease_1', 0, 0, 1, 1, estimated, stream, duration_ms, now() + interval '1 hour' from usage where id = '${like}'`
 }

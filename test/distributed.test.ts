@@ -85,7 +85,7 @@ before(async () => {
   await run(url, await readFile(SCRIPT, 'utf8'))
   gateway = await startProcess({ env: { ...env } })
   assert.equal(await isDistributed(database), true)
-  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0, distributed: true })
+  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   await ledger.sweep()
 })
 after(async () => {
@@ -239,7 +239,7 @@ test('one Idempotency-Key is one call, and a job is made with its hold', { skip 
 test('a call is committed on its server alone, and a job together with its hold', { skip }, async () => {
   const id = await account(1_000n)
   const single = openDatabase({ connection: { connectionString: env.DATABASE_URL }, connectionsMax: 1 })
-  const own = createLedger({ database: single, world: realWorld, processId: 'p3', distributed: true, leases: false })
+  const own = createLedger({ database: single, world: realWorld, processId: 'p3', leases: false })
   /** What Citus remembers of this session: what was prepared on a server before it was committed here. */
   const text = `select 1 from pg_dist_transaction where split_part(gid, '_', 3) = pg_backend_pid()::text`
   const [of, job] = [call(id), call(id)]
@@ -265,7 +265,7 @@ test('limits of an account and of the system hold, and the dead give back what t
   assert.equal((await reserve(of)).outcome, 'held')
   await settle(of, 1n)
 
-  const dying = createLedger({ database, world: realWorld, processId: 'dead', distributed: true, leases: false })
+  const dying = createLedger({ database, world: realWorld, processId: 'dead', leases: false })
   await dying.reserve({ ...call(id), want: 7n, floor: 7n, tokens: 1 })
   assert.deepEqual(await balance(id), [997n, 7n])
   assert.equal(await ledger.sweep(), 1)
@@ -274,7 +274,7 @@ test('limits of an account and of the system hold, and the dead give back what t
 
 test('an account that somebody has locked delays no other', { skip }, async () => {
   const [stuck, free] = [await account(1_000n), await account(1_000n)]
-  const other = createLedger({ database, world: realWorld, processId: 'p2', distributed: true, leases: false })
+  const other = createLedger({ database, world: realWorld, processId: 'p2', leases: false })
   const hold = async (id: string) => (await reserve(call(id), {}, other)).outcome
   let waiting: Promise<string> | undefined
   await database.transaction(async (tx) => {

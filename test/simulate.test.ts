@@ -29,6 +29,11 @@ test('seeds of crashes, lost answers and bad vendors leave the books right', asy
   assert.deepEqual([done, failures.length], [SEEDS, 0])
 })
 
+test('twenty seeds with limits of the whole gateway keep within them', async () => {
+  const { done, failures } = await runSeeds(testServer(), { from: 1, count: 20, atOnce: 4, stage: { limited: true } })
+  assert.deepEqual([done, failures.map(({ seed, error }) => `${seed}: ${error}`)], [20, []])
+})
+
 test('a seed tells the same story again, alone or after and beside others', async () => {
   const { digests } = await runSeeds(testServer(), { from: 1, count: 6, atOnce: 3 })
   for (const seed of [6, 3, 1]) assert.equal((await simulate(seed, lane)).digest, digests.get(seed), `seed ${seed}`)

@@ -216,6 +216,20 @@ create table content_rule (
   constraint content_rule_pkey PRIMARY KEY (account_id, scope)
 );
 
+create table counter (
+  account_id text collate "C" not null,
+  scope text collate "C" not null,
+  name text collate "C" not null,
+  unit text not null,
+  span text not null,
+  max bigint not null,
+  used bigint not null default 0,
+  second bigint not null default 0,
+  seconds bigint[] not null default '{}'::bigint[],
+  since timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint counter_pkey PRIMARY KEY (account_id, scope, name)
+) with (fillfactor=50, vacuum_truncate=off);
+
 create table credential (
   name text not null,
   sealed bytea not null,
@@ -360,34 +374,34 @@ create table journal (
   account_id text collate "C" not null,
   id text collate "C" not null,
   key_id text collate "C" not null,
-  product text not null,
-  endpoint text not null,
   outcome text not null,
-  status integer not null,
   charged bigint not null,
-  loss bigint not null default 0,
   held bigint not null,
-  catalog_version integer not null,
-  lines jsonb not null,
-  estimated boolean not null default false,
-  stream boolean not null default false,
-  route smallint not null default 0,
-  duration_ms integer not null default 0,
-  first_byte_ms integer not null default 0,
-  story jsonb,
-  cost bigint,
-  credential text,
-  client text not null default ''::text,
-  at timestamp with time zone not null default now(),
-  process_id text collate "C" not null,
-  lease_id text collate "C" not null,
+  lease_id text collate "C",
+  keeps boolean not null default true,
+  waived boolean not null default false,
   tokens bigint not null,
   second bigint not null,
   input_tokens bigint not null,
   output_tokens bigint not null,
-  attributes jsonb,
+  product text not null,
+  endpoint text not null,
+  status integer not null,
+  catalog_version integer not null,
+  lines jsonb not null,
+  estimated boolean not null,
+  stream boolean not null,
+  route smallint not null,
+  duration_ms integer not null,
+  first_byte_ms integer not null,
+  story jsonb,
+  cost bigint,
   cost_basis jsonb,
-  constraint journal_pkey PRIMARY KEY (process_id, id)
+  attributes jsonb,
+  credential text,
+  client text not null default ''::text,
+  at timestamp with time zone not null default now(),
+  constraint journal_pkey1 PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
 create table kept_answer (
@@ -414,27 +428,6 @@ create table lease (
   constraint lease_pkey PRIMARY KEY (account_id, id)
 ) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX lease_process ON public.lease USING btree (process_id);
-
-create table limited (
-  account_id text collate "C" not null,
-  scope text collate "C" not null,
-  limits jsonb not null,
-  held bigint not null default 0,
-  open_calls integer not null default 0,
-  second bigint not null default 0,
-  requests bigint[] not null default '{}'::bigint[],
-  requests_used bigint not null default 0,
-  tokens bigint[] not null default '{}'::bigint[],
-  tokens_used bigint not null default 0,
-  day date not null default ((now() AT TIME ZONE 'UTC'::text))::date,
-  day_spent bigint not null default 0,
-  month date not null default (date_trunc('month'::text, (now() AT TIME ZONE 'UTC'::text)))::date,
-  month_spent bigint not null default 0,
-  total_spent bigint not null default 0,
-  since timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  constraint limited_pkey PRIMARY KEY (account_id, scope)
-) with (fillfactor=50, vacuum_truncate=off);
-CREATE INDEX limited_settled ON public.limited USING btree (account_id) WHERE ((limits - 'requestsPerMinute'::text) <> '{}'::jsonb);
 
 create table login_attempt (
   subject text collate "C" not null,
@@ -554,6 +547,16 @@ create table setting (
   value text not null,
   constraint setting_pkey PRIMARY KEY (name)
 );
+
+create table share (
+  account_id text collate "C" not null,
+  process_id text collate "C" not null,
+  unit text collate "C" not null,
+  amount bigint not null,
+  turn bigint not null,
+  asked_at timestamp with time zone,
+  constraint share_pkey PRIMARY KEY (account_id, process_id, unit)
+) with (fillfactor=50);
 
 create table stored_file (
   account_id text collate "C" not null,
@@ -713,6 +716,152 @@ begin
   raise exception 'audit rows are never changed or removed';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.counter_add(c counter, at bigint[], amounts bigint[])
+ RETURNS counter
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  b int;
+begin
+  for i in 1 .. coalesce(cardinality(amounts), 0) loop
+    if c.span <> 'minute' then
+      c.used := c.used + case when amounts[i] > 0 or at[i] >= c.second then amounts[i] else 0 end;
+    elsif at[i] between c.second + 17 - 83 and c.second + 16 then
+      b := (at[i] % 83)::int + 1;
+      c.seconds[b] := c.seconds[b] + amounts[i]; c.used := c.used + amounts[i];
+    end if;
+  end loop;
+  return c;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_held(c counter)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return case c.unit
+    when 'credits' then (select coalesce(sum(x.amount), 0) from (select h.key_id, h.amount from hold h where h.account_id = c.account_id
+      union all select e.key_id, e.amount from lease e where e.account_id = c.account_id) x where c.scope in ('account', x.key_id))
+    when 'calls' then (select count(*) from hold h where h.account_id = c.account_id and c.scope in ('account', h.key_id))
+    else 0 end;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_now(c counter, now_second bigint)
+ RETURNS counter
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  starts bigint;
+  b int;
+begin
+  if c.span = 'minute' then
+    if now_second - c.second >= 83 or c.second - now_second >= 60 or c.seconds = '{}' then
+      -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future that will come again.
+      c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := now_second;
+    elsif now_second > c.second then
+      for s in c.second + 17 - 83 .. now_second + 16 - 83 loop
+        b := (s % 83)::int + 1;
+        if c.seconds[b] <> 0 then
+          c.used := c.used - c.seconds[b]; c.seconds[b] := 0;
+        end if;
+      end loop;
+      c.second := now_second;
+    end if;
+  elsif c.span in ('day', 'week', 'month') then
+    starts := extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint;
+    -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep anybody waiting for them.
+    if starts > c.second or c.second > now_second + 172800 then
+      c.second := starts; c.used := 0;
+    end if;
+  end if;
+  return c;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_put(changed counter[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  c counter;
+begin
+  foreach c in array coalesce(changed, '{}') loop
+    update counter o set used = c.used, second = c.second, seconds = c.seconds where o.account_id = c.account_id and o.scope = c.scope and o.name = c.name;
+  end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_rank(unit text, span text)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day}', span)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamp with time zone[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  c counter;
+begin
+  for c in select * from counter o where o.account_id = account and o.scope = any(keys || 'account'::text) and o.unit in ('credits', 'tokens') loop
+    c := counter_now(c, now_second);
+    if c.unit = 'credits' then
+      c := counter_add(c, array[now_second], array(select sum(x.paid)::bigint from unnest(keys, paid) as x(key, paid) where c.scope in ('account', x.key)));
+    else
+      -- What was not counted is not taken off.
+      c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(keys, tokens, at, made) as x(key, tokens, at, made)
+        where c.scope in ('account', x.key) and (x.tokens > 0 or x.tokens < 0 and x.made >= c.since)) x;
+    end if;
+    perform counter_put(array[c]);
+  end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_used(c counter, came bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  used bigint := c.used;
+begin
+  if c.span = 'minute' and used <> 0 then
+    for s in c.second + 17 - 83 .. came - 61 loop
+      used := used - c.seconds[(s % 83)::int + 1];
+    end loop;
+  end if;
+  return used;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_wait(c counter, excess bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  gone bigint := 0;
+begin
+  case c.span
+    when 'open' then return 1;
+    when 'total' then return 86400;
+    when 'minute' then
+      -- What was given ahead leaves it later than a minute from now.
+      for age in reverse 60 .. -16 loop
+        gone := gone + c.seconds[((c.second - age) % 83)::int + 1];
+        if gone >= excess then
+          return 61 - age;
+        end if;
+      end loop;
+      return 61;
+    else
+      return greatest(1, extract(epoch from (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || c.span)::interval) at time zone 'UTC' - clock_timestamp())::bigint);
+  end case;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.job_forward()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -741,666 +890,57 @@ AS $function$
   select case status when 'PENDING' then 0 when 'CONNECT' then 1 when 'PROCESSING' then 2 else 3 end
 $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_expire(silent interval, most integer)
- RETURNS TABLE(gone integer, given_back bigint)
+CREATE OR REPLACE FUNCTION public.ledger_elsewhere(account text, process text)
+ RETURNS bigint
  LANGUAGE plpgsql
+ STABLE
 AS $function$
-declare
-  free text[];
-  moment timestamptz;
 begin
-  free := array(
-    select a.id from account a where a.id in (
-      select distinct x.account_id from (
-        select h.account_id, h.process_id from hold h where not h.job union all select e.account_id, e.process_id from lease e
-      ) x left join process p on p.id = x.process_id
-      where p.id is null or p.heartbeat_at not between now() - silent and now() + silent
-      order by x.account_id limit most)
-    order by a.id for update skip locked);
-  -- Not before the accounts are locked: what others wrote lies before it.
-  moment := clock_timestamp();
-  with silent_ones as (
-    select p.id from process p where p.heartbeat_at not between now() - silent and now() + silent
-  ), dead as (
-    delete from hold h where h.account_id = any(free) and not h.job
-      and (h.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = h.process_id))
-    returning h.*
-  ), ended as (
-    -- What its calls have spent of a lease is in the journal, and booked before it ends.
-    delete from lease e where e.account_id = any(free) and not exists (select 1 from journal j where j.process_id = e.process_id and j.account_id = e.account_id)
-      and (e.process_id in (select id from silent_ones) or not exists (select 1 from process p where p.id = e.process_id))
-    returning e.*
-  ), given as (
-    select account_id, key_id, process_id, amount, 1 as calls from dead union all select account_id, key_id, process_id, amount, 0 from ended
-  ), sums as (
-    select account_id, sum(amount) as amount from given group by account_id
-  ), placed as (
-    select d.account_id, d.id, d.amount, a.posted, a.chain,
-      greatest(moment, a.moved_at + interval '1 microsecond') + (row_number() over (partition by d.account_id order by d.id) - 1) * interval '1 microsecond' as moved_at
-    from dead d join account a on a.id = d.account_id
-  ), linked as (
-    select p.*, transfer_chain(p.chain, p.account_id, p.id, 'expired', 0, p.amount, p.posted) over (partition by p.account_id order by p.id) as hash from placed p
-  ), last_ones as (
-    select distinct on (l.account_id) l.account_id, l.moved_at, l.hash from linked l order by l.account_id, l.id desc
-  ), accounts as (
-    update account a set held = a.held - s.amount, moved_at = coalesce(l.moved_at, a.moved_at), chain = coalesce(l.hash, a.chain)
-    from sums s left join last_ones l on l.account_id = s.account_id where a.id = s.account_id
-  ), scopes as (
-    select x.account_id, x.scope, sum(g.amount) as amount, sum(g.calls) as calls from given g,
-      lateral (values (g.account_id, 'account'), (g.account_id, g.key_id), ('', case when not right(g.account_id, 5) = '_test' then 'system@' || g.process_id end)) as x(account_id, scope)
-    group by x.account_id, x.scope
-  ), limits as (
-    update limited l set held = l.held - s.amount, open_calls = l.open_calls - s.calls
-    -- A share that is not divided yet has counted none of it, nor has a scope that limits only the minute.
-    from scopes s where l.account_id = s.account_id and l.scope = s.scope and l.limits <> '{}' and (l.account_id = '' or limited_is_money(l.limits))
-  ), moved as (
-    insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
-    select account_id, id, 'expired', 0, amount, moved_at, posted, hash from linked
-  ), used as (
-    insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
-    select account_id, id, key_id, product, '', 'expired', 500, 0, amount, catalog_version, '[]' from dead
-  ), summed as (
-    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select account_id, date_trunc('hour', now(), 'UTC'), product, key_id, count(*), count(*), 0, 0, 0, 0
-    from dead group by account_id, product, key_id order by account_id, product, key_id
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms
-  ), forgotten as (
-    -- The key is free again, but remembers for whom it was: see the late settlement.
-    update idempotency i set freed = true from dead d where i.account_id = d.account_id and i.hold_id = d.id and i.status is null
-  )
-  select (select count(*) from dead), (select coalesce(sum(g.amount), 0) from given g) into gone, given_back;
-  return next;
+  return (select coalesce(sum(u.amount), 0) from (
+    select case when p.heartbeat_at > now() - interval '4 seconds' then greatest(e.amount - e.in_use, 0) else e.amount end as amount
+      from lease e left join process p on p.id = e.process_id where e.account_id = account and e.process_id <> process
+    union all
+    select h.amount from hold h left join process p on p.id = h.process_id
+      where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_flush(process text, accounts text[], keys text[], key_accounts integer[], leases text[] DEFAULT NULL::text[], patient boolean DEFAULT true, waited integer DEFAULT 0, s_id text[] DEFAULT NULL::text[], s_account integer[] DEFAULT NULL::integer[], s_key integer[] DEFAULT NULL::integer[], s_kind text[] DEFAULT NULL::text[], s_charge bigint[] DEFAULT NULL::bigint[], s_lease integer[] DEFAULT NULL::integer[], s_cover bigint[] DEFAULT NULL::bigint[], s_keep boolean[] DEFAULT NULL::boolean[], s_tokens bigint[] DEFAULT NULL::bigint[], s_second bigint[] DEFAULT NULL::bigint[], s_in bigint[] DEFAULT NULL::bigint[], s_out bigint[] DEFAULT NULL::bigint[], s_again boolean DEFAULT false, s_kept jsonb DEFAULT NULL::jsonb, s_given_up text[] DEFAULT NULL::text[], s_key_id text[] DEFAULT NULL::text[], s_product text[] DEFAULT NULL::text[], s_endpoint text[] DEFAULT NULL::text[], s_status integer[] DEFAULT NULL::integer[], s_catalog_version integer[] DEFAULT NULL::integer[], s_lines jsonb DEFAULT NULL::jsonb, s_estimated boolean[] DEFAULT NULL::boolean[], s_stream boolean[] DEFAULT NULL::boolean[], s_route smallint[] DEFAULT NULL::smallint[], s_duration_ms integer[] DEFAULT NULL::integer[], s_first_byte_ms integer[] DEFAULT NULL::integer[], s_story jsonb DEFAULT NULL::jsonb, s_cost bigint[] DEFAULT NULL::bigint[], s_credential text[] DEFAULT NULL::text[], s_client text[] DEFAULT NULL::text[], s_attributes jsonb DEFAULT NULL::jsonb, s_cost_basis jsonb DEFAULT NULL::jsonb, r_id text[] DEFAULT NULL::text[], r_account integer[] DEFAULT NULL::integer[], r_key integer[] DEFAULT NULL::integer[], r_want bigint[] DEFAULT NULL::bigint[], r_floor bigint[] DEFAULT NULL::bigint[], r_most bigint[] DEFAULT NULL::bigint[], r_open integer[] DEFAULT NULL::integer[], r_product text[] DEFAULT NULL::text[], r_version integer[] DEFAULT NULL::integer[], r_tokens bigint[] DEFAULT NULL::bigint[], r_last boolean[] DEFAULT NULL::boolean[], r_idem text[] DEFAULT NULL::text[], r_hash text[] DEFAULT NULL::text[], r_job jsonb DEFAULT NULL::jsonb, l_lease integer[] DEFAULT NULL::integer[], l_account integer[] DEFAULT NULL::integer[], l_key integer[] DEFAULT NULL::integer[], l_new boolean[] DEFAULT NULL::boolean[], l_give bigint[] DEFAULT NULL::bigint[], l_add bigint[] DEFAULT NULL::bigint[], l_least bigint[] DEFAULT NULL::bigint[], l_requests bigint[] DEFAULT NULL::bigint[], l_tokens bigint[] DEFAULT NULL::bigint[], l_close boolean[] DEFAULT NULL::boolean[], l_back_requests bigint[] DEFAULT NULL::bigint[], l_back_tokens bigint[] DEFAULT NULL::bigint[], l_back_second bigint[] DEFAULT NULL::bigint[])
- RETURNS TABLE(resolved text, reserved text, leased text, details jsonb)
+CREATE OR REPLACE FUNCTION public.ledger_expire(account text, silent interval)
+ RETURNS jsonb
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
-  came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
-  today date := (now() at time zone 'UTC')::date;
-  yesterday timestamptz := now() - interval '24 hours';
-  s_count int := coalesce(cardinality(s_id), 0);
-  r_count int := coalesce(cardinality(r_id), 0);
-  l_count int := coalesce(cardinality(l_lease), 0);
-  now_posted bigint[] := array_fill(null::bigint, array[cardinality(accounts)]);
-  now_held bigint[] := now_posted;
-  -- When the last transfer of each account was written, and the moments of this flush's.
-  now_moved timestamptz[] := array_fill(null::timestamptz, array[cardinality(accounts)]);
-  done_moved timestamptz[];
-  -- The hash of each account's last transfer, and those of this flush.
-  now_chain bytea[] := array_fill(null::bytea, array[cardinality(accounts)]);
-  done_hash bytea[];
-  moment timestamptz;
-  was_posted bigint[];
-  was_held bigint[];
-  was_moved timestamptz[];
-  -- Places of accounts that are being moved to another database, or were: what runs ends, nothing begins.
-  frozen int[] := '{}';
+  dead text[];
+  ids text[];
+  freed bigint := 0;
+  ended bigint := 0;
   r record;
-  a int;
-  n int;
-  at int;
-  kind text;
-  amount bigint;
-  paid bigint;
-  freed bigint;
-  room bigint;
-  is_job boolean;
-  had_hold boolean;
-  has_jobs boolean := false;
-  -- How many calls of an account have a hold of their own, with those that this flush has made.
-  open_calls bigint[];
-  -- Whether an account's leases were asked for.
-  asked boolean[];
-  earlier idempotency;
-  refusal jsonb;
-  rate_max bigint[];
-  rate_left bigint[];
-  begun text[] := '{}';
-  lease_amount bigint[];
-  lease_was bigint[];
-  lease_made timestamptz[];
-  lease_account int[];
-  lease_key int[];
-  -- Limits, by their place among those that were found: what they still leave, and what this flush counts.
-  are_limited boolean;
-  is_shared boolean := false;
-  share_own int;
-  share_jobs int;
-  shares_ready boolean[] := '{f,f}';
-  concerned int[];
-  of_account int[];
-  of_key int[];
-  places int[];
-  current limited;
-  c_now limited[];
-  c_account text[];
-  c_scope text[];
-  -- Whether it counts what is spent, and what is held: a share that is not divided yet does not (share.sql), nor does one that limits only the minute.
-  -- What test accounts spend is no money, and counts for none of the system's.
-  c_spends boolean[];
-  c_holds boolean[];
-  c_room bigint[];
-  c_calls_left bigint[];
-  c_requests_max bigint[];
-  c_requests_left bigint[];
-  c_tokens_left bigint[];
-  c_since timestamptz[];
-  d_held bigint[];
-  d_spent bigint[];
-  d_open int[];
-  d_requests bigint[];
-  d_tokens bigint[];
-  -- Seconds of the minute that counted something else.
-  corrected int := 0;
-  k_place int[];
-  k_second bigint[];
-  k_requests bigint[];
-  k_tokens bigint[];
-  hold_amount bigint[];
-  hold_job boolean[];
-  hold_tokens bigint[];
-  hold_second bigint[];
-  hold_made timestamptz[];
-  done_as text[];
-  done_paid bigint[];
-  done_lost bigint[];
-  new_as text[];
-  new_amount bigint[];
-  is_new boolean[];
-  after_posted bigint[];
-  after_held bigint[];
-  given_requests bigint[];
-  given_tokens bigint[];
-  -- For how long: the window has some seconds ahead of the present one.
-  given_seconds int[];
 begin
-  if patient then
-    for r in select o.id, o.posted, o.held, o.moved_at, o.chain, o.frozen_until from account o where o.id = any(accounts) order by o.id for update loop
-      a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at; now_chain[a] := r.chain;
-      if r.frozen_until > now() then
-        frozen := frozen || a;
-      end if;
-    end loop;
-  else
-    for r in select o.id, o.posted, o.held, o.moved_at, o.chain, o.frozen_until from account o where o.id = any(accounts) order by o.id for update skip locked loop
-      a := array_position(accounts, r.id);
-      now_posted[a] := r.posted; now_held[a] := r.held; now_moved[a] := r.moved_at; now_chain[a] := r.chain;
-      if r.frozen_until > now() then
-        frozen := frozen || a;
-      end if;
-    end loop;
-  end if;
-  was_posted := now_posted; was_held := now_held; was_moved := now_moved;
-
-  -- Not before the accounts are locked: new limits may be what was waited for.
-  are_limited := exists (select 1 from limited);
-  if are_limited then
-    -- A request asks all limits of its account, a settlement only those that it changes.
-    concerned := '{}';
-    if exists (select 1 from limited where account_id > '') then
-      concerned := array(select p from generate_series(1, cardinality(accounts)) p where now_posted[p] is not null and (p = any(r_account) or p = any(l_account)
-        or exists (select 1 from limited l where l.account_id = accounts[p] and l.limits - 'requestsPerMinute' <> '{}')));
-    end if;
-    of_account := array_fill(null::int, array[cardinality(accounts)]);
-    of_key := array_fill(null::int, array[cardinality(keys)]);
-    is_shared := exists (select 1 from limited where account_id = '' and scope = 'system');
-    if is_shared then
-      -- Jobs have holds of their own.
-      if s_count > 0 and (s_lease is null or array_position(s_lease, null) is not null) then
-        has_jobs := exists (select 1 from unnest(s_account, s_id) as x(place, id) join hold h on h.account_id = accounts[x.place] and h.id = x.id
-          where h.account_id = any(accounts) and h.id = any(s_id) and h.job);
-      end if;
-      -- Without limits until it is divided: it only counts.
-      insert into limited (account_id, scope, limits) select '', x, '{}' from unnest(array['system@' || process, 'system@jobs']) x
-        where not exists (select 1 from limited l where l.account_id = '' and l.scope = x) on conflict do nothing;
-      -- By a statement of its own: what is below reads a join, and a row of a join that changes while it is waited for is left out.
-      -- Those of an account are changed by nobody who has not locked the account.
-      perform 1 from limited l where l.account_id = '' and (l.scope = 'system@' || process or (l.scope = 'system@jobs' and (has_jobs or r_job is not null)))
-        order by l.scope for update;
-    end if;
-    for r in
-      select x.place, x.what, l as scope from (
-        select accounts[p] as account_id, 'account' as scope, p as place, 'account' as what from unnest(concerned) p
-        union all
-        select accounts[key_accounts[k]], keys[k], k, 'key' from generate_series(1, cardinality(keys)) k where key_accounts[k] = any(concerned)
-        union all
-        select '', 'system@' || process, 1, 'own' where is_shared
-        union all
-        select '', 'system@jobs', 2, 'jobs' where is_shared and (has_jobs or r_job is not null)
-      ) x join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = any(accounts || ''::text) and l.scope = any(keys || array['account', 'system@' || process, 'system@jobs']) order by l.account_id, l.scope for update of l
-    loop
-      current := limited_now(r.scope, now_second, today);
-      n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
-      case r.what when 'account' then of_account[r.place] := n; when 'key' then of_key[r.place] := n; when 'own' then share_own := n; else share_jobs := n; end case;
-      if current.account_id = '' then
-        shares_ready[r.place] := current.limits <> '{}';
-      end if;
-      c_account[n] := current.account_id; c_scope[n] := current.scope; c_spends[n] := current.account_id = '' or limited_is_money(current.limits);
-      c_holds[n] := c_spends[n] and current.limits <> '{}';
-      if c_holds[n] then
-        c_room[n] := least((current.limits ->> 'spendTotal')::bigint - current.total_spent, (current.limits ->> 'spendPerMonth')::bigint - current.month_spent,
-          (current.limits ->> 'spendPerDay')::bigint - current.day_spent) - current.held;
-        c_calls_left[n] := (current.limits ->> 'concurrency')::bigint - current.open_calls;
-      end if;
-      c_requests_max[n] := (current.limits ->> 'requestsPerMinute')::bigint;
-      c_requests_left[n] := c_requests_max[n] - limited_minute(current.requests, current.requests_used, current.second, came);
-      c_tokens_left[n] := (current.limits ->> 'tokensPerMinute')::bigint - limited_minute(current.tokens, current.tokens_used, current.second, came);
-      c_since[n] := current.since;
-    end loop;
-    are_limited := c_now is not null;
-    if are_limited then
-      d_held := array_fill(0::bigint, array[cardinality(c_now)]);
-      d_spent := d_held; d_open := d_held::int[]; d_requests := d_held; d_tokens := d_held;
-    end if;
-  end if;
-
-  if leases is not null then
-    lease_amount := array_fill(null::bigint, array[cardinality(leases)]);
-    lease_account := array_fill(null::int, array[cardinality(leases)]);
-    lease_key := lease_account;
-    for r in select e.id, e.amount, e.created_at from lease e where e.account_id = any(accounts) and e.id = any(leases) loop
-      at := array_position(leases, r.id);
-      lease_amount[at] := r.amount; lease_made[at] := r.created_at;
-    end loop;
-    lease_was := lease_amount;
-  end if;
-
-  if s_count > 0 then
-    hold_amount := array_fill(null::bigint, array[s_count]);
-    done_as := array_fill(null::text, array[s_count]);
-    done_paid := hold_amount; done_lost := hold_amount; after_posted := hold_amount; after_held := hold_amount;
-    -- Not before the accounts are locked: what others moved lies before it.
-    moment := clock_timestamp();
-    if s_given_up is not null then
-      -- Those of an account that is locked by others wait for it, as all else does.
-      s_given_up := array(select s_id[i] from generate_series(1, s_count) i where s_id[i] = any(s_given_up) and now_posted[s_account[i]] is not null);
-      for r in
-        delete from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up) and j.verdict is null and j.submit_started_at is null
-        returning j.id, j.account_id, j.hold_id
-      loop
-        delete from job_body b where b.job_id = r.id;
-        delete from idempotency d where d.account_id = r.account_id and d.hold_id = r.hold_id;
-      end loop;
-      begun := array(select j.hold_id from job j where j.account_id = any(accounts) and j.hold_id = any(s_given_up));
-    end if;
-    if s_lease is null or array_position(s_lease, null) is not null then
-      for r in
-        delete from hold h using unnest(s_account, s_id) as x(place, id)
-        where h.account_id = any(accounts) and h.id = any(s_id) and h.account_id = accounts[x.place] and h.id = x.id
-          and now_posted[x.place] is not null and h.id <> all(begun)
-        returning h.id, h.amount, h.job, h.tokens, h.created_at
-      loop
-        at := array_position(s_id, r.id);
-        hold_amount[at] := r.amount; hold_job[at] := r.job; hold_tokens[at] := r.tokens;
-        hold_second[at] := floor(extract(epoch from r.created_at))::bigint; hold_made[at] := r.created_at;
-      end loop;
-    end if;
-
-    for i in 1 .. s_count loop
-      a := s_account[i];
-      if now_posted[a] is null then
-        if patient then
-          raise exception 'there is no account %', accounts[a];
-        end if;
-        done_as[i] := 'busy'; done_paid[i] := 0; done_lost[i] := 0; after_posted[i] := 0; after_held[i] := 0;
-        continue;
-      end if;
-      kind := s_kind[i]; freed := 0; is_job := false; had_hold := false; at := s_lease[i];
-      if at is not null then
-        hold_amount[i] := s_cover[i];
-        -- A condition with a query in it is a query, also where it need not be asked.
-        if s_again then
-          if exists (select 1 from transfer t where t.account_id = accounts[a] and t.id = s_id[i]) then
-            kind := 'already';
-          end if;
-        end if;
-        if kind = 'already' then
-          null;
-        elsif lease_amount[at] is null then
-          -- The lease expired while the process slept: what was spent is taken anew.
-          kind := case kind when 'settled' then 'late' else kind end;
-        else
-          amount := least(s_cover[i], lease_amount[at]);
-          freed := case when s_keep[i] then least(amount, s_charge[i]) else amount end;
-          lease_amount[at] := lease_amount[at] - freed;
-        end if;
-      elsif hold_amount[i] is not null then
-        freed := hold_amount[i]; is_job := hold_job[i]; had_hold := true;
-      elsif s_id[i] = any(s_id[:i - 1]) or s_id[i] = any(begun) then
-        -- The same resolution twice in one flush, or one that comes too late to give up the job.
-        kind := 'already'; hold_amount[i] := 0;
-      else
-        -- Resolved before: by a try whose answer was lost, or by the sweep while the process slept. If there never was such a
-        -- hold, a release is written down all the same: the reservation that it gives up may still be on its way, and must find that it is over.
-        -- A settlement is a fact, and takes its amount anew.
-        hold_amount[i] := 0;
-        select case when t.kind = 'expired' and s_kind[i] = 'settled' and s_charge[i] > 0
-            and not exists (select 1 from transfer u where u.account_id = accounts[a] and u.id = s_id[i] || '+late') then 'late' else 'already' end
-          into kind from transfer t where t.account_id = accounts[a] and t.id = s_id[i];
-        kind := coalesce(kind, s_kind[i]);
-      end if;
-      if kind = 'already' then
-        select t.amount, t.loss into paid, amount from transfer t
-          where t.account_id = accounts[a] and t.id in (s_id[i], s_id[i] || '+late') order by t.id desc limit 1;
-        done_as[i] := kind; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-        done_paid[i] := coalesce(paid, 0); done_lost[i] := coalesce(amount, 0);
-        continue;
-      end if;
-      now_held[a] := now_held[a] - freed;
-      paid := least(s_charge[i], now_posted[a] - now_held[a]);
-      if kind = 'late' and s_kept is not null and s_kept @> jsonb_build_array(jsonb_build_object('id', s_id[i])) then
-        if not exists (select 1 from idempotency d where d.account_id = accounts[a] and d.hold_id = s_id[i]) then
-          -- Its key was free again, and somebody used it: the same request is not paid twice.
-          paid := 0;
-        end if;
-      end if;
-      now_posted[a] := now_posted[a] - paid;
-      now_moved[a] := greatest(moment, now_moved[a] + interval '1 microsecond');
-      done_moved[i] := now_moved[a];
-      now_chain[a] := transfer_hash(now_chain[a], accounts[a], case when kind = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end,
-        case kind when 'late' then 'settled' else kind end, paid, s_charge[i] - paid, hold_amount[i], now_posted[a]);
-      done_hash[i] := now_chain[a];
-      done_as[i] := kind; done_paid[i] := paid; done_lost[i] := s_charge[i] - paid; after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-      if are_limited then
-        foreach n in array array[case when right(accounts[a], 5) = '_test' then null when is_job then share_jobs else share_own end, of_account[a], of_key[s_key[i]]] loop
-          continue when n is null;
-          if c_spends[n] then
-            d_spent[n] := d_spent[n] + paid;
-          end if;
-          if c_holds[n] then
-            d_held[n] := d_held[n] - freed; c_room[n] := c_room[n] + freed - paid;
-            if had_hold then
-              d_open[n] := d_open[n] - 1; c_calls_left[n] := c_calls_left[n] + 1;
-            end if;
-          end if;
-          if c_tokens_left[n] is not null then
-            -- The minute counted the worst case; from here on it counts what was used.
-            amount := s_in[i] + s_out[i] - coalesce(hold_tokens[i], s_tokens[i]);
-            if amount > 0 or amount < 0 and coalesce(hold_made[i], lease_made[s_lease[i]]) >= c_since[n] then
-              corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := coalesce(hold_second[i], s_second[i]); k_requests[corrected] := 0; k_tokens[corrected] := amount;
-            end if;
-          end if;
-        end loop;
-      end if;
-    end loop;
-
-    with done as (
-      select i, accounts[s_account[i]] as account_id, case when done_as[i] = 'late' and s_lease[i] is null then s_id[i] || '+late' else s_id[i] end as id,
-        case when done_as[i] = 'late' then 'settled' else done_as[i] end as outcome
-      from generate_series(1, s_count) i where done_as[i] not in ('already', 'busy')
-    ), moved as (
-      insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], done_moved[i], after_posted[i], done_hash[i] from done
-    ), used as (
-      insert into usage (account_id, id, outcome, charged, loss, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client, attributes, cost_basis)
-      select account_id, id, outcome, done_paid[i], done_lost[i], hold_amount[i], s_key_id[i], s_product[i], s_endpoint[i], s_status[i], s_catalog_version[i], s_lines -> (i - 1), coalesce(s_estimated[i], false), coalesce(s_stream[i], false), coalesce(s_route[i], 0), coalesce(s_duration_ms[i], 0), coalesce(s_first_byte_ms[i], 0), nullif(s_story -> (i - 1), 'null'::jsonb), s_cost[i], s_credential[i], coalesce(s_client[i], ''::text), nullif(s_attributes -> (i - 1), 'null'::jsonb), nullif(s_cost_basis -> (i - 1), 'null'::jsonb) from done
-    )
-    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select account_id, date_trunc('hour', now(), 'UTC'), s_product[i], s_key_id[i], count(*),
-      count(*) filter (where s_status[i] >= 400), sum(done_paid[i]), sum(s_in[i]), sum(s_out[i]), sum(s_duration_ms[i])
-    from done group by 1, 3, 4 order by 1, 3, 4
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms;
-
-    if s_kept is not null then
-      delete from idempotency d using jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
-      update idempotency d set status = (x.keep ->> 'status')::int, content_type = x.keep ->> 'type', freed = false,
-        -- A large one was put there before: see admission/idempotency.ts.
-        sealed = coalesce(decode(x.keep ->> 'sealed', 'base64'), d.sealed),
-        -- Of processes of the version before.
-        body = coalesce(decode(x.keep ->> 'body', 'base64'), d.body)
-      from jsonb_to_recordset(s_kept) as x(id text, keep jsonb)
-      where d.account_id = any(accounts) and d.hold_id = x.id and x.keep is not null and d.status is null and done_as[array_position(s_id, x.id)] <> 'busy';
-    end if;
-    resolved := array_to_string(done_as, ',') || ';' || array_to_string(done_paid, ',') || ';' || array_to_string(done_lost, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(hold_amount, ',', '0');
-  end if;
-
-  if r_count > 0 then
-    new_amount := array_fill(0::bigint, array[r_count]);
-    new_as := array_fill(null::text, array[r_count]);
-    is_new := array_fill(false, array[r_count]); after_posted := new_amount; after_held := new_amount;
-    if are_limited then
-      rate_max := array_fill(null::bigint, array[r_count]); rate_left := rate_max;
-    end if;
-    for r in
-      select x.place, 'held' as kind, h.amount from unnest(r_account, r_id) with ordinality as x(account, id, place) join hold h on h.account_id = accounts[x.account] and h.id = x.id
-        where h.account_id = any(accounts) and h.id = any(r_id)
-      union all
-      select x.place, 'gone', 0 from unnest(r_account, r_id) with ordinality as x(account, id, place) join transfer t on t.account_id = accounts[x.account] and t.id = x.id
-        where t.account_id = any(accounts) and t.id = any(r_id)
-    loop
-      -- A try whose answer was lost, or a call that was given up before its reservation arrived.
-      new_as[r.place] := r.kind; new_amount[r.place] := r.amount;
-    end loop;
-
-    for i in 1 .. r_count loop
-      a := r_account[i];
-      if now_posted[a] is null then
-        new_as[i] := case when patient then 'no_account' else 'busy' end;
-        continue;
-      end if;
-      after_posted[i] := now_posted[a]; after_held[i] := now_held[a];
-      continue when new_as[i] is not null;
-      if a = any(frozen) then
-        new_as[i] := 'frozen';
-        continue;
-      end if;
-      is_job := r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i));
-      if is_shared and not shares_ready[1 + is_job::int] and not right(accounts[a], 5) = '_test' then
-        new_as[i] := 'share';
-        continue;
-      end if;
-      if r_idem[i] is not null then
-        insert into idempotency (account_id, key, request_hash, hold_id) values (accounts[a], r_idem[i], r_hash[i], r_id[i])
-        on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-          content_type = null, body = null, sealed = null, freed = false, created_at = excluded.created_at
-          where idempotency.created_at < yesterday and idempotency.status is not null or idempotency.freed
-        returning * into earlier;
-        if not found then
-          select * into earlier from idempotency where account_id = accounts[a] and key = r_idem[i];
-          new_as[i] := case when earlier.request_hash <> r_hash[i] then 'idem_conflict' when earlier.status is null then 'idem_running' else 'idem_replay' end;
-          continue;
-        end if;
-      end if;
-      room := now_posted[a] - now_held[a];
-      refusal := null; kind := 'held';
-      -- Whoever cannot pay is told that, and not to come back when the minute is over.
-      if room < r_floor[i] then
-        kind := 'short';
-      elsif are_limited then
-        places := array[case when right(accounts[a], 5) = '_test' then null when is_job then share_jobs else share_own end, of_account[a], of_key[r_key[i]]];
-        foreach n in array places loop
-          continue when n is null;
-          if c_calls_left[n] < 1 or c_requests_left[n] < 1 or c_tokens_left[n] < r_tokens[i] or c_room[n] < r_floor[i] then
-            kind := 'limited';
-            refusal := limited_refusal(c_account[n], c_scope[n], array[c_calls_left[n], c_requests_left[n], c_tokens_left[n], c_room[n]], array[r_tokens[i], r_floor[i]], now_second);
-            exit;
-          end if;
-          room := least(room, c_room[n]);
-          if c_requests_max[n] is not null then
-            rate_max[i] := c_requests_max[n]; rate_left[i] := c_requests_left[n] - 1;
-          end if;
-        end loop;
-      end if;
-      if kind <> 'held' and not r_last[i] then
-        -- It may be that others only have leased what is missing here. They are asked to give it back.
-        if n in (share_own, share_jobs) and kind = 'limited' then
-          new_as[i] := 'share';
-        elsif kind = 'short' or c_room[n] < r_floor[i] or c_requests_left[n] < 1 or c_tokens_left[n] < r_tokens[i] then
-          -- What was asked for longer ago has been given back, but for what calls need. Of a minute, this process has used up what it was given itself.
-          if asked[a] is null or kind <> 'short' then
-            update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = accounts[a] and e.amount > 0
-              and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-              and (kind = 'short' or c_scope[n] in ('account', e.key_id) and (c_room[n] < r_floor[i] or e.process_id <> process));
-            asked[a] := found;
-          end if;
-          if asked[a] then
-            new_as[i] := 'tight';
-          end if;
-        end if;
-      end if;
-      if kind = 'short' and new_as[i] is null then
-        -- What a process holds that does not answer comes back when it is taken for dead: until then, nobody can say that it is not there.
-        if room + ledger_unreturned(accounts[a], process) >= r_floor[i] then
-          new_as[i] := 'away';
-        end if;
-      end if;
-      if kind = 'held' then
-        amount := least(r_want[i], room);
-        if r_most[i] > amount and room > amount then
-          open_calls[a] := coalesce(open_calls[a], (select count(*) from hold h where h.account_id = accounts[a])) + 1;
-          amount := greatest(amount, least(r_most[i], room / (2 * (open_calls[a] + r_open[i]))));
-        end if;
-        now_held[a] := now_held[a] + amount;
-        new_as[i] := kind; new_amount[i] := amount; is_new[i] := true; after_held[i] := now_held[a];
-        if are_limited then
-          foreach n in array places loop
-            continue when n is null;
-            if c_holds[n] then
-              d_held[n] := d_held[n] + amount; c_room[n] := c_room[n] - amount;
-              d_open[n] := d_open[n] + 1; c_calls_left[n] := c_calls_left[n] - 1;
-            end if;
-            if c_requests_max[n] is not null then
-              d_requests[n] := d_requests[n] + 1; c_requests_left[n] := c_requests_left[n] - 1;
-            end if;
-            if c_tokens_left[n] is not null then
-              d_tokens[n] := d_tokens[n] + r_tokens[i]; c_tokens_left[n] := c_tokens_left[n] - r_tokens[i];
-            end if;
-          end loop;
-        end if;
-      else
-        if r_idem[i] is not null then
-          delete from idempotency where account_id = accounts[a] and key = r_idem[i] and hold_id = r_id[i];
-        end if;
-        new_as[i] := coalesce(new_as[i], kind);
-        new_amount[i] := r_want[i];
-      end if;
-      if refusal is not null then
-        details := coalesce(details, '{}') || jsonb_build_object(i, refusal);
-      end if;
-    end loop;
-
-    if r_job is not null then
-      insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
-      select x.id, accounts[r_account[x.i]], keys[r_key[x.i]], r_id[x.i], r_product[x.i], r_version[x.i], x.input, x.request, x.callback
-      from jsonb_to_recordset(r_job) as x(i int, id text, input text, request text, callback text) where is_new[x.i];
-      for r in select x.i, x.answer from jsonb_to_recordset(r_job) as x(i int, answer text) where is_new[x.i] and r_idem[x.i] is not null loop
-        update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(r.answer, 'UTF8')
-        where d.account_id = accounts[r_account[r.i]] and d.key = r_idem[r.i];
-      end loop;
-    end if;
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
-    select accounts[r_account[i]], r_id[i], keys[r_key[i]], process, r_job is not null and r_job @> jsonb_build_array(jsonb_build_object('i', i)),
-      new_amount[i], r_product[i], r_version[i], r_tokens[i]
-    from generate_series(1, r_count) i where is_new[i];
-    reserved := array_to_string(new_as, ',') || ';' || array_to_string(new_amount, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',')
-      || coalesce(';' || array_to_string(rate_max, ',', '') || ';' || array_to_string(rate_left, ',', ''), '');
-  end if;
-
-  if l_count > 0 then
-    given_requests := array_fill(-1::bigint, array[l_count]);
-    given_seconds := array_fill(16, array[l_count]);
-    given_tokens := given_requests; new_amount := given_requests; after_posted := given_requests; after_held := given_requests;
-    for i in 1 .. l_count loop
-      a := l_account[i]; at := l_lease[i];
-      continue when now_posted[a] is null;
-      if lease_amount[at] is null and not l_new[i] then
-        new_amount[i] := -2;
-        continue;
-      end if;
-      places := case when are_limited then array[case when not right(accounts[a], 5) = '_test' then share_own end, of_account[a], of_key[l_key[i]]] else '{}' end;
-      lease_account[at] := a; lease_key[at] := l_key[i];
-      freed := case when l_close[i] then coalesce(lease_amount[at], 0) else least(l_give[i], coalesce(lease_amount[at], 0)) end;
-      room := 0;
-      if l_back_second[i] is not null then
-        foreach n in array places loop
-          continue when n is null or lease_made[at] < c_since[n];
-          corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := l_back_second[i];
-          k_requests[corrected] := case when c_requests_max[n] is null then 0 else -l_back_requests[i] end;
-          k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else -l_back_tokens[i] end;
-        end loop;
-      end if;
-      if not l_close[i] and l_add[i] > 0 and a <> all(frozen) then
-        -- A small part of what is there, so that nobody is refused for what another only might need.
-        room := least(l_add[i], (now_posted[a] - now_held[a]) / 8);
-        foreach n in array places loop
-          continue when n is null;
-          -- Calls at the same time are counted one by one.
-          room := least(room, c_room[n] / 8, case when c_calls_left[n] is not null then 0 end);
-          -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
-          if c_requests_left[n] / 64 < l_requests[i] or c_tokens_left[n] / 64 < l_tokens[i] then
-            given_seconds[i] := 1;
-          end if;
-        end loop;
-        foreach n in array places loop
-          -- Null: it keeps what it has.
-          continue when n is null or l_requests[i] is null;
-          if c_requests_max[n] is not null then
-            given_requests[i] := least(nullif(given_requests[i], -1), l_requests[i] * given_seconds[i], greatest(c_requests_left[n], 0) / 8);
-          end if;
-          if c_tokens_left[n] is not null then
-            given_tokens[i] := least(nullif(given_tokens[i], -1), l_tokens[i] * given_seconds[i], greatest(c_tokens_left[n], 0) / 8);
-          end if;
-        end loop;
-        if (is_shared and not shares_ready[1] and not right(accounts[a], 5) = '_test') or room < l_least[i] or given_requests[i] = 0
-          or (given_tokens[i] >= 0 and given_tokens[i] < greatest(l_tokens[i] / greatest(l_requests[i], 1), 1)) then
-          room := 0; given_requests[i] := least(given_requests[i], 0); given_tokens[i] := least(given_tokens[i], 0);
-        end if;
-      end if;
-      now_held[a] := now_held[a] + room - freed;
-      lease_amount[at] := coalesce(lease_amount[at], 0) + room - freed;
-      new_amount[i] := room;
-      foreach n in array places loop
-        continue when n is null;
-        if c_holds[n] then
-          d_held[n] := d_held[n] + room - freed; c_room[n] := c_room[n] - room + freed;
-        end if;
-        if given_requests[i] > 0 and c_requests_max[n] is not null or given_tokens[i] > 0 and c_tokens_left[n] is not null then
-          corrected := corrected + 1; k_place[corrected] := n; k_second[corrected] := now_second + given_seconds[i];
-          k_requests[corrected] := case when c_requests_max[n] is null then 0 else greatest(given_requests[i], 0) end;
-          k_tokens[corrected] := case when c_tokens_left[n] is null then 0 else greatest(given_tokens[i], 0) end;
-          c_requests_left[n] := c_requests_left[n] - k_requests[corrected]; c_tokens_left[n] := c_tokens_left[n] - k_tokens[corrected];
-        end if;
-        if c_requests_max[n] is not null then
-          after_posted[i] := c_requests_max[n]; after_held[i] := c_requests_left[n];
-        end if;
-      end loop;
-    end loop;
-    insert into lease (account_id, id, key_id, process_id, amount)
-    select accounts[lease_account[p]], leases[p], keys[lease_key[p]], process, lease_amount[p]
-    from generate_series(1, cardinality(leases)) p where lease_was[p] is null and lease_amount[p] > 0 and lease_account[p] is not null;
-    delete from lease e using unnest(l_account, l_lease, l_close) as x(a, p, closed)
-    where e.account_id = any(accounts) and e.id = any(leases) and e.account_id = accounts[x.a] and e.id = leases[x.p]
-      and x.closed and now_posted[x.a] is not null;
-    leased := array_to_string(new_amount, ',') || ';' || array_to_string(given_requests, ',') || ';' || array_to_string(given_tokens, ',')
-      || ';' || array_to_string(after_posted, ',') || ';' || array_to_string(after_held, ',') || ';' || array_to_string(given_seconds, ',') || ';' || now_second
-      || ';' || array_to_string(array(select now_posted[x] - now_held[x] from unnest(l_account) x), ',', '0');
-  end if;
-
-  if leases is not null then
-    update lease e set amount = x.amount from unnest(leases, lease_amount, lease_was) as x(id, amount, was)
-    where e.account_id = any(accounts) and e.id = any(leases) and e.id = x.id and x.amount <> x.was;
-  end if;
-  if are_limited then
-    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, d_open, d_requests, d_tokens, k_place, k_second, k_requests, k_tokens));
-  end if;
-  update account o set posted = x.posted, held = x.held, moved_at = x.moved_at, chain = x.chain
-  from unnest(accounts, now_posted, now_held, now_moved, now_chain, was_posted, was_held, was_moved) as x(id, posted, held, moved_at, chain, posted_was, held_was, moved_was)
-  where o.id = any(accounts) and o.id = x.id and (x.posted <> x.posted_was or x.held <> x.held_was or x.moved_at is distinct from x.moved_was);
-  return next;
+  perform 1 from account a where a.id = account for update;
+  dead := array(
+    select x.process_id from (select h.process_id from hold h where h.account_id = account and not h.job union select e.process_id from lease e where e.account_id = account) x
+    where not exists (select 1 from process p where p.id = x.process_id and p.heartbeat_at between now() - silent and now() + silent));
+  insert into journal (account_id, id, key_id, outcome, charged, held, tokens, second, input_tokens, output_tokens, product, endpoint, status, catalog_version, lines,
+    estimated, stream, route, duration_ms, first_byte_ms)
+  select h.account_id, h.id, h.key_id, 'expired', 0, 0, 0, 0, 0, 0, h.product, '', 500, h.catalog_version, '[]', false, false, 0, 0, 0
+  from hold h where h.account_id = account and not h.job and h.process_id = any(dead)
+  on conflict (account_id, id) do nothing;
+  ids := array(select h.id from hold h where h.account_id = account and not h.job and h.process_id = any(dead));
+  freed := coalesce((select sum(h.amount) from hold h where h.account_id = account and h.id = any(ids)), 0);
+  perform ledger_post(account, ids, false);
+  -- The key is free again, but remembers for whom it was: see the late settlement.
+  update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
+  for r in delete from lease e where e.account_id = account and e.process_id = any(dead)
+    and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.amount loop
+    ended := ended + r.amount;
+  end loop;
+  update account a set held = a.held - ended where a.id = account and ended > 0;
+  return jsonb_build_array(cardinality(ids), (freed + ended)::text);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text)
@@ -1426,10 +966,11 @@ begin
   return next;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_post(process text, ids text[], patient boolean)
- RETURNS TABLE(busy text[], apart text[])
+CREATE OR REPLACE FUNCTION public.ledger_lease(account text, process text, changes jsonb, system text)
+ RETURNS jsonb
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1437,471 +978,528 @@ CREATE OR REPLACE FUNCTION public.ledger_post(process text, ids text[], patient 
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  accounts text[];
-  today date := (now() at time zone 'UTC')::date;
-  moment timestamptz;
-  wanted text[];
-  leases text[];
-  troubled text[];
-  is_shared boolean;
-  are_limited boolean;
-  spends boolean;
-  current limited;
-  n int;
-  b_account text[];
-  b_scope text[];
-  b_paid bigint[];
-  u_account text[];
-  u_scope text[];
-  u_second bigint[];
-  u_made timestamptz[];
-  u_more bigint[];
-  own text := 'system@' || process;
-  r record;
-  c_now limited[];
-  none bigint[];
-  d_held bigint[];
-  d_spent bigint[];
-  k_place int[];
-  k_second bigint[];
-  k_tokens bigint[];
+  o record;
+  x record;
+  r jsonb;
+  answers jsonb[] := '{}';
+  counters counter[];
+  room bigint[];
+  put_at bigint[];
+  put_amount bigint[];
+  freed bigint;
+  added bigint;
+  seconds int;
+  slice jsonb;
 begin
-  wanted := array(select distinct j.account_id from journal j where j.process_id = process and j.id = any(ids));
-  leases := array(select distinct j.lease_id from journal j where j.process_id = process and j.id = any(ids));
-  if patient then
-    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update);
-  else
-    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update skip locked);
-  end if;
-  if cardinality(accounts) < cardinality(wanted) then
-    busy := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id <> all(accounts));
-  end if;
-  troubled := array(
-    select distinct x.account_id from (
-      select j.account_id, j.lease_id, sum(j.charged) as spent from journal j
-      where j.process_id = process and j.id = any(ids) group by 1, 2
-    ) x left join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id
-    where (e.amount is null or e.amount < x.spent) and (busy is null or x.account_id = any(accounts)));
-  if cardinality(troubled) > 0 then
-    apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
-    accounts := array(select x from unnest(accounts) x where x <> all(troubled));
-  end if;
-  if busy is not null or apart is not null then
-    ids := array(select x from unnest(ids) x where x <> all(coalesce(busy, '{}') || coalesce(apart, '{}')));
-  end if;
-
-  -- Not before the accounts are locked: new limits may be what was waited for. What is counted is summed up here and written at the end, so that the
-  -- system's share is locked for a moment only: every flush of this process needs it, and has accounts locked while it waits.
-  is_shared := exists (select 1 from limited l where l.account_id = '' and l.scope = 'system');
-  are_limited := is_shared or exists (select 1 from limited l where l.account_id = any(accounts) and l.limits - 'requestsPerMinute' <> '{}');
-  if are_limited then
-    -- What test accounts spend is no money.
-    select array_agg(x.account_id), array_agg(x.scope), array_agg(x.paid) into b_account, b_scope, b_paid from (
-      select v.account_id, v.scope, sum(j.charged)::bigint as paid
-      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test') group by 1, 2 order by 1, 2) x;
-    if exists (select 1 from limited l where l.account_id = any(accounts || ''::text) and l.limits ? 'tokensPerMinute') then
-      select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
-        into u_account, u_scope, u_second, u_made, u_more
-      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = j.account_id and e.id = j.lease_id
-      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not right(j.account_id, 5) = '_test');
+  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  counters := array(select counter_now(c, now_second) from counter c
+    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
+  for x in
+    select c.*, e.amount, e.created_at
+    from jsonb_to_recordset(changes) as c(id text, key text, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
+      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = c.id limit 1) e on true
+  loop
+    if x.amount is null and not x.fresh then
+      answers := answers || '{"added": null}'::jsonb;
+      continue;
     end if;
-  end if;
-
-  -- Not before the accounts are locked: what others moved lies before it.
-  moment := clock_timestamp();
-  with taken as (
-    delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
-  ), placed as (
-    select t.*, a.chain, (a.posted - sum(t.charged) over w)::bigint as balance,
-      greatest(moment, a.moved_at + interval '1 microsecond') + (row_number() over w - 1) * interval '1 microsecond' as moved_at
-    from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
-  ), linked as (
-    select p.*, transfer_chain(p.chain, p.account_id, p.id, p.outcome, p.charged, p.held, p.balance) over (partition by p.account_id order by p.id) as hash from placed p
-  ), moved as (
-    insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
-    select p.account_id, p.id, p.outcome, p.charged, p.held, p.moved_at, p.balance, p.hash from linked p
-  ), used as (
-    insert into usage (account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client, attributes, cost_basis)
-    select account_id, id, outcome, charged, held, key_id, product, endpoint, status, catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, credential, client, attributes, cost_basis from taken
-  ), summed as (
-    insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
-    select t.account_id, date_trunc('hour', now(), 'UTC'), t.product, t.key_id, count(*), count(*) filter (where t.status >= 400), sum(t.charged),
-      sum(t.input_tokens), sum(t.output_tokens), sum(t.duration_ms)
-    from taken t group by 1, 3, 4 order by 1, 3, 4
-    on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors, charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, duration_ms = u.duration_ms + excluded.duration_ms
-  ), leased as (
-    update lease e set amount = e.amount - x.spent
-    from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
-    where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
-  ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = x.moved_at, chain = x.hash
-    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged, max(p.moved_at) as moved_at from linked p group by 1) x
-    where a.id = any(wanted) and a.id = x.account_id returning a.id
-  )
-  select count(*) into n from paid;
-
-  if are_limited then
-    -- As in ledger_flush: the system's share first, by a statement of its own.
-    if is_shared then
-      insert into limited (account_id, scope, limits) select '', own, '{}' where not exists (select 1 from limited l where l.account_id = '' and l.scope = own)
-        on conflict do nothing;
-      perform 1 from limited l where l.account_id = '' and l.scope = own for update;
-    end if;
-    for r in
-      select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = any(b_account) and l.scope = any(b_scope) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
-      order by l.account_id, l.scope for update of l
-    loop
-      current := limited_now(r.scope, now_second, today);
-      n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
-      -- What each counts: see ledger_flush.
-      spends := current.account_id = '' or limited_is_money(current.limits);
-      d_spent[n] := case when spends then r.paid else 0 end;
-      d_held[n] := case when spends and current.limits <> '{}' then -r.paid else 0 end;
+    freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
+    added := 0; slice := '{}'; seconds := 16;
+    for i in 1 .. cardinality(counters) loop
+      if counters[i].scope in ('account', x.key) and counters[i].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[i].since then
+        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]);
+      end if;
+      room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
     end loop;
-  end if;
-  if c_now is not null then
-    if u_account is not null then
-      -- Only here two lists meet that have no keys.
-      perform set_config('enable_hashjoin', 'on', true);
-      select array_agg(x.n), array_agg(x.second), array_agg(x.more) into k_place, k_second, k_tokens from (
-        select s.ordinality::int as n, u.second, sum(u.more)::bigint as more from unnest(u_account, u_scope, u_second, u_made, u_more) as u(account_id, scope, second, made, more)
-        join unnest(c_now) with ordinality as s on s.account_id = u.account_id and s.scope = u.scope
-        -- The minute counted the worst case; what began before it counted is not taken off.
-        where s.limits ? 'tokensPerMinute' and (u.more > 0 or u.more < 0 and u.made >= s.since) group by 1, 2) x;
-      perform set_config('enable_hashjoin', 'off', true);
-    end if;
-    none := array_fill(0::bigint, array[cardinality(c_now)]);
-    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, none::int[], none, none,
-      k_place, k_second, array_fill(0::bigint, array[coalesce(cardinality(k_place), 0)]), k_tokens));
-  end if;
-  return next;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.ledger_post_apart(process text, ids text[])
- RETURNS TABLE(id text, resolved text)
- LANGUAGE plpgsql
-AS $function$
-declare
-  j journal;
-begin
-  for j in select * from journal o where o.process_id = process and o.id = any(ids) order by o.id loop
-    id := j.id;
-    select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
-      leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
-      s_lease => '{1}', s_cover => array[j.held], s_keep => '{true}', s_tokens => array[j.tokens], s_second => array[j.second],
-      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, s_key_id => array[j.key_id], s_product => array[j.product], s_endpoint => array[j.endpoint], s_status => array[j.status], s_catalog_version => array[j.catalog_version], s_lines => jsonb_build_array(j.lines), s_estimated => array[j.estimated], s_stream => array[j.stream], s_route => array[j.route], s_duration_ms => array[j.duration_ms], s_first_byte_ms => array[j.first_byte_ms], s_story => jsonb_build_array(j.story), s_cost => array[j.cost], s_credential => array[j.credential], s_client => array[j.client], s_attributes => jsonb_build_array(j.attributes), s_cost_basis => jsonb_build_array(j.cost_basis)) f;
-    if resolved not like 'busy;%' then
-      delete from journal o where o.process_id = process and o.id = j.id;
-    end if;
-    return next;
-  end loop;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.ledger_unreturned(account text, process text)
- RETURNS bigint
- LANGUAGE sql
- STABLE
-AS $function$
-  select coalesce(sum(x.amount), 0)::bigint from (
-    select case when p.heartbeat_at > now() - interval '4 seconds' then greatest(e.amount - e.in_use, 0) else e.amount end as amount
-      from lease e left join process p on p.id = e.process_id where e.account_id = account and e.process_id <> process
-    union all
-    select h.amount from hold h left join process p on p.id = h.process_id
-      where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) x
-$function$;
-
-CREATE OR REPLACE FUNCTION public.limited_counted(scopes limited[], now_second bigint, held bigint[], spent bigint[], opened integer[], requests bigint[], tokens bigint[], k_place integer[], k_second bigint[], k_requests bigint[], k_tokens bigint[])
- RETURNS limited[]
- LANGUAGE plpgsql
- IMMUTABLE
-AS $function$
-declare
-  l limited;
-  changed limited[];
-  count int := 0;
-  -- The corrections of each scope: the last one, and before each the one before.
-  last_of int[];
-  before int[];
-  k int;
-  at bigint;
-  b int;
-  more_requests bigint;
-  more_tokens bigint;
-begin
-  for i in 1 .. coalesce(cardinality(k_place), 0) loop
-    before[i] := last_of[k_place[i]]; last_of[k_place[i]] := i;
-  end loop;
-  for n in 1 .. cardinality(scopes) loop
-    k := last_of[n]; more_requests := requests[n]; more_tokens := tokens[n]; at := now_second;
-    continue when k is null and more_requests = 0 and more_tokens = 0 and held[n] = 0 and spent[n] = 0 and opened[n] = 0;
-    l := scopes[n];
-    if held[n] <> 0 or opened[n] <> 0 then
-      l.held := l.held + held[n]; l.open_calls := l.open_calls + opened[n];
-    end if;
-    if spent[n] <> 0 then
-      l.day_spent := l.day_spent + spent[n]; l.month_spent := l.month_spent + spent[n]; l.total_spent := l.total_spent + spent[n];
-    end if;
-    loop
-      if at between l.second + 16 + 1 - 83 and l.second + 16 then
-        b := (at % 83)::int + 1;
-        if more_requests <> 0 then
-          if l.requests = '{}' then
-            l.requests := array_fill(0::bigint, array[83]);
-          end if;
-          l.requests[b] := l.requests[b] + more_requests; l.requests_used := l.requests_used + more_requests;
+    if not x.close and x.add > 0 and not coalesce(o.is_frozen, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
+      -- A small part of what is there, so that nobody is refused for what another only might need.
+      added := least(x.add, (o.posted - o.held) / 8);
+      for i in 1 .. cardinality(counters) loop
+        continue when counters[i].scope not in ('account', x.key);
+        -- Calls at the same time are counted one by one.
+        added := least(added, case counters[i].unit when 'calls' then 0 when 'credits' then room[i] / 8 end);
+        -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
+        if room[i] / 64 < (case counters[i].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
+          seconds := 1;
         end if;
-        if more_tokens <> 0 then
-          if l.tokens = '{}' then
-            l.tokens := array_fill(0::bigint, array[83]);
-          end if;
-          l.tokens[b] := l.tokens[b] + more_tokens; l.tokens_used := l.tokens_used + more_tokens;
-        end if;
+      end loop;
+      slice := ledger_slice(counters, room, x.key, array[x.requests, x.tokens], seconds);
+      if added < x.least or (slice ->> 'requests')::bigint = 0 or (slice ->> 'tokens')::bigint < greatest(x.tokens / greatest(x.requests, 1), 1) then
+        added := 0; slice := ledger_slice(counters, room, x.key, array[x.requests * 0, x.tokens * 0], seconds);
       end if;
-      exit when k is null;
-      at := k_second[k]; more_requests := k_requests[k]; more_tokens := k_tokens[k]; k := before[k];
+    end if;
+    for i in 1 .. cardinality(counters) loop
+      continue when counters[i].scope not in ('account', x.key) or not slice ? counters[i].unit;
+      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]);
+      if counters[i].unit = 'requests' and counters[i].span = 'minute' then
+        slice := slice || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - (slice ->> 'requests')::bigint);
+      end if;
     end loop;
-    count := count + 1; changed[count] := l;
+    if x.close then
+      delete from lease e where e.account_id = account and e.id = x.id;
+    elsif x.amount is null and added > 0 then
+      insert into lease (account_id, id, key_id, process_id, amount) values (account, x.id, x.key, process, added);
+    elsif added <> freed then
+      update lease e set amount = e.amount + added - freed where e.account_id = account and e.id = x.id;
+    end if;
+    o.held := o.held + added - freed;
+    update account a set held = o.held where a.id = account and added <> freed;
+    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text));
   end loop;
-  return changed;
+  perform counter_put(array(select c from unnest(counters) c where c.unit in ('requests', 'tokens')));
+  return to_jsonb(answers);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_is_money(limits jsonb)
- RETURNS boolean
- LANGUAGE sql
- IMMUTABLE
-AS $function$ select limits - '{requestsPerMinute,tokensPerMinute}'::text[] <> '{}' $function$;
-
-CREATE OR REPLACE FUNCTION public.limited_minute(counts bigint[], used bigint, second bigint, came bigint)
- RETURNS bigint
+CREATE OR REPLACE FUNCTION public.ledger_limited(c counter, process text, room bigint, asks bigint, need bigint)
+ RETURNS jsonb
  LANGUAGE plpgsql
- IMMUTABLE
 AS $function$
 begin
-  if used <> 0 then
-    for s in second + 16 + 1 - 83 .. came - 61 loop
-      used := used - counts[(s % 83)::int + 1];
-    end loop;
+  -- Of a minute, this process has used up what it was given itself.
+  if asks is not null and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
+    return '{"as": "tight"}';
   end if;
-  return used;
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, need - room));
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_now(l limited, now_second bigint, today date)
- RETURNS limited
- LANGUAGE plpgsql
- IMMUTABLE
-AS $function$
-declare
-  b int;
-begin
-  if now_second - l.second >= 83 or l.second - now_second >= 60 then
-    -- A minute in which nothing was counted; or the server's clock was set back, and what the window counted lies in a future that will come again.
-    if l.requests_used <> 0 then
-      l.requests := array_fill(0::bigint, array[83]); l.requests_used := 0;
-    end if;
-    if l.tokens_used <> 0 then
-      l.tokens := array_fill(0::bigint, array[83]); l.tokens_used := 0;
-    end if;
-    l.second := now_second;
-  elsif now_second > l.second then
-    for s in l.second + 16 + 1 - 83 .. now_second + 16 - 83 loop
-      b := (s % 83)::int + 1;
-      if l.requests[b] <> 0 then
-        l.requests_used := l.requests_used - l.requests[b]; l.requests[b] := 0;
-      end if;
-      if l.tokens[b] <> 0 then
-        l.tokens_used := l.tokens_used - l.tokens[b]; l.tokens[b] := 0;
-      end if;
-    end loop;
-    l.second := now_second;
-  end if;
-  -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep anybody waiting for them.
-  if today > l.day or l.day > today + 2 then
-    l.day := today; l.day_spent := 0;
-  end if;
-  if date_trunc('month', today)::date > l.month or l.month > today + 2 then
-    l.month := date_trunc('month', today)::date; l.month_spent := 0;
-  end if;
-  return l;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.limited_put(changed limited[])
+CREATE OR REPLACE FUNCTION public.ledger_make_job(account text, call text, key text, product text, version integer, name text, job jsonb)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 begin
-  update limited o set held = x.held, open_calls = x.open_calls, second = x.second, requests = x.requests, requests_used = x.requests_used,
-    tokens = x.tokens, tokens_used = x.tokens_used, day = x.day, day_spent = x.day_spent, month = x.month, month_spent = x.month_spent, total_spent = x.total_spent
-  from unnest(changed) x
-  where o.account_id = any(array(select c.account_id from unnest(changed) c)) and o.scope = any(array(select c.scope from unnest(changed) c))
-    and o.account_id = x.account_id and o.scope = x.scope;
+  insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
+  values (job ->> 'id', account, key, call, product, version, job ->> 'input', job ->> 'request', job ->> 'callback');
+  update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(job ->> 'answer', 'UTF8')
+  where d.account_id = account and d.key = name;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_refusal(account text, scope_name text, have bigint[], need bigint[], now_second bigint)
+CREATE OR REPLACE FUNCTION public.ledger_post(account text, told text[], others boolean)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '300ms'
+AS $function$
+declare
+  o record;
+  r record;
+  -- What is booked now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
+  wanted text[] := told;
+  ids text[];
+  with_holds boolean := false;
+  at int;
+  n int := 0;
+  what text;
+  freed bigint;
+  paid bigint;
+  answers jsonb[] := '{}';
+  leases text[] := '{}';
+  lease_left bigint[] := '{}';
+  -- By the place of the row in the order of ids: 0 (booked before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
+  b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
+  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
+  -- Its transfers.
+  t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
+begin
+  select a.posted, a.held, a.moved_at, a.chain into o from account a where a.id = account for update;
+  if not found then
+    raise exception 'there is no account %', account;
+  end if;
+  if others then
+    wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
+  end if;
+  for r in
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.keeps, j.waived, j.key_id, case j.outcome when 'expired' then 0 else j.input_tokens + j.output_tokens - coalesce(h.tokens, j.tokens) end as tokens,
+      coalesce(floor(extract(epoch from h.created_at))::bigint, j.second) as second, coalesce(h.created_at, e.created_at) as made, h.amount as hold, e.amount as leased,
+      t.kind as before, coalesce(l.amount, t.amount) as before_paid, coalesce(l.loss, t.loss) as before_lost, l.id is not null as was_late
+    from journal j
+      left join lateral (select h.amount, h.tokens, h.created_at from hold h where h.account_id = account and h.id = case when j.lease_id is null then j.id end limit 1) h on true
+      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = j.lease_id limit 1) e on true
+      left join lateral (select t.kind, t.amount, t.loss from transfer t where t.account_id = account and t.id = j.id limit 1) t on true
+      left join lateral (select t.id, t.amount, t.loss from transfer t where t.account_id = account and t.id = j.id || '+late' and j.lease_id is null limit 1) l on true
+    where j.account_id = account and j.id = any(wanted) order by j.id
+  loop
+    n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id);
+    if at is null and r.leased is not null then
+      leases := leases || r.lease_id; lease_left := lease_left || r.leased; at := cardinality(leases);
+    end if;
+    if r.before is not null then
+      -- By a try whose answer was lost; or its hold expired while its process slept, and what it spent is taken anew.
+      what := case when r.before = 'expired' and r.outcome = 'settled' and r.charged > 0 and not r.was_late and r.lease_id is null then 'late' else 'already' end;
+    elsif r.lease_id is not null and at is null then
+      what := case r.outcome when 'settled' then 'late' else r.outcome end;
+    elsif r.lease_id is not null then
+      freed := least(r.held, lease_left[at], case when r.keeps then r.charged end); lease_left[at] := lease_left[at] - freed;
+    else
+      freed := coalesce(r.hold, 0); with_holds := true;
+    end if;
+    b_held[n] := case when r.lease_id is null then coalesce(r.hold, 0) else r.held end;
+    if what = 'already' then
+      b_kind[n] := 0; b_paid[n] := r.before_paid; b_lost[n] := r.before_lost;
+    else
+      o.held := o.held - freed; paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end; o.posted := o.posted - paid;
+      b_kind[n] := case when r.before is null then 1 else 2 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
+      b_key := b_key || r.key_id; b_tokens := b_tokens || r.tokens; b_second := b_second || r.second; b_made := b_made || r.made;
+      o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
+      t_id[at] := case when r.before is null then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
+      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null); t_hash[at] := o.chain;
+    end if;
+    if b_lost[n] > 0 or r.id = any(told) then
+      answers := answers || jsonb_build_array(r.id, what, b_paid[n]::text, b_lost[n]::text, b_held[n]::text);
+    end if;
+  end loop;
+  if t_id is not null then
+    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
+    select a.id, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash
+    from account a cross join unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash) as x(id, kind, place, moved_at, balance, hash) where a.id = account;
+    perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
+    if exists (select 1 from counter c where c.account_id = account and c.scope = any(b_key || 'account'::text) and c.unit in ('credits', 'tokens')) then
+      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
+    end if;
+    update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
+    if with_holds then
+      delete from hold h where h.account_id = account and h.id = any(t_id);
+    end if;
+    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain where a.id = account;
+  end if;
+  delete from journal j where j.account_id = account and j.id = any(ids);
+  return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_recall(account text, key text, but text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update lease e set recalled_at = least(e.recalled_at, now())
+  where e.account_id = account and e.amount > 0 and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
+    and (key is null or e.key_id = key) and (but is null or e.process_id <> but);
+  return found;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_refused(counters counter[], room bigint[], key text, need bigint[])
+ RETURNS integer
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  found_at int;
+begin
+  for i in 1 .. cardinality(counters) loop
+    if counters[i].scope in ('account', key) and room[i] < (case counters[i].unit when 'tokens' then need[1] when 'credits' then need[2] else 1 end) then
+      if found_at is null or counters[i].scope = counters[found_at].scope and counters[found_at].unit = 'credits' and room[i] < room[found_at] then
+        found_at := i;
+      end if;
+    end if;
+  end loop;
+  return found_at;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_remember(account text, name text, hash text, call text)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
 declare
-  l limited;
-  spend text;
+  earlier idempotency;
 begin
-  select * into l from limited o where o.account_id = account and o.scope = scope_name;
-  l := limited_now(l, now_second, (now() at time zone 'UTC')::date);
-  if account = '' then
-    -- A process' share of it is nobody else's business.
-    l.limits := (select o.limits from limited o where o.account_id = '' and o.scope = 'system');
+  insert into idempotency (account_id, key, request_hash, hold_id) values (account, name, hash, call)
+  on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
+    content_type = null, body = null, sealed = null, freed = false, created_at = excluded.created_at
+    where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null or idempotency.freed;
+  if found then
+    return null;
   end if;
-  if have[1] < 1 then
-    return jsonb_build_object('limit', 'concurrency', 'max', l.limits -> 'concurrency', 'wait', 1);
-  elsif have[2] < 1 then
-    return jsonb_build_object('limit', 'requestsPerMinute', 'max', l.limits -> 'requestsPerMinute', 'wait', window_wait(l.requests, now_second, 1 - have[2]));
-  elsif have[3] < need[1] then
-    return jsonb_build_object('limit', 'tokensPerMinute', 'max', l.limits -> 'tokensPerMinute', 'wait', window_wait(l.tokens, now_second, need[1] - have[3]));
-  end if;
-  -- What this flush counted is not in the row yet; it moves all three alike, so that the tightest is the same.
-  spend := (select x.name from (values ('spendTotal', (l.limits ->> 'spendTotal')::bigint - l.total_spent, 1),
-      ('spendPerMonth', (l.limits ->> 'spendPerMonth')::bigint - l.month_spent, 2),
-      ('spendPerDay', (l.limits ->> 'spendPerDay')::bigint - l.day_spent, 3)) x(name, room, rank) where x.room is not null order by x.room, x.rank limit 1);
-  return jsonb_build_object('limit', spend, 'max', l.limits ->> spend, 'wait', case spend when 'spendTotal' then 86400
-    when 'spendPerMonth' then extract(epoch from (l.month + interval '1 month') at time zone 'UTC')::bigint - now_second
-    else extract(epoch from (l.day + interval '1 day') at time zone 'UTC')::bigint - now_second end);
+  select * into earlier from idempotency d where d.account_id = account and d.key = name;
+  return jsonb_build_object('as', case when earlier.request_hash <> hash then 'idem_conflict' when earlier.status is null then 'idem_running' else 'idem_replay' end);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_share(process text, silent interval, everything boolean)
- RETURNS boolean
+CREATE OR REPLACE FUNCTION public.ledger_reserve(account text, process text, calls jsonb, waited integer, system text)
+ RETURNS jsonb
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '300ms'
 AS $function$
 declare
-  whole limited;
-  l limited;
-  own text := 'system@' || process;
-  -- Those others that have one.
-  sharers text[] := '{}';
-  sharer text;
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  today date := (now() at time zone 'UTC')::date;
-  name text;
-  shares jsonb := '{}';
-  part bigint;
-  free bigint;
-  share jsonb;
-  larger boolean;
-  moment timestamptz;
+  -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
+  came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
+  o record; x record;
+  r jsonb; answers jsonb[] := '{}';
+  open_calls bigint;
+  counters counter[] := '{}'; room bigint[]; counted bigint[];
+  amount bigint;
+  n int;
+  made text[] := '{}'; made_amount bigint[] := '{}';
+  -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
+  recalled boolean; elsewhere bigint;
 begin
-  select * into whole from limited where account_id = '' and scope = 'system' for update;
-  if not found then
-    return false;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
+    return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'share' end)) from jsonb_array_elements(calls));
   end if;
-  whole := limited_now(whole, now_second, today);
-  insert into limited (account_id, scope, limits) values ('', own, '{}') on conflict do nothing;
-  for l in select * from limited where account_id = '' and scope like 'system@%' order by scope for update loop
-    l := limited_now(l, now_second, today);
-    if l.scope = own then
-      select coalesce(sum(x.amount), 0), coalesce(sum(x.calls), 0) into l.held, l.open_calls from (
-        select h.amount, 1 as calls from hold h where not right(h.account_id, 5) = '_test' and case when process = 'jobs' then h.job else h.process_id = process and not h.job end
-        union all
-        select e.amount, 0 from lease e where not right(e.account_id, 5) = '_test' and e.process_id = process) x;
-    elsif l.scope <> 'system@jobs' and l.held = 0 and l.open_calls = 0
-        and not exists (select 1 from process p where 'system@' || p.id = l.scope and p.heartbeat_at > now() - silent) then
-      -- Its process is gone: what it counted stays counted.
-      whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
-      whole.total_spent := whole.total_spent + l.total_spent;
-      for b in 1 .. 83 loop
-        whole.requests[b] := coalesce(whole.requests[b], 0) + coalesce(l.requests[b], 0); whole.tokens[b] := coalesce(whole.tokens[b], 0) + coalesce(l.tokens[b], 0);
-      end loop;
-      whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
-      delete from limited where account_id = '' and scope = l.scope;
+  -- Not before the account is locked: new limits may be what was waited for.
+  counters := array(select counter_now(c, now_second) from counter c
+    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
+  for i in 1 .. cardinality(counters) loop
+    room[i] := counters[i].max - counter_used(counters[i], came) - counter_held(counters[i]); counted[i] := 0;
+  end loop;
+  for x in
+    select c.*, h.amount as has, t.id is not null as is_gone
+    from jsonb_to_recordset(calls) as c(id text, key text, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text, job jsonb)
+      left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
+      left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
+  loop
+    if x.has is not null or x.is_gone or o.is_frozen then
+      -- A try whose answer was lost, or a call that was given up before its reservation arrived.
+      answers := answers || jsonb_build_object('as', case when x.has is not null then 'held' when x.is_gone then 'gone' else 'frozen' end, 'amount', x.has::text);
       continue;
     end if;
-    if l.scope <> own and l.limits <> '{}' then
-      sharers := sharers || l.scope;
-    end if;
-    update limited set held = l.held, open_calls = l.open_calls, second = l.second, requests = l.requests, requests_used = l.requests_used,
-      tokens = l.tokens, tokens_used = l.tokens_used, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
-    where account_id = '' and scope = l.scope;
-  end loop;
-  update limited set second = whole.second, requests = whole.requests, requests_used = whole.requests_used, tokens = whole.tokens,
-    tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
-    total_spent = whole.total_spent where account_id = '' and scope = 'system';
-
-  -- What each has used stays its own, as far as there is so much: a vendor may have reported more than was allowed, and limits may be lowered.
-  -- Whoever has no share yet is given one when it asks: only then it is known what it holds.
-  for name in select jsonb_object_keys(whole.limits) loop
-    free := greatest((whole.limits ->> name)::bigint - limited_used(whole, name), 0);
-    for l in select * from limited where account_id = '' and scope like 'system@%' order by scope loop
-      part := least(limited_used(l, name), free);
-      free := free - part;
-      if l.scope = own or l.scope = any(sharers) then
-        shares := jsonb_set(shares, array[l.scope], coalesce(shares -> l.scope, '{}') || jsonb_build_object(name, part));
+    r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
+    if r is null then
+      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, array[x.tokens, x.floor]) end; amount := o.posted - o.held;
+      -- Whoever cannot pay is told that, and not to come back when the minute is over.
+      if amount < x.floor then
+        recalled := coalesce(recalled, not x.last and ledger_recall(account, null, null));
+        elsewhere := coalesce(elsewhere, case when x.last or not recalled then ledger_elsewhere(account, process) end);
+        r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
+          'amount', x.want::text, 'available', amount::text);
+      elsif n is not null then
+        r := ledger_limited(counters[n], process, room[n], case when x.last then null else case counters[n].unit when 'tokens' then x.tokens when 'credits' then x.floor else 1 end end,
+          case counters[n].unit when 'tokens' then x.tokens else 1 end) || jsonb_build_object('available', amount::text);
       end if;
-    end loop;
-    foreach sharer in array sharers || own loop
-      part := (shares -> sharer ->> name)::bigint + case
-        when sharer = own then case when cardinality(sharers) = 0 or everything then free else (free + 1) / 2 end
-        when everything then 0 else (free / 2) / cardinality(sharers) end;
-      shares := jsonb_set(shares, array[sharer, name], to_jsonb(part));
-    end loop;
-  end loop;
-  moment := clock_timestamp();
-  for l in select * from limited where account_id = '' and scope = any(sharers || own) loop
-    share := shares -> l.scope;
-    if l.scope = own then
-      larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);
+      if r is not null and x.idem is not null then
+        delete from idempotency d where d.account_id = account and d.key = x.idem and d.hold_id = x.id;
+      end if;
     end if;
-    -- Its minute may not have counted what it limits from now on.
-    update limited set limits = share, since = case when l.limits ?& array(select jsonb_object_keys(share)) then l.since else moment end
-    where account_id = '' and scope = l.scope;
+    if r is null then
+      r := '{"as": "held"}';
+      for i in 1 .. cardinality(counters) loop
+        continue when counters[i].scope not in ('account', x.key);
+        if counters[i].unit = 'credits' then
+          amount := least(amount, room[i]);
+        elsif counters[i].unit = 'requests' and counters[i].span = 'minute' then
+          r := r || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - 1);
+        end if;
+      end loop;
+      if x.most > x.want and amount > x.want then
+        open_calls := coalesce(open_calls, (select count(*) from hold h where h.account_id = account)) + 1;
+        amount := greatest(x.want, least(x.most, amount / (2 * (open_calls + x.open))));
+      else
+        amount := least(x.want, amount);
+      end if;
+      o.held := o.held + amount;
+      for i in 1 .. cardinality(counters) loop
+        continue when counters[i].scope not in ('account', x.key);
+        room[i] := room[i] - case counters[i].unit when 'credits' then amount when 'tokens' then x.tokens else 1 end;
+        counted[i] := counted[i] + case counters[i].unit when 'tokens' then x.tokens when 'requests' then 1 else 0 end;
+      end loop;
+      made := made || x.id; made_amount := made_amount || amount;
+      if x.job is not null then
+        perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job);
+      end if;
+      r := r || jsonb_build_object('amount', amount::text);
+    end if;
+    answers := answers || r;
   end loop;
-  return larger;
+  if made <> '{}' then
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens
+    from account a cross join jsonb_to_recordset(calls) as c(id text, key text, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
+    update account a set held = o.held where a.id = account;
+  end if;
+  if counters <> '{}' then
+    perform counter_put(array(select counter_add(counters[i], array[now_second], array[counted[i]]) from generate_series(1, cardinality(counters)) i where counted[i] <> 0));
+  end if;
+  return to_jsonb(answers);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.limited_used(l limited, name text)
- RETURNS bigint
- LANGUAGE sql
- IMMUTABLE
-AS $function$
-  select case name when 'concurrency' then l.open_calls::bigint when 'requestsPerMinute' then l.requests_used when 'tokensPerMinute' then l.tokens_used
-    when 'spendPerDay' then l.day_spent + l.held when 'spendPerMonth' then l.month_spent + l.held when 'spendTotal' then l.total_spent + l.held else 0 end
-$function$;
-
-CREATE OR REPLACE FUNCTION public.transfer_hash(before bytea, account text, id text, kind text, amount bigint, loss bigint, held bigint, balance bigint, note text DEFAULT NULL::text, actor text DEFAULT NULL::text)
- RETURNS bytea
+CREATE OR REPLACE FUNCTION public.ledger_resolve(account text, calls jsonb)
+ RETURNS jsonb
  LANGUAGE plpgsql
- IMMUTABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '300ms'
 AS $function$
+declare
+  ids text[] := array(select x ->> 'id' from jsonb_array_elements(calls) x);
+  given_up text[] := array(select x ->> 'id' from jsonb_array_elements(calls) x where (x ->> 'given_up')::boolean);
+  begun text[] := '{}';
+  answers jsonb;
+  r record;
 begin
-  return sha256(coalesce(before, '') || convert_to(concat(account, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'));
+  perform 1 from account a where a.id = account for update;
+  if given_up <> '{}' then
+    -- A body that it has besides is removed by the housekeeping.
+    for r in delete from job j where j.account_id = account and j.hold_id = any(given_up) and j.verdict is null and j.submit_started_at is null returning j.hold_id loop
+      delete from idempotency d where d.account_id = account and d.hold_id = r.hold_id;
+    end loop;
+    begun := array(select j.hold_id from job j where j.account_id = account and j.hold_id = any(given_up));
+  end if;
+  insert into journal (account_id, id, key_id, outcome, charged, held, lease_id, keeps, waived, tokens, second, input_tokens, output_tokens, product, endpoint, status,
+    catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
+  select a.id, j.id, j.key_id, j.outcome, j.charged, j.held, j.lease_id, j.keeps,
+    -- Its key was free again, and somebody used it: the same request is not paid twice.
+    x.idempotent and exists (select 1 from transfer t where t.account_id = account and t.id = j.id and t.kind = 'expired')
+      and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = j.id),
+    j.tokens, j.second, j.input_tokens, j.output_tokens, j.product, j.endpoint, j.status, j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms,
+    j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+  from account a cross join jsonb_array_elements(calls) c cross join jsonb_populate_record(null::journal, c) j
+    cross join lateral (select coalesce((c ->> 'idempotent')::boolean, false) as idempotent) x
+  where a.id = account and j.id <> all(begun)
+  on conflict (account_id, id) do nothing;
+  answers := ledger_post(account, ids, false) -> 'told';
+  for r in select x.id, x.keep from jsonb_to_recordset(calls) as x(id text, keep jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
+    if r.keep is null then
+      delete from idempotency d where d.account_id = account and d.hold_id = r.id and d.status is null;
+    else
+      -- A large answer was put there before: see admission/idempotency.ts.
+      update idempotency d set status = (r.keep ->> 'status')::int, content_type = r.keep ->> 'type', freed = false, sealed = coalesce(decode(r.keep ->> 'sealed', 'base64'), d.sealed)
+      where d.account_id = account and d.hold_id = r.id and d.status is null;
+    end if;
+  end loop;
+  return answers || coalesce((select jsonb_agg(jsonb_build_array(x, 'already', '0', '0', '0')) from unnest(begun) x), '[]');
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.transfer_link(hash bytea, before bytea, account text, id text, kind text, amount bigint, held bigint, balance bigint)
- RETURNS bytea
+CREATE OR REPLACE FUNCTION public.ledger_share(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint)
+ RETURNS jsonb
  LANGUAGE plpgsql
- IMMUTABLE
 AS $function$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  c counter;
+  given jsonb := '{}';
+  refused jsonb;
+  room bigint;
+  part bigint;
+  needs bigint;
 begin
-  return transfer_hash(coalesce(hash, before), account, id, kind, amount, 0, held, balance);
+  perform 1 from counter o where o.account_id = '' order by o.name for update;
+  if not found then
+    delete from share o where o.account_id = '';
+    return '{}';
+  end if;
+  if exists (select 1 from share o where o.account_id = '' and o.process_id = process and o.turn >= ledger_share.turn) then
+    return '{}';
+  end if;
+  -- Whoever asks lives: what it is given now is its own for as long as others wait for a word of it.
+  update process p set heartbeat_at = now() where p.id = process;
+  delete from share o where o.account_id = '' and o.process_id <> process
+    and not exists (select 1 from process p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
+  insert into share (account_id, process_id, unit, amount, turn) select '', process, x, coalesce((has ->> x)::bigint, 0), ledger_share.turn from unnest('{credits,calls}'::text[]) x
+  on conflict (account_id, process_id, unit) do update set amount = excluded.amount, turn = excluded.turn, asked_at = null;
+  for c in select * from counter o where o.account_id = '' order by counter_rank(o.unit, o.span) loop
+    if c.unit = 'credits' then
+      c := system_closed(c);
+      -- By one statement, so that what is booked meanwhile is seen in one place. What test accounts spend is no money.
+      room := c.max - c.used - (select coalesce(sum(x.charged), 0) from (
+          select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
+          union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
+        - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'credits')
+        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
+    elsif c.unit = 'calls' then
+      room := c.max - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
+    else
+      c := counter_now(c, now_second);
+      c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
+        array(select -(x -> case c.unit when 'requests' then 1 else 2 end)::bigint from jsonb_array_elements(back) x));
+      room := c.max - counter_used(c, now_second);
+    end if;
+    -- Who asks for nothing gets nothing.
+    needs := coalesce((need ->> c.unit)::bigint, 0);
+    part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
+    if room < needs and refused is null then
+      refused := jsonb_build_object('limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
+    end if;
+    given := given || jsonb_build_object(c.unit, least((given ->> c.unit)::bigint, part)::text);
+    update counter o set used = c.used, second = c.second, seconds = c.seconds, since = c.since where o.account_id = '' and o.name = c.name;
+  end loop;
+  -- What is given is what all limits on it allow.
+  for c in select * from counter o where o.account_id = '' and o.unit in ('requests', 'tokens') loop
+    perform counter_put(array[counter_add(c, array[now_second + 1], array[(given ->> c.unit)::bigint])]);
+  end loop;
+  update share o set amount = o.amount + (given ->> o.unit)::bigint where o.account_id = '' and o.process_id = process and given ? o.unit;
+  if refused is not null then
+    update share o set asked_at = now() where o.account_id = '' and o.process_id <> process and o.amount > 0;
+  end if;
+  return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.window_wait(buckets bigint[], now_second bigint, excess bigint)
- RETURNS bigint
+CREATE OR REPLACE FUNCTION public.ledger_slice(counters counter[], room bigint[], key text, want bigint[], seconds integer)
+ RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
 AS $function$
 declare
-  gone bigint := 0;
+  slice jsonb := '{}';
+  wish bigint;
 begin
-  -- What was given ahead leaves it later than a minute from now.
-  for age in reverse 60 .. -16 loop
-    gone := gone + coalesce(buckets[((now_second - age) % 83)::int + 1], 0);
-    if gone >= excess then
-      return 61 - age;
+  for i in 1 .. cardinality(counters) loop
+    wish := case counters[i].unit when 'requests' then want[1] when 'tokens' then want[2] end;
+    if counters[i].scope in ('account', key) and wish is not null then
+      slice := slice || jsonb_build_object(counters[i].unit, least((slice ->> counters[i].unit)::bigint, wish * seconds, greatest(room[i], 0) / 8));
     end if;
   end loop;
-  -- What was counted just now is not there yet.
-  return 61;
+  return slice;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_use(account text, ids text[], b_kind integer[], b_paid bigint[], b_lost bigint[], b_held bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+begin
+  insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
+    duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
+  select a.id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
+    j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+  from account a join (select j.*, row_number() over (order by j.id) as n from journal j where j.account_id = account and j.id = any(ids)) j
+    on j.account_id = a.id where a.id = account and b_kind[j.n] > 0;
+  insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+  select j.account_id, date_trunc('hour', now(), 'UTC'), j.product, j.key_id, count(*), count(*) filter (where j.status >= 400), sum(b_paid[j.n]),
+    sum(j.input_tokens), sum(j.output_tokens), sum(j.duration_ms)
+  from (select j.*, row_number() over (order by j.id) as n from journal j where j.account_id = account and j.id = any(ids)) j
+  where b_kind[j.n] > 0 group by j.account_id, j.product, j.key_id
+  on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,
+    charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
+    duration_ms = u.duration_ms + excluded.duration_ms;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.system_closed(c counter)
+ RETURNS counter
+ LANGUAGE plpgsql
+AS $function$
+declare
+  starts timestamptz := case c.span when 'total' then '-infinity' else date_trunc(nullif(c.span, 'total'), now(), 'UTC') end;
+  closed timestamptz := date_trunc('hour', now() - interval '10 minutes', 'UTC');
+begin
+  -- Or the server's clock was set back by more than an hour.
+  if c.since < starts or c.since > now() + interval '1 hour' then
+    c.used := 0; c.since := starts;
+  end if;
+  if c.since < closed then
+    c.used := c.used + (select coalesce(sum(u.charged), 0) from usage_hour u where u.hour >= c.since and u.hour < closed and right(u.account_id, 5) <> '_test'); c.since := closed;
+  end if;
+  return c;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.transfer_hash(before bytea, account text, id text, kind text, amount bigint, loss bigint, held bigint, balance bigint, note text, actor text)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select sha256(coalesce(before, ''::bytea) || convert_to(concat(account, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'))
+$function$;
 
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 

@@ -6,6 +6,7 @@ import { Fault } from '../kernel/fault.ts'
 import { joining } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
+import { LIMITS, type LimitName } from '../ledger/views.ts'
 import { chargeOf, rateFor } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import { tokensOf } from '../meter/usage.ts'
@@ -163,24 +164,16 @@ function coveredOutput(ask: AskFacts, prices: readonly Pricing[], held: Credits)
   return Math.max(1, Math.floor(Math.min(most, ...tokens) / (ask.choices ?? 1)))
 }
 
-const LIMIT_WORDS: Record<string, string> = {
-  requestsPerMinute: 'requests per minute',
-  tokensPerMinute: 'tokens per minute',
-  concurrency: 'calls at the same time',
-  spendTotal: 'spend in total',
-  spendPerDay: 'spend per day (UTC)',
-  spendPerMonth: 'spend per month (UTC)',
-}
-
 function limitFault(limit: string, max: string, waitSeconds: number): Fault {
-  const spend = limit.startsWith('spend')
+  const { unit, words } = LIMITS[limit as LimitName] // as the database was told
+  const spend = unit === 'credits'
   const shown = spend ? `${formatCredits(BigInt(max))} credits` : max
   const headers: Record<string, string> = { 'x-tollgate-limit': limit }
   if (limit === 'requestsPerMinute') Object.assign(headers, rateHeaders({ max: Number(max), left: 0 }, waitSeconds))
   // Trying again within the SDKs' patience cannot help against a spent budget.
   if (spend) headers['x-should-retry'] = 'false'
   return new Fault('rate_limited', {
-    message: `Rate limit exceeded: ${shown} ${LIMIT_WORDS[limit] ?? limit}. Try again in ${waitSeconds} s.`,
+    message: `Rate limit exceeded: ${shown} ${words}. Try again in ${waitSeconds} s.`,
     retryAfterSeconds: waitSeconds,
     headers,
   })

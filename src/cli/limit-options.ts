@@ -1,31 +1,26 @@
 // Limits on the command line: `--spend-per-day 20`, `--concurrency none`.
-import type { LimitName, LimitsInput, LimitsView } from '../ledger/views.ts'
+import { LIMIT_NAMES, LIMITS, type LimitName, type LimitsInput, type LimitsView } from '../ledger/views.ts'
 import { CliError, type Invocation, type Option, text } from './command.ts'
 
-const NAMES = {
-  'requests-per-minute': ['requestsPerMinute', 'Calls a minute'],
-  'tokens-per-minute': ['tokensPerMinute', 'Tokens a minute'],
-  concurrency: ['concurrency', 'Calls at the same time'],
-  'spend-total': ['spendTotal', 'Credits in all'],
-  'spend-per-day': ['spendPerDay', 'Credits a day (UTC)'],
-  'spend-per-month': ['spendPerMonth', 'Credits a month (UTC)'],
-} as const satisfies Record<string, readonly [LimitName, string]>
+/** `spend-per-day` for `spendPerDay`. */
+const optionOf = (name: LimitName) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 export const LIMIT_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
-  Object.entries(NAMES).map(([name, [, help]]) => [
-    name,
-    { type: 'string', value: 'n', help: `${help}; "none" removes the limit.` },
+  LIMIT_NAMES.map((name) => [
+    optionOf(name),
+    { type: 'string', value: 'n', help: `${LIMITS[name].option}; "none" removes the limit.` },
   ]),
 )
 
 /** Undefined when no limit was named. */
 export function limitsOf(call: Invocation): LimitsInput | undefined {
   const limits: Record<string, number | string | null> = {}
-  for (const [option, [name]] of Object.entries(NAMES)) {
+  for (const name of LIMIT_NAMES) {
+    const option = optionOf(name)
     const value = text(call, option)
     if (value === undefined) continue
     if (value === 'none') limits[name] = null
-    else if (name.startsWith('spend')) limits[name] = value
+    else if (LIMITS[name].unit === 'credits') limits[name] = value
     else if (/^\d{1,12}$/.test(value)) limits[name] = Number(value)
     else throw new CliError(`--${option} takes a whole number or "none", not "${value}".`, 2)
   }

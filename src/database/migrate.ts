@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
 import type { Database } from './database.ts'
-import { applyFunctions, isDistributed } from './functions.ts'
+import { applyFunctions } from './functions.ts'
 import { CHANGE_MS_MAX, changeTables } from './housekeeping.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
@@ -22,8 +22,7 @@ export async function listMigrations(): Promise<Array<{ number: number; name: st
   return names.map((name) => ({ number: Number(name.slice(0, 4)), name }))
 }
 
-/** `distributed`: accounts lie on several servers. */
-export async function migrate(database: Database): Promise<Migrations & { readonly distributed: boolean }> {
+export async function migrate(database: Database): Promise<Migrations> {
   const files = await listMigrations()
   const latest = files.at(-1)?.number ?? 0
   return changeTables(database, { lock: LOCK, locksMs: LOCKS_MS, tries: TRIES }, async (tx) => {
@@ -46,7 +45,7 @@ export async function migrate(database: Database): Promise<Migrations & { readon
       await tx.query({ text: 'insert into migration (number, name) values ($1, $2)' }, [number, name])
     }
     await applyFunctions(tx)
-    return { applied: latest, latest, distributed: await isDistributed(tx) }
+    return { applied: latest, latest }
   })
 }
 

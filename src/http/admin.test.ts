@@ -205,18 +205,11 @@ test('a limit holds from the moment it is set, counting what is open and what wa
   })
   // 0.01 is spent and 0.05 is held.
   assert.equal((await ask('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '0.1' } })).status, 200)
-  const [row] = await server.database.query<{
-    held: bigint
-    day_spent: bigint
-    total_spent: bigint
-    open_calls: number
-  }>(
-    {
-      text: "select held, day_spent, total_spent, open_calls from limited where account_id = $1 and scope = 'account'",
-    },
+  const rows = await server.database.query(
+    { text: 'select scope, name, used, counter_held(c) as held from counter c where account_id = $1' },
     [id],
   )
-  assert.deepEqual(row, { held: 50_000n, day_spent: 10_000n, total_spent: 10_000n, open_calls: 1 })
+  assert.deepEqual(rows, [{ scope: 'account', name: 'spendPerDay', used: 10_000n, held: 50_000n }])
   assert.equal((await reserve(id, 40_001n)).outcome, 'limited')
   assert.equal((await reserve(id, 40_000n)).outcome, 'held')
   assert.equal((await ask('PATCH', `/accounts/${id}`, { limits: { concurrency: 2 } })).status, 200)
@@ -280,16 +273,15 @@ test('limits set under load count every call once', async () => {
   stop.abort()
   await Promise.all(load)
   await server.ledger.idle()
-  const [row] = await server.database.query<{ held: bigint; open_calls: number; total_spent: bigint; charged: bigint }>(
+  const [row] = await server.database.query<{ held: bigint; used: bigint; charged: bigint }>(
     {
-      text: `select held, open_calls, total_spent, (select sum(amount)::bigint from transfer where account_id = $2 and kind = 'settled') as charged
-        from limited where account_id = $1 and scope = 'account'`,
+      text: `select counter_held(c) as held, used, (select sum(amount)::bigint from transfer where account_id = $1 and kind = 'settled') as charged
+        from counter c where account_id = $1 and name = 'spendTotal'`,
     },
-    [id, id],
+    [id],
   )
   assert.equal(row?.held, 0n)
-  assert.equal(row?.open_calls, 0)
-  assert.equal(row?.total_spent, row?.charged)
+  assert.equal(row?.used, row?.charged)
   assert.deepEqual((await verified()).problems, [])
 })
 

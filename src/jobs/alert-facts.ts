@@ -144,12 +144,10 @@ const BALANCES = statement(
 const LIMITS = statement(
   'alert_limits',
   `${RULES}
-   select n.account_id, n.scope, x.name, x.used, (n.limits ->> x.name)::bigint as max
-   from limited l cross join lateral limited_now(l, floor(extract(epoch from clock_timestamp()))::bigint, (now() at time zone 'UTC')::date) n
-   cross join lateral (values ('spendPerDay', n.day_spent), ('spendPerMonth', n.month_spent), ('spendTotal', n.total_spent)) as x(name, used)
-   ${RULED('l.account_id')}
-   where l.account_id <> '' and ${OWN('l.account_id')} and n.limits ? x.name and x.used > 0
-     and x.used::numeric * 100 >= (n.limits ->> x.name)::numeric * ${RULE('share')}`,
+   select n.account_id, n.scope, n.name, n.used, n.max
+   from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
+   ${RULED('c.account_id')}
+   where c.account_id <> '' and ${OWN('c.account_id')} and c.unit = 'credits' and n.used > 0 and n.used::numeric * 100 >= n.max::numeric * ${RULE('share')}`,
 )
 const FAILURES = statement(
   'alert_failures',

@@ -35,28 +35,6 @@ export function joining<T>(): (name: string, run: () => Promise<T>) => Promise<T
   }
 }
 
-/** Whoever asks gets what began after it asked; all who ask while it is under way share the next. */
-export function afresh(run: () => Promise<void>): () => Promise<void> {
-  let going: Promise<void> | undefined
-  let next: Promise<void> | undefined
-  const start = () => {
-    going = run().finally(() => {
-      going = undefined
-    })
-    return going
-  }
-  return () => {
-    if (!going) return start()
-    next ??= going
-      .catch(() => undefined)
-      .then(() => {
-        next = undefined
-        return start()
-      })
-    return next
-  }
-}
-
 interface Writing {
   readonly world: World
   readonly log: Log

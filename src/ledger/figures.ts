@@ -7,7 +7,6 @@ import { IS_TEST } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { HELD } from './available.ts'
 import type { FillView, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './figure-views.ts'
-import { type Limits, showLimits } from './limits.ts'
 import { daysLeft } from './overview.ts'
 
 export interface SumsFilter {
@@ -111,49 +110,33 @@ function sumRow(row: SummedRow): SumRow {
   return { at: row.at.toISOString(), group: row.group, ...shownSums(row), latencyMsAvg: average(row) }
 }
 
-interface LimitedRow {
+interface CounterRow {
   scope: string
-  limits: Limits
-  requests_used: bigint
-  tokens_used: bigint
-  open_calls: number
+  name: FillView['limit']
+  unit: string
+  max: bigint
+  used: bigint
   held: bigint
-  day_spent: bigint
-  month_spent: bigint
-  total_spent: bigint
 }
 
-const USED: Readonly<Record<FillView['limit'], (row: LimitedRow) => bigint>> = {
-  requestsPerMinute: (row) => row.requests_used,
-  tokensPerMinute: (row) => row.tokens_used,
-  concurrency: (row) => BigInt(row.open_calls),
-  spendPerDay: (row) => row.day_spent,
-  spendPerMonth: (row) => row.month_spent,
-  spendTotal: (row) => row.total_spent,
-}
-
-function fillsOf(row: LimitedRow): FillView[] {
-  const shown = showLimits(row.limits)
-  const names = Object.keys(shown) as FillView['limit'][] // the schema has no others
-  return names.map((limit) => {
-    const used = USED[limit](row)
-    const isMoney = limit.startsWith('spend')
-    const show = (amount: bigint) => (isMoney ? formatCredits(amount) : String(amount))
-    const max = Number(row.limits[limit])
-    return {
-      limit,
-      max: String(shown[limit]),
-      used: show(used),
-      held: isMoney ? formatCredits(row.held) : null,
-      share: max === 0 ? 1 : Math.round((Number(used) / max) * 1000) / 1000,
-    }
-  })
+function fillOf({ name, unit, max, used, held }: CounterRow): FillView {
+  const isMoney = unit === 'credits'
+  const show = (amount: bigint) => (isMoney ? formatCredits(amount) : String(amount))
+  const counted = unit === 'calls' ? held : used
+  return {
+    limit: name,
+    max: show(max),
+    used: show(counted),
+    held: isMoney ? formatCredits(held) : null,
+    share: max === 0n ? 1 : Math.round((Number(counted) / Number(max)) * 1000) / 1000,
+  }
 }
 
 /** Of an account: the limits of the account itself under `account`, those of its keys under their ids. */
 export async function readFills(database: Database, account: string): Promise<Map<string, FillView[]>> {
-  const rows = await database.query<LimitedRow>(LIMITED, [account])
-  return new Map(rows.map((row) => [row.scope, fillsOf(row)]))
+  const rows = await database.query<CounterRow>(COUNTERS, [account])
+  const byScope = Map.groupBy(rows, ({ scope }) => scope)
+  return new Map(Array.from(byScope, ([scope, counters]) => [scope, counters.map(fillOf)]))
 }
 
 interface ErrorRow {
@@ -276,12 +259,11 @@ const REFUSED = statement(
   'sums_refused',
   `select coalesce(sum(count), 0)::bigint as calls from refusal where account_id = $1 and id >= $2 and id < $3 and ${ONLY}`,
 )
-const LIMITED = statement(
-  'figures_limited',
-  `select n.scope, n.limits, limited_minute(n.requests, n.requests_used, n.second, n.second) as requests_used,
-     limited_minute(n.tokens, n.tokens_used, n.second, n.second) as tokens_used, n.open_calls, n.held, n.day_spent, n.month_spent, n.total_spent
-   from limited l cross join lateral limited_now(l, floor(extract(epoch from clock_timestamp()))::bigint, (now() at time zone 'UTC')::date) n
-   where l.account_id = $1 limit 1000`,
+const COUNTERS = statement(
+  'figures_counters',
+  `select n.scope, n.name, n.unit, n.max, counter_used(n, n.second) as used, counter_held(n) as held
+   from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
+   where c.account_id = $1 order by n.scope, counter_rank(n.unit, n.span) limit 1000`,
 )
 const KEY_SUMS = statement(
   'figures_keys',

@@ -1,25 +1,21 @@
-// Keys that are refused again and again: few operations of the database, and every answer as exact as one that was asked for alone.
+// Keys that are refused again and again: few statements, since those that wait go together, and every answer as exact as one that was asked for alone.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, behind, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
-import { MINUTE_BUCKETS } from '../database/functions.ts'
 import type { Ledger } from './ledger.ts'
 import { keepLimits, type Limits } from './limits.ts'
 import type { Reservation, Reserved } from './operation.ts'
 
 type Counted = Ledger & { readonly ops: () => number }
 
-/** A process that counts what it asks of the database: for calls, for leases, and by looking. */
+/** A process that counts the statements of its ledger: for calls and for leases. */
 async function counting(): Promise<Counted> {
   let ops = 0
-  const batch = (size: number) => {
-    ops += size
-  }
-  const looking = behind((run, name) => {
-    if (name === 'flood_look') ops += 1
+  const counted = behind((run, name) => {
+    if (name.startsWith('ledger_')) ops += 1
     return run()
   })
-  const ledger = await processOf({ database: looking, meters: { batch, moved() {} } })
+  const ledger = await processOf({ database: counted })
   return Object.assign(ledger, { ops: () => ops })
 }
 
@@ -33,20 +29,20 @@ const atOnce = (times: number, run: (at: number) => Promise<Reserved>) =>
 const limit = (acc: string, limits: Limits) =>
   database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, limits))
 
-test('two thousand refusals of an empty account are a few operations, and each is told what it asked for', async () => {
+test('two thousand refusals of an empty account are a few statements, and each is told what it asked for', async () => {
   const ledger = await counting()
   const acc = await account(5n)
   await floodOf(ledger, acc, 10n)
   const before = ledger.ops()
   const all = await atOnce(2_000, (at) => reserve(ledger, acc, 10n + BigInt(at % 7)))
-  assert.ok(ledger.ops() - before < 20, `${ledger.ops() - before} operations`)
+  assert.ok(ledger.ops() - before < 20, `${ledger.ops() - before} statements`)
   all.forEach((one, at) => {
     assert.deepEqual({ ...one, id: '' }, { outcome: 'short', required: 10n + BigInt(at % 7), available: 5n, id: '' })
   })
   assert.deepEqual(await rows('select posted, held from account where id = $1', [acc]), [{ posted: 5n, held: 0n }])
 })
 
-test('a flood in turns costs few operations, also for leases that nobody could have', async () => {
+test('a flood in turns costs few statements, also for leases that nobody could have', async () => {
   const ledger = await counting()
   const acc = await account(0n)
   await floodOf(ledger, acc, 10n)
@@ -57,7 +53,7 @@ test('a flood in turns costs few operations, also for leases that nobody could h
     }),
   )
   // One question for each time that all of them come.
-  assert.ok(ledger.ops() - before < 120, `${ledger.ops() - before} operations`)
+  assert.ok(ledger.ops() - before < 120, `${ledger.ops() - before} statements`)
 })
 
 test('in the middle of a flood a grant, of this process or of another, counts for the very next call', async () => {
@@ -128,7 +124,7 @@ test('a flood beyond a limit is told that limit, and neither other keys nor who 
   await floodOf(ledger, acc, 10n)
   const before = ledger.ops()
   const all = await atOnce(1_000, (at) => reserve(ledger, acc, at === 500 ? 5_000n : 10n))
-  assert.ok(ledger.ops() - before < 20, `${ledger.ops() - before} operations`)
+  assert.ok(ledger.ops() - before < 20, `${ledger.ops() - before} statements`)
   const [poor] = all.splice(500, 1)
   assert.deepEqual({ ...poor, id: '' }, { outcome: 'short', required: 5_000n, available: 980n, id: '' })
   for (const one of all) {
@@ -144,7 +140,7 @@ test('how long to wait for tokens is told to each for its own', async () => {
   await limit(acc, { tokensPerMinute: 100 })
   assert.equal((await reserve(ledger, acc, 1n, { tokens: 50 })).outcome, 'held')
   await rows(
-    `update limited set tokens[1 + ((floor(extract(epoch from now()))::bigint - 30) % ${MINUTE_BUCKETS})] = 40, tokens_used = tokens_used + 40 where account_id = $1`,
+    `update counter set seconds[1 + ((floor(extract(epoch from now()))::bigint - 30) % 83)] = 40, used = used + 40 where account_id = $1`,
     [acc],
   )
   await floodOf(ledger, acc, 1n, { tokens: 20 })
@@ -156,7 +152,7 @@ test('how long to wait for tokens is told to each for its own', async () => {
   })
 })
 
-test('what was asked with an idempotency key is asked for alone', async () => {
+test('what was asked with an idempotency key in a flood is told what that was used for', async () => {
   const ledger = await processOf()
   const acc = await account(100n)
   const idempotency = { key: 'once', requestHash: 'h' }

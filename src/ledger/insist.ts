@@ -23,7 +23,6 @@ export function createInsist({ world, log, run }: InsistOptions) {
         return (await run(op)) as T
       } catch (error) {
         lost?.()
-        if (op.kind === 'resolve') op.again = true
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (isFinal(error)) throw error
         // The database is there and says something that it should not.

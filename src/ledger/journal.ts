@@ -1,19 +1,18 @@
 // The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the books a moment
-// later, together with all others of that moment. So a call costs one small commit, and the books a tenth of what they cost one by one.
-import { type Database, isLockWait, SHORT_MS, statement } from '../database/database.ts'
+// later, together with all others of its account. So a call costs one small commit, and the books a tenth of what they cost one by one.
+import { type Database, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
-import { createBooking, GROUP_MAX, groupsOf, onlyAccountOf, WAITED_MAX } from './booking.ts'
-import { columnOfRows, JOURNAL, type Journaled } from './columns.ts'
-import type { Cover, Resolution, Resolved } from './operation.ts'
+import { Busy, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
+import { journalRow, toJson } from './statements.ts'
 
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
   write(op: Journaled): Promise<void>
-  /** Resolves when what was written here before is in the books, or cannot be now. */
-  post(): Promise<void>
+  /** Resolves when what stands in an account's journal is in the books, or cannot be now; without an account, all that was written here before. */
+  post(account?: string): Promise<void>
   /** Books what others wrote and did not book, and what this process knows nothing of. */
   adopt(): Promise<void>
   /** Resolves when nothing is being written, and all is in the books. */
@@ -23,27 +22,42 @@ interface Journal {
   readonly unposted: number
 }
 
+/** A settlement that a lease covers. */
+type Journaled = OpOf<'resolve'> & { readonly cover: Cover }
+
 interface JournalOptions {
   readonly database: Database
   readonly world: World
-  readonly processId: string
   readonly log?: Log | undefined
   readonly observe?: ((size: number) => void) | undefined
+  readonly run: (op: Op) => Promise<Posted>
   /** It is in the books. */
-  readonly posted: (written: Written, outcome: Resolved['outcome']) => void
+  readonly posted: (written: Written) => void
 }
 
 /** What is still to be known of a settlement that was written: little, since it grows old in memory. */
 interface Written {
   readonly id: string
-  readonly account: string
   readonly cover: Cover
+}
+
+/** The settlements of an account that wait to be booked. */
+interface Waiting {
+  readonly account: string
+  written: Written[]
+  dueMs: number
+  posting: Promise<void> | undefined
 }
 
 /** Long enough for a group of calls even where few call; short for whoever looks at the books. */
 const POST_AFTER_MS = 250
+/** And with every other account that waits so much longer, so that a thousand accounts do not take all of the database's time. */
+const POST_EACH_MS = 1
 const RETRY_AFTER_MS = 500
+/** Statements that book by themselves, at once. Calls need the others. */
+const POSTS_MAX = 2
 const WRITES_MAX = 2
+const GROUP_MAX = 256
 /** Beyond this the books do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
 
@@ -52,166 +66,177 @@ export function isCovered({ charge }: Resolution, cover: Cover, unposted: number
   return cover.keep && charge <= cover.amount && unposted < UNPOSTED_MAX
 }
 
-export function createJournal(options: JournalOptions): Journal {
-  const { database, world, processId } = options
-  const booking = createBooking(options)
-  /** Written, and to be booked. */
-  let waiting: Written[] = []
-  /** Their accounts are locked, or the database was away. */
-  let later: Written[] = []
-  /** Accounts that were waited for in vain, until something of them is booked. */
-  const slow = new Set<string>()
-  let posting: Promise<void> | undefined
-  let cancel: (() => void) | undefined
+export function createJournal({ database, world, run, posted, log, observe }: JournalOptions): Journal {
+  /** By account, in the order in which they are due. */
+  const waiting = new Map<string, Waiting>()
+  let unposted = 0
+  let posts = 0
+  let isTicking = false
 
   const writes = createBatch<Journaled, true>({
     flush: writeAll,
     flushesMax: WRITES_MAX,
     sizeMax: GROUP_MAX,
-    ...(options.observe ? { observe: options.observe } : {}),
+    ...(observe ? { observe } : {}),
   })
 
   /** Written late, after a lease has expired, it would tell a price that nothing covers: such a one is not written. */
   async function writeAll(ops: readonly Journaled[]): Promise<Array<true | Error>> {
-    const [only] = ops
-    const rows = await (only && ops.length === 1
-      ? database.query<{ id: string }>(
-          WRITE_ONE,
-          COLUMNS.map(({ read }) => read(only, processId)),
-        )
-      : database.query<{ id: string }>(
-          WRITE,
-          COLUMNS.map((column) => columnOfRows(column, ops, processId)),
-        ))
-    if (rows.length === ops.length) return ops.map(() => true)
-    const written = new Set(rows.map(({ id }) => id))
+    const rows = toJson(ops.map(({ value, cover }) => journalRow(value, cover)))
+    const accounts = [...new Set(ops.map(({ value }) => value.account))]
+    const leases = [...new Set(ops.map(({ cover }) => cover.lease))]
+    const done = await database.query<{ id: string }>(WRITE, [rows, accounts, leases])
+    if (done.length === ops.length) return ops.map(() => true)
+    const written = new Set(done.map(({ id }) => id))
     return ops.map((op) => written.has(op.value.id) || new Error('its lease is no more'))
   }
 
-  function isIdle(): boolean {
-    return posting === undefined && waiting.length === 0 && later.length === 0
-  }
-
-  function soon(): void {
-    if (cancel || posting) return
-    cancel = world.after(waiting.length > 0 ? POST_AFTER_MS : RETRY_AFTER_MS, () => {
-      cancel = undefined
-      start()
-    })
-  }
-
-  function start(): Promise<void> {
-    posting ??= run().finally(() => {
-      posting = undefined
-      if (!isIdle()) soon()
-    })
-    return posting
-  }
-
-  /** What somebody has locked is waited for in a second round, each account by itself: who has locked others keeps nobody waiting for them. */
-  async function run(): Promise<void> {
-    cancel?.()
-    cancel = undefined
-    const all = later.concat(waiting)
-    waiting = []
-    later = []
-    const locked = Map.groupBy(await postAll(groupsOf(all, slow)), (op) => op.account)
-    // Who kept us waiting before may do so again.
-    const waited = new Set([...locked.keys()].filter((account) => !slow.has(account)).slice(0, WAITED_MAX))
-    const again: Written[][] = []
-    for (const [account, ops] of locked)
-      if (waited.has(account)) again.push(...groupsOf(ops))
-      else later.push(...ops)
-    const still = await postAll(again)
-    for (const op of still) slow.add(op.account)
-    later.push(...still)
-  }
-
-  /** Answers those that are left because their accounts are locked; while the database is away, all wait until later. */
-  async function postAll(groups: readonly Written[][]): Promise<Written[]> {
-    const left: Written[] = []
-    const vain = new Set<string>()
-    for (const [at, group] of groups.entries()) {
-      const only = onlyAccountOf(group)
-      if (only !== undefined && vain.has(only)) {
-        left.push(...group)
-        continue
+  /** Those that are due are booked, the first ones first. */
+  function tick(): void {
+    const nowMs = world.elapsedMs()
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const one of waiting.values()) {
+      if (one.posting) continue
+      if (one.dueMs > nowMs || posts >= POSTS_MAX) {
+        nextMs = Math.max(one.dueMs - nowMs, 5)
+        break
       }
-      try {
-        left.push(...(await postGroup(group, only !== undefined && !slow.has(only))))
-      } catch (error) {
-        if (isLockWait(error)) {
-          left.push(...group)
-          if (only === undefined) continue
-          vain.add(only)
-          slow.add(only)
-        } else {
-          later.push(...groups.slice(at).flat())
-          options.log?.warn({ error, waiting: later.length }, 'settlements wait in the journal')
-          return left
-        }
-      }
+      posts += 1
+      void start(one).finally(() => {
+        posts -= 1
+      })
     }
-    return left
+    isTicking = nextMs < Number.POSITIVE_INFINITY
+    if (isTicking) world.after(nextMs, tick)
   }
 
-  async function postGroup(group: readonly Written[], patient: boolean): Promise<Written[]> {
-    const ids = group.map((op) => op.id)
-    const row = await booking.post(processId, ids, patient)
-    const busy = new Set(row.busy)
-    for (const op of group) if (!busy.has(op.id)) settle(op, row.apart.get(op.id))
-    return group.filter((op) => busy.has(op.id))
+  function later(one: Waiting, delayMs: number): void {
+    one.dueMs = world.elapsedMs() + delayMs + waiting.size * POST_EACH_MS
+    waiting.delete(one.account)
+    waiting.set(one.account, one)
+    if (isTicking) return
+    isTicking = true
+    world.after(delayMs, tick)
   }
 
-  function settle(op: Written, resolved?: Resolved): void {
-    if (slow.size > 0) slow.delete(op.account)
-    options.posted(op, resolved?.outcome ?? 'settled')
+  function start(one: Waiting): Promise<void> {
+    one.posting ??= book(one).finally(() => {
+      one.posting = undefined
+      if (one.written.length > 0) later(one, RETRY_AFTER_MS)
+      else waiting.delete(one.account)
+    })
+    return one.posting
   }
 
-  async function post(): Promise<void> {
-    if (posting) await posting
-    if (!isIdle()) await start()
+  async function book(one: Waiting): Promise<void> {
+    const { account } = one
+    const written = one.written
+    one.written = []
+    try {
+      for (let at = 0; at < written.length; at += GROUP_MAX)
+        await bookAccount(
+          account,
+          written.slice(at, at + GROUP_MAX).map(({ id }) => id),
+        )
+    } catch (error) {
+      one.written = written.concat(one.written)
+      if (!(error instanceof Busy)) log?.warn({ error, waiting: unposted }, 'settlements wait in the journal')
+      return
+    }
+    unposted -= written.length
+    for (const each of written) posted(each)
+  }
+
+  /** These, which are found by their ids however much was there before them; or whatever stands in its journal. */
+  async function bookAccount(account: string, ids?: readonly string[]): Promise<void> {
+    try {
+      while ((await run({ kind: 'post', value: { account, ...(ids && { ids }) } })).left);
+    } catch (error) {
+      if (!isOfAPart(error)) throw error
+      await bookOneByOne(account)
+    }
+  }
+
+  /** One that can never be booked stays in the journal, and `ledger verify` names it: nothing is lost, and the others are booked. */
+  async function bookOneByOne(account: string): Promise<void> {
+    for (const { id } of await database.query<{ id: string }>(OF_ACCOUNT, [account]))
+      try {
+        await database.query(POST_ONE, [account, [id]])
+      } catch (error) {
+        if (!isOfAPart(error)) throw error
+        log?.error({ error, id }, 'a settlement in the journal cannot be booked')
+      }
+  }
+
+  async function post(account?: string): Promise<void> {
+    if (account === undefined) {
+      await Promise.all(Array.from(waiting.values(), (one) => postOf(one.account)))
+      return
+    }
+    const [unbooked] = waiting.has(account) ? [true] : await database.query(OF_ACCOUNT, [account])
+    if (unbooked) await postOf(account)
+  }
+
+  async function postOf(account: string): Promise<void> {
+    const one = waiting.get(account)
+    if (!one) return bookAccount(account)
+    // What is on its way may have begun before the last of them was written.
+    if (one.posting) await one.posting
+    if (one.written.length > 0) await start(one)
   }
 
   return {
     async write(op) {
       await writes.run(op)
-      waiting.push({ id: op.value.id, account: op.value.account, cover: op.cover })
-      soon()
+      const { account, id } = op.value
+      let one = waiting.get(account)
+      if (!one) {
+        one = { account, written: [], dueMs: 0, posting: undefined }
+        waiting.set(account, one)
+        later(one, POST_AFTER_MS)
+      }
+      one.written.push({ id, cover: op.cover })
+      unposted += 1
     },
     post,
+    async adopt() {
+      for (const { account } of await database.query<{ account: string }>(UNBOOKED))
+        if (!waiting.has(account))
+          await bookAccount(account).catch((error: unknown) => {
+            // Whoever has it locked, or the next sweep.
+            if (!(error instanceof Busy)) throw error
+          })
+    },
     async idle() {
       await writes.idle()
       for (;;) {
         await post()
-        if (isIdle()) return
+        if (waiting.size === 0) return
         await sleep(world, RETRY_AFTER_MS)
       }
     },
-    adopt: booking.adopt,
     get pending() {
       return writes.pending
     },
     get unposted() {
-      return waiting.length + later.length
+      return unposted
     },
   }
 }
 
-const COLUMNS = Object.values(JOURNAL)
-const NAMES = Object.keys(JOURNAL).join(', ')
-const [ACCOUNT, LEASE] = ['account_id', 'lease_id'].map((name) => `$${Object.keys(JOURNAL).indexOf(name) + 1}`)
-/** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/flush.sql). */
-const HAS_LEASE = 'select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id'
-const WRITE_ONE = statement(
-  'journal_write_one',
-  `insert into journal (${NAMES}) select * from (values (${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}`).join(', ')})) x(${NAMES})
-   where exists (${HAS_LEASE} and e.account_id = ${ACCOUNT} and e.id = ${LEASE}) returning id`,
-  SHORT_MS,
-)
+const NAMES = `account_id, id, key_id, outcome, charged, held, lease_id, keeps, tokens, second, input_tokens, output_tokens, product, endpoint, status, catalog_version,
+  lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client`
+/** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/post.sql). */
 const WRITE = statement(
   'journal_write',
-  `insert into journal (${NAMES}) select * from unnest(${COLUMNS.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) x(${NAMES})
-   where exists (${HAS_LEASE} and e.account_id = any(${ACCOUNT}) and e.id = any(${LEASE})) returning id`,
+  `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x
+   where exists (select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id and e.account_id = any($2::text[]) and e.id = any($3::text[]))
+   returning id`,
   SHORT_MS,
 )
+const OF_ACCOUNT = statement(
+  'journal_of_account',
+  'select id from journal where account_id = $1 order by id limit 1000',
+)
+const POST_ONE = statement('journal_post_one', 'select ledger_post($1, $2, false)', SHORT_MS)
+const UNBOOKED = statement('journal_unbooked', 'select distinct account_id as account from journal limit 1000')

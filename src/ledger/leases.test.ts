@@ -261,7 +261,7 @@ test('a lease that needs credits keeps what it has of a minute, and asks for mor
   })
   const admit = () => {
     const of = { account: 'a', key: 'k', product: 'p', catalogVersion: 1, want: 10n, floor: 10n, tokens: 10 }
-    return leases.admit({ id: newId(realWorld), ...of }, true) !== undefined
+    return leases.admit({ id: newId(realWorld), ...of }) !== undefined
   }
   const given = async (change: { requests: number | undefined }) => {
     const rate = { max: 1_000_000, left: 1_000_000 }

@@ -8,8 +8,10 @@ import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolutio
 interface Leases {
   /** Calls of an account that are covered by leases. */
   openCalls(account: string): number
-  /** Undefined when the call needs a hold of its own. `mayGrow`: there may be more to lease for whoever finds too little. */
-  admit(reservation: Reservation, mayGrow: boolean): Reserved | undefined
+  /** Undefined when the call needs a hold of its own. */
+  admit(reservation: Reservation): Reserved | undefined
+  /** There is nothing for a key: it leases again when it has called for a while without being refused. */
+  refused(reservation: Reservation): void
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
   coverOf(id: string): Cover | undefined
   /** What a call spent is written, and not in the books yet: until then the lease has it still. */
@@ -149,7 +151,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     return pace
   }
 
-  function admit(reservation: Reservation, mayGrow: boolean): Reserved | undefined {
+  function admit(reservation: Reservation): Reserved | undefined {
     if (reservation.idempotency || reservation.job || !isHeard()) return undefined
     const pace = paceOf(nameOf(reservation), reservation.want)
     const lease = current.get(nameOf(reservation))
@@ -158,8 +160,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       pace.got = amount
       if (isEnough(lease, amount, reservation.tokens)) return take(lease, amount, reservation)
     }
-    if (mayGrow && pace.calls >= CALLS_MIN && !isResting(reservation.account))
-      grow(lease ?? made(reservation, pace), reservation)
+    if (pace.calls >= CALLS_MIN && !isResting(reservation.account)) grow(lease ?? made(reservation, pace), reservation)
     return undefined
   }
 
@@ -172,7 +173,8 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   }
 
   function isEnough(lease: Lease, amount: Credits, tokens: number): boolean {
-    if (freeOf(lease) < amount) return false
+    // Nothing is leased yet: limits would not know of a call that costs nothing.
+    if (lease.fresh || freeOf(lease) < amount) return false
     return !lease.window || isAllowed(lease.window, tokens)
   }
 
@@ -340,6 +342,10 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
 
   return {
     admit,
+    refused(reservation) {
+      const pace = paces.get(nameOf(reservation))
+      if (pace) pace.calls = 0
+    },
     openCalls(account) {
       let calls = 0
       for (const lease of all.values()) if (lease.account === account) calls += lease.calls
@@ -401,7 +407,7 @@ function freeOf({ amount, open }: Lease): Credits {
   return amount - open
 }
 
-/** As the database gives it to calls with a hold of their own: functions/flush.sql. */
+/** As the database gives it to calls with a hold of their own: functions/reserve.sql. */
 function shareOf(lease: Lease, { want, most = want }: Reservation): Credits {
   if (most <= want) return want
   const share = (freeOf(lease) + lease.beside) / BigInt(2 * (lease.calls + 1))

@@ -205,10 +205,7 @@ test('limits are exact: requests and tokens per minute, concurrency, spend', asy
 
 test('whoever cannot pay is told so, whatever the limits say', async () => {
   const acc = await account(15n)
-  await database.query(
-    { text: `insert into limited (account_id, scope, limits) values ($1, 'account', '{"requestsPerMinute": 1}')` },
-    [acc],
-  )
+  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1 }))
   assert.equal((await ledger.reserve(reservation(`${acc}-a`, acc, 10n))).outcome, 'held')
   assert.equal((await ledger.reserve(reservation(`${acc}-b`, acc, 10n))).outcome, 'short')
   assert.equal((await ledger.reserve(reservation(`${acc}-c`, acc, 5n))).outcome, 'limited')
@@ -364,9 +361,9 @@ test('what one account has stored does not travel in the flush of another', asyn
   const watched: Database = {
     ...database,
     query: ((what, values = []) => {
-      if (what.name?.startsWith('ledger_flush'))
+      if (/^ledger_(reserve|resolve)$/.test(what.name ?? ''))
         flushes.push({
-          accounts: String(values[1]),
+          accounts: String(values[0]),
           chars: values.reduce<number>((sum, v) => sum + String(v).length, 0),
         })
       return database.query(what, values)

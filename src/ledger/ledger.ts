@@ -6,20 +6,19 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { Roster } from '../kernel/roster.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { afresh, joining, sleep } from '../kernel/timers.ts'
+import { joining, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { createFloods } from './floods.ts'
 import { createInsist, isFinal, within } from './insist.ts'
 import { createJournal, isCovered } from './journal.ts'
-import { createLanes } from './lanes.ts'
 import { createLeases } from './leases.ts'
-import { createLiveness, type Forgotten, SILENT_SECONDS } from './liveness.ts'
+import { createLiveness, type Forgotten } from './liveness.ts'
 import {
-  type Away,
   type Cover,
   type Done,
+  type Expired,
   type Leased,
   type Op,
+  type Posted,
   type Reservation,
   type Reserved,
   type Resolution,
@@ -27,6 +26,8 @@ import {
   releaseOf,
   type Undecided,
 } from './operation.ts'
+import { createQueue } from './queue.ts'
+import { createSystem } from './system.ts'
 
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
@@ -45,13 +46,13 @@ export interface Ledger {
   returned(account: string): Promise<void>
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
-  /** Resolves when every settlement that was answered is in the books, or cannot be now. */
-  booked(): Promise<void>
+  /** Resolves when every settlement of an account, or of all, that was answered is in the books, or cannot be now. */
+  booked(account?: string): Promise<void>
   /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
-  /** Operations that wait in the queues that all accounts share. */
+  /** Operations that wait for their turn. */
   readonly pending: number
-  /** Operations that wait apart, because of their account: in nobody else's way. */
+  /** Those that wait because somebody else has locked their account: in nobody's way. */
   readonly isolated: number
 }
 
@@ -69,7 +70,6 @@ interface LedgerOptions {
   readonly processId: string
   readonly meters?: LedgerMeters
   readonly log?: Log
-  readonly flushesMax?: number
   /** How long a caller waits for a settlement while the database is away; afterwards it is tried without a caller. */
   readonly resolveForMs?: number
   /** How long a reservation is tried again, and how long its caller waits in all. */
@@ -77,8 +77,6 @@ interface LedgerOptions {
   readonly reserveWaitMs?: number
   /** How long the database must have been heard from before the silence of others is taken for death. */
   readonly graceMs?: number
-  /** Accounts lie on several servers: database/functions.ts. */
-  readonly distributed?: boolean
   /** Off: every call takes a hold of its own. */
   readonly leases?: boolean
 }
@@ -89,7 +87,8 @@ const PENDING_MAX = 20_000
 const ISOLATED_MAX = 256
 /** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
-const SHARES_MAX = 5
+/** How often limits of the gateway that change are looked for by one call. */
+const LEARNED_MAX = 5
 const TEND_EVERY_MS = 500
 /** For a call whose missing credits lie with a process that does not answer: they come back within `SILENT_SECONDS`. */
 const AWAY_SECONDS = 5
@@ -101,16 +100,14 @@ export function createLedger(options: LedgerOptions): Ledger {
   const resolveForMs = options.resolveForMs ?? 120_000
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
-  const lanes = createLanes({
-    ...{ database, world, processId, flushesMax: options.flushesMax ?? 2, observe: meters?.batch },
-    distributed: options.distributed ?? false,
-  })
+  const system = createSystem({ database, world, processId })
+  const queue = createQueue({ database, world, processId, observe: meters?.batch, system: () => system.version })
   /** What outlives the call that asked for it; `idle` waits for these too. */
   const background = new Roster<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it. */
   const open = new Set<string>()
 
-  const tryUntilKnown = createInsist({ world, log: options.log, run: lanes.run })
+  const tryUntilKnown = createInsist({ world, log: options.log, run: queue.run })
   /** How many operations of each account are not decided yet, those included that wait to be tried again. */
   const undecided = new Map<string, number>()
 
@@ -135,7 +132,13 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   const liveness = createLiveness({
     ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
-    expired: (amount) => meters?.moved('expired', amount),
+    async expire(account) {
+      // What was spent of its leases is in the journal, and must be in the books before they end.
+      await journal.post(account)
+      const { gone, freed } = await queue.run<Expired>({ kind: 'expire', value: { account } })
+      if (freed > 0n) meters?.moved('expired', freed)
+      return gone
+    },
     unbooked: () => journal.adopt(),
     unheard: () => leases.recall(() => true),
     found: giveUp,
@@ -145,7 +148,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     isHeard: () => options.leases !== false && liveness.isHeard(),
     async report(inUse) {
       const columns = [inUse.map((one) => one.account), inUse.map(({ id }) => id), inUse.map(({ amount }) => amount)]
-      const rows = await database.query<{ id: string }>(options.distributed ? IN_USE_ANYWHERE : IN_USE, columns)
+      const rows = await database.query<{ id: string }>(IN_USE, columns)
       return new Set(rows.map(({ id }) => id))
     },
     change(change) {
@@ -155,10 +158,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
   })
   const journal = createJournal({
-    ...{ database, world, processId, log: options.log, observe: meters?.batch },
-    posted({ id, cover }, outcome) {
+    ...{ database, world, log: options.log, observe: meters?.batch },
+    run: (op) => queue.run<Posted>(op),
+    posted({ id, cover }) {
       owed.delete(id)
-      leases.booked(cover, outcome)
+      leases.booked(cover, 'settled')
     },
   })
 
@@ -168,14 +172,16 @@ export function createLedger(options: LedgerOptions): Ledger {
     tending = true
     world.after(TEND_EVERY_MS, () => {
       tending = false
-      if (!leases.some) return
+      if (!leases.some && !system.some) return
       leases.tend()
-      database.query<{ id: string }>(RECALLED, [processId]).then(
+      void system.tend().catch(() => undefined)
+      database.query<{ id: string; account: string }>(RECALLED, [processId]).then(
         (rows) => {
           if (rows.length > 0) {
             leases.asked(new Set(rows.map((row) => row.id)))
             // They go back when the books have what was spent of them.
-            void journal.post()
+            for (const account of new Set(rows.map((row) => row.account)))
+              void journal.post(account).catch(() => undefined)
           }
           tend()
         },
@@ -190,6 +196,10 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   function count(resolution: Resolution, { outcome, paid, hold }: Pick<Resolved, 'outcome' | 'paid' | 'hold'>): void {
+    // Also when the answer to an earlier try was lost: rather twice than never.
+    system.resolved(resolution, paid)
+    // Also of a job, of which this process had nothing since it was made.
+    if (system.some) tend()
     if (outcome === 'already') return
     const { account } = resolution
     if (resolution.kind === 'settled') meters?.earned?.(resolution, paid)
@@ -198,9 +208,9 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** Until it is written; afterwards the hold, or what it was of a lease, is free. */
-  async function resolveFor(resolution: Resolution, cover?: Cover, again = false): Promise<Resolved> {
+  async function resolveFor(resolution: Resolution, cover?: Cover): Promise<Resolved> {
     try {
-      const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover, again }, BACKGROUND_MS)
+      const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, BACKGROUND_MS)
       if (cover) leases.spent(resolution, cover)
       if (cover) leases.booked(cover, resolved.outcome)
       open.delete(resolution.id)
@@ -213,51 +223,42 @@ export function createLedger(options: LedgerOptions): Ledger {
           leases.spent({ ...resolution, charge: 0n }, { ...cover, keep: true })
           leases.booked(cover, 'released')
         }
+        system.resolved(resolution, 0n)
         open.delete(resolution.id)
       }
       throw error
     }
   }
 
-  const adopt = afresh(() => journal.adopt())
-  async function book(): Promise<void> {
-    await journal.post()
-    if (liveness.hasOthers()) await adopt()
+  /** By all processes, where an account is named. */
+  async function book(account?: string): Promise<void> {
+    await journal.post(account)
+    if (account === undefined && liveness.hasOthers()) await journal.adopt()
   }
 
   /** Settlements that go on: they are decided, and no release may come before them. */
   const owed = new Set<string>()
 
-  /** Into the books, without the journal. `again`: nobody knows whether it is in there. */
-  function resolveDirectly(resolution: Resolution, cover?: Cover, again = false): Promise<Resolved> {
-    const going = resolveFor(resolution, cover, again)
+  /** Into the books at once. */
+  function resolveDirectly(resolution: Resolution, cover?: Cover): Promise<Resolved> {
+    const going = resolveFor(resolution, cover)
     keepOn(going.finally(() => owed.delete(resolution.id)))
     return within(going, resolveForMs, world)
   }
 
-  async function hold(reservation: Reservation, lost: () => void): Promise<Reserved | Away> {
+  async function hold(
+    reservation: Reservation,
+    version: string | null,
+    lost: () => void,
+  ): Promise<Reserved | Undecided> {
     const cameMs = world.elapsedMs()
-    let last = false
-    for (let asked = 0; ; ) {
+    for (let last = false; ; last = true) {
       const open = leases.openCalls(reservation.account)
-      const op: Op = { kind: 'reserve', value: reservation, last: last || asked >= SHARES_MAX, open, cameMs }
+      const op: Op = { kind: 'reserve', value: reservation, last, open, cameMs, system: version }
       const reserved = await insist<Reserved | Undecided>(op, reserveForMs, lost)
-      if (reserved.outcome === 'tight') {
-        await returned(reservation.account)
-        last = true
-      } else if (reserved.outcome === 'share') {
-        asked += 1
-        const larger = await share(reservation.job ? 'jobs' : processId, asked > 1)
-        last ||= asked > 1 && !larger
-      } else return reserved
+      if (reserved.outcome !== 'tight') return reserved
+      await returned(reservation.account)
     }
-  }
-
-  /** Shares of the system's limits: half of what is left, then all of it. Answers whether there was more. */
-  const shares = joining<boolean>()
-  function share(of: string, everything: boolean): Promise<boolean> {
-    const ask = () => database.query<{ larger: boolean | null }>(SHARE, [of, SILENT_SECONDS, everything])
-    return shares(`${of} ${everything}`, () => lanes.alone(ask).then(([row]) => row?.larger === true))
   }
 
   const returns = joining<void>()
@@ -266,7 +267,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   async function takeBack(account: string): Promise<void> {
     for (const waitMs of RETURN_WAITS_MS) {
       leases.rest(account)
-      await ledger.booked()
+      await ledger.booked(account)
       const rows = await database.query(RECALL, [account])
       if (rows.length === 0) return
       await sleep(world, waitMs)
@@ -274,12 +275,12 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** For no longer than its caller waits. */
-  async function holdInTime(reservation: Reservation): Promise<Reserved | Away> {
+  async function holdInTime(reservation: Reservation, version: string | null): Promise<Reserved | Undecided> {
     const { account } = reservation
-    if (lanes.pending > PENDING_MAX)
+    if (queue.pending > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
     // Whoever waits for this account alone is in nobody's way; so that this stays so, their number is bounded.
-    if (lanes.isIsolated(account) && (undecided.get(account) ?? 0) >= ISOLATED_MAX)
+    if (queue.isIsolated(account) && (undecided.get(account) ?? 0) >= ISOLATED_MAX)
       throw new Fault('unavailable', {
         message: 'Too many calls of this account wait for its books. Nothing was charged; try again shortly.',
         ...{ retryAfterSeconds: 1, internal: { why: 'the account’s queue is full' }, counted: true },
@@ -290,7 +291,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     open.add(reservation.id)
     try {
-      const reserved = await within(hold(reservation, lost), reserveWaitMs, world)
+      const reserved = await within(hold(reservation, version, lost), reserveWaitMs, world)
       if (reserved.outcome === 'held') unsure = false
       else if (!unsure) open.delete(reservation.id)
       return reserved
@@ -303,16 +304,42 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
-  const floods = createFloods({ world, database })
+  /** By a lease, or by a hold of its own. */
+  async function reserveHere(reservation: Reservation, version: string | null): Promise<Reserved | Undecided> {
+    return leases.admit(reservation) ?? (await holdInTime(reservation, version))
+  }
+
+  /** The gateway's own limits come first; the database says when they are other ones than this process knows. */
+  async function reserveWithin(reservation: Reservation, isUncovered: boolean): Promise<Reserved> {
+    for (let asked = 0; asked < LEARNED_MAX; asked++) {
+      const before = system.version
+      const admitted = await system.admit(reservation)
+      if (admitted?.outcome === 'limited') return admitted
+      if (admitted) tend()
+      // One that was not counted must not pass as counted when this process has learned of limits meanwhile.
+      const version = admitted ? system.version : before
+      const most = admitted?.most ?? null
+      let reserved: Reserved | Undecided | undefined
+      try {
+        const here = most === null ? reservation : capped(reservation, most)
+        // A call is asked for by one try at the leases: each counts as a call of its key.
+        reserved = await (isUncovered && asked === 0 ? holdInTime(here, version) : reserveHere(here, version))
+      } finally {
+        if (admitted) system.decided(reservation, reserved?.outcome === 'held' ? reserved.amount : undefined)
+      }
+      if (reserved.outcome !== 'share') return decided(reserved)
+      await system.learn()
+    }
+    throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the limits of the gateway change' } })
+  }
+
   const ledger: Ledger = {
     async reserve(reservation) {
-      const flood = floods.of(reservation)
-      const own = () => holdInTime(reservation).then(decided)
-      const reserved =
-        leases.admit(reservation, flood === undefined) ??
-        (await (flood ? floods.decide(flood, reservation, own) : own()))
+      const isFree = system.version === null
+      const covered = isFree ? leases.admit(reservation) : undefined
+      const reserved = covered ?? (await reserveWithin(reservation, isFree))
       if (reserved.outcome === 'held') moved(reservation.account, 'held', reserved.amount)
-      else floods.note(reservation, reserved)
+      else leases.refused(reservation)
       return reserved
     },
     async resolve(resolution) {
@@ -321,12 +348,12 @@ export function createLedger(options: LedgerOptions): Ledger {
       owed.add(id)
       const cover = leases.coverOf(id)
       // Who was not heard lately may have lost its leases, and must know what became of it before it tells a price.
-      if (!cover || options.distributed || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
+      if (!cover || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
         return resolveDirectly(resolution, cover)
       try {
         await journal.write({ kind: 'resolve', value: resolution, cover })
       } catch {
-        return resolveDirectly(resolution, cover, true)
+        return resolveDirectly(resolution, cover)
       }
       leases.spent(resolution, cover)
       count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
@@ -334,7 +361,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async grant({ account, amount, note, actor }, within) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
-      if (!within) await (amount < 0n ? returned(account) : ledger.booked())
+      if (!within) await (amount < 0n ? returned(account) : ledger.booked(account))
       const id = newId(world)
       const [row] = await (within ?? database).query<{ posted: bigint; held: bigint }>(GRANT, [
         id,
@@ -350,21 +377,22 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     returned,
     sweep: liveness.sweep,
-    booked: () => within(book(), BOOKED_WAIT_MS, world).catch(() => undefined),
+    booked: (account) => within(book(account), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
-      const done = lanes
+      const done = queue
         .idle()
         .then(() => journal.idle())
         .then(() => leases.giveBack())
+        .then(() => system.giveBack())
         .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
       else await within(done, forMs, world).catch(() => undefined)
     },
     get pending() {
-      return lanes.pending + journal.pending
+      return queue.pending + journal.pending
     },
     get isolated() {
-      return lanes.isolated
+      return queue.isolated
     },
   }
 
@@ -384,8 +412,14 @@ export function createLedger(options: LedgerOptions): Ledger {
   return ledger
 }
 
-function decided(reserved: Reserved | Away): Reserved {
-  if (reserved.outcome !== 'away') return reserved
+/** An ask that costs no more than this. */
+function capped(reservation: Reservation, most: Credits): Reservation {
+  const atMost = (amount: Credits) => (amount < most ? amount : most)
+  return { ...reservation, want: atMost(reservation.want), most: atMost(reservation.most ?? reservation.want) }
+}
+
+function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'share' }>): Reserved {
+  if (reserved.outcome !== 'away' && reserved.outcome !== 'tight') return reserved
   throw new Fault('unavailable', {
     message:
       'Credits of this account are held by a part of the gateway that does not answer. They come back within 20 seconds. Nothing was charged; try again shortly.',
@@ -393,7 +427,10 @@ function decided(reserved: Reserved | Away): Reserved {
   })
 }
 
-const RECALLED = statement('lease_recalled', 'select id from lease where process_id = $1 and recalled_at is not null')
+const RECALLED = statement(
+  'lease_recalled',
+  'select id, account_id as account from lease where process_id = $1 and recalled_at is not null',
+)
 const RECALL = statement(
   'lease_recall',
   `with recalled as (
@@ -409,10 +446,4 @@ const IN_USE = statement(
    update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
    where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
 )
-/** Where accounts lie on several servers, rows cannot be locked before. */
-const IN_USE_ANYWHERE = statement(
-  'lease_in_use_anywhere',
-  'update lease set in_use = ($3::bigint[])[array_position($2::text[], id)] where account_id = any($1::text[]) and id = any($2::text[]) returning id',
-)
-const SHARE = statement('limited_share', 'select limited_share($1, make_interval(secs => $2), $3) as larger')
 const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5)')

@@ -19,8 +19,7 @@ import {
 } from '../../test/ledger-part.ts'
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
 import { openDatabase } from '../database/database.ts'
-import { MINUTE_BUCKETS } from '../database/functions.ts'
-import { forgetStrayShares, keepLimits, type Limits } from './limits.ts'
+import { keepLimits, type Limits } from './limits.ts'
 import type { Resolved } from './operation.ts'
 
 test('no call is admitted uncounted while a lease is being changed', async () => {
@@ -28,7 +27,7 @@ test('no call is admitted uncounted while a lease is being changed', async () =>
   const ledger = await processOf({
     database: behind(async (run, name) => {
       const result = run()
-      if (slow && /^ledger_flush_[4-7]/.test(name)) await sleep(300)
+      if (slow && name === 'ledger_lease') await sleep(300)
       return result
     }),
   })
@@ -46,7 +45,7 @@ test('no call is admitted uncounted while a lease is being changed', async () =>
     }
   }
   await Promise.all([lane(), lane(), lane(), lane(), lane(), lane()])
-  const [row] = await rows<{ used: bigint }>('select requests_used as used from limited where account_id = $1', [acc])
+  const [row] = await rows<{ used: bigint }>('select used from counter where account_id = $1', [acc])
   assert.ok(held <= 400, `${held} were admitted of 400 in a minute`)
   assert.ok(held <= Number(row!.used), `${held} were admitted, and ${row!.used} counted`)
 })
@@ -60,15 +59,12 @@ test('free calls are counted among those at the same time, and leave', async () 
     assert.equal(reserved.outcome, 'held')
     await settle(ledger, acc, reserved.id, 0n)
   }
-  const [row] = await rows<{ open: number }>('select open_calls as open from limited where account_id = $1', [acc])
-  assert.equal(row!.open, 0)
+  assert.equal(await count('hold where account_id = $1', acc), 0)
 })
 
-test('a flush that waited for new limits counts by them', async () => {
+test('a settlement that waited for new limits counts by them', async () => {
   const ledger = await processOf()
   const acc = await account(1_000n)
-  // There must be no other limit, or every flush looks for them.
-  await rows(`delete from limited`)
   const reserved = await reserve(ledger, acc, 100n)
   let settled: Promise<Resolved> | undefined
   await database.transaction(async (tx) => {
@@ -77,8 +73,11 @@ test('a flush that waited for new limits counts by them', async () => {
     await sleep(150)
   })
   await settled
-  const [row] = await rows(`select held, open_calls, day_spent from limited where account_id = $1`, [acc])
-  assert.deepEqual(row, { held: 0n, open_calls: 0, day_spent: 30n })
+  const counted = await rows(`select name, used from counter where account_id = $1 order by name`, [acc])
+  assert.deepEqual(counted, [
+    { name: 'concurrency', used: 0n },
+    { name: 'spendPerDay', used: 30n },
+  ])
 })
 
 test('a late settlement counts against limits on spending', async () => {
@@ -93,68 +92,39 @@ test('a late settlement counts against limits on spending', async () => {
   assert.deepEqual((await reserve(other, acc, 50n)).outcome, 'held')
 })
 
-test('the shares of a process that died before it had one count nothing that it did not have', async () => {
-  const [dead, other] = [await processOf(), await processOf()]
-  const acc = await account(10_000n)
-  await reserve(dead, acc, 500n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendPerDay: '1000000000' }))
-  try {
-    // It asks for its share, and is gone before it has any.
-    await rows(`insert into limited (account_id, scope, limits) values ('', 'system@' || $1, '{}')`, [dead.id])
-    await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
-    await other.sweep()
-    assert.equal(await count('hold where account_id = $1', acc), 0)
-    assert.equal(await count(`limited where held < 0`), 0)
-  } finally {
-    await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
-  }
-})
+const system = (limits: Limits) => database.transaction((tx) => keepLimits(tx, { kind: 'system' }, limits))
 
 test('what is left of the system’s limits is had by one call, whoever else has a share', async () => {
   const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
   const acc = await account(100_000n)
-  await rows('delete from limited')
-  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendTotal: '1000000000' }))
-  const [spent] = await rows<{ spent: bigint }>(`select total_spent as spent from limited where account_id = ''`)
-  const most = String(spent!.spent + 1_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendTotal: most }))
+  const [spent] = await rows<{ sum: bigint }>('select coalesce(sum(charged), 0)::bigint as sum from usage_hour')
+  await system({ spendTotal: '1000000000' })
+  await system({ spendTotal: String(spent!.sum + 1_000n) })
   try {
     for (const ledger of [first, second]) assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
     assert.equal((await call(second, acc, 980n)).outcome, 'held')
     assert.equal((await call(first, acc, 1n)).outcome, 'limited')
   } finally {
-    await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+    await system({})
   }
+  assert.equal((await call(first, acc, 1n)).outcome, 'held', 'without limits')
 })
 
-test('a share that a flush makes while the limits of the system are removed counts for no later ones', async () => {
+test('what a dead process had of the system’s limits is free again, but for what it has spent', async () => {
+  const [dead, other] = [await processOf({ leases: false }), await processOf({ leases: false })]
   const acc = await account(100_000n)
-  const ledger = await processOf({ leases: false })
-  const set = (limits: Limits) => database.transaction((tx) => keepLimits(tx, { kind: 'system' }, limits))
-  const strays = () => count(`limited where account_id = ''`)
-  const removed = async () => {
-    await set({ spendTotal: '50000' })
-    // A flush has made its process' share, and is not over.
-    await database.transaction(async (tx) => {
-      await tx.query({
-        text: `insert into limited (account_id, scope, limits, total_spent) values ('', 'system@late', '{}', 40000)`,
-      })
-      await set({})
-    })
-    assert.equal(await strays(), 1)
-  }
-  await removed()
-  await forgetStrayShares(database)
-  assert.equal(await strays(), 0)
-  await removed()
   const [spent] = await rows<{ sum: bigint }>('select coalesce(sum(charged), 0)::bigint as sum from usage_hour')
-  await set({ spendTotal: String(spent!.sum + 20_000n) })
+  await system({ spendTotal: String(spent!.sum + 1_000n), concurrency: 3 })
   try {
-    assert.equal((await call(ledger, acc, 15_000n)).outcome, 'held')
-    await forgetStrayShares(database)
-    assert.equal((await call(ledger, acc, 15_000n)).outcome, 'limited')
+    assert.equal((await call(dead, acc, 400n)).outcome, 'held')
+    for (let i = 0; i < 2; i++) assert.equal((await reserve(dead, acc, 100n)).outcome, 'held')
+    assert.equal((await reserve(other, acc, 500n)).outcome, 'limited')
+    await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
+    await other.sweep()
+    assert.equal((await reserve(other, acc, 601n)).outcome, 'limited')
+    assert.equal((await reserve(other, acc, 600n)).outcome, 'held')
   } finally {
-    await set({})
+    await system({})
   }
 })
 
@@ -195,32 +165,28 @@ test('four processes admit as much as each limit allows, and not one call more',
 })
 
 test('what was given of a minute ahead is counted for as long as it could have been used, and not longer', async () => {
+  const MINUTE = `row('a', 's', 'n', 'requests', 'minute', 0, 0, $1::bigint, array_fill(0::bigint, array[83]), now())::counter`
   const counted = async (secondsLater: number, more = 0) => {
     const [row] = await rows<{ used: bigint; sum: bigint; minute: bigint }>(
-      `with l as (
-         select limited_counted(array[row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited],
-           1000, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{1004,996}', '{7,3}', '{0,0}') as l
+      `with c as (
+         select counter_add(${MINUTE}, '{1000,1004,996}', '{2,7,3}') as c
        ), later as (
-         select limited_now(l.l[1], 1000 + $1::int, now()::date) as l from l
-       ), more as (
-         select coalesce((limited_counted(array[later.l], 1000 + $1::int, '{0}', '{0}', '{0}', array[$2::int], '{0}', null, null, null, null))[1], later.l) as n from later
+         select counter_add(counter_now(c, $1 + $2::int), array[$1 + $2::int], array[$3::int]) as c from c
        )
-       select (n).requests_used as used, (select sum(x) from unnest((n).requests) x)::bigint as sum,
-         limited_minute((n).requests, (n).requests_used, (n).second, 1000 + $1::int) as minute from more`,
-      [String(secondsLater), String(more)],
+       select (c).used, (select sum(x) from unnest((c).seconds) x)::bigint as sum, counter_used(c, $1 + $2::int) as minute from later`,
+      ['1000', String(secondsLater), String(more)],
     )
-    assert.equal(row!.used, row!.sum ?? 0n, 'the seconds sum up to what is used')
+    assert.equal(row!.used, row!.sum, 'the seconds sum up to what is used')
     return Number(row!.minute)
   }
   const found: Record<number, number> = {}
   for (const later of [0, 56, 57, 60, 61, 64, 65, 66, 500]) found[later] = await counted(later)
   assert.deepEqual(found, { 0: 12, 56: 12, 57: 9, 60: 9, 61: 7, 64: 7, 65: 0, 66: 0, 500: 0 })
   assert.equal(await counted(63, 5), 12)
-  // A flush that waited for the row has the time at which it began; what the row's minute no longer has is not put into a second to come.
+  // What the minute no longer has is not put into a second to come.
   const [late] = await rows<{ used: bigint }>(
-    `select requests_used as used from unnest(limited_counted(
-       array[row('a', 's', '{}', 0, 0, 1000, '{}', 0, '{}', 0, now()::date, 0, now()::date, 0, 0, now())::limited],
-       990, '{0}', '{0}', '{0}', '{2}', '{0}', '{1,1}', '{933,941}', '{100,30}', '{0,0}'))`,
+    `select (counter_add(${MINUTE}, '{933,941,990}', '{100,30,2}')).used as used`,
+    ['1000'],
   )
   assert.equal(late!.used, 32n)
 })
@@ -228,8 +194,8 @@ test('what was given of a minute ahead is counted for as long as it could have b
 /** As if its calls of a minute had all come in one second, so many seconds ago. */
 const cameBefore = (acc: string, seconds: number, calls: number) =>
   rows(
-    `update limited set second = x.now - $2::int, requests_used = $3,
-       requests = array(select case when i = (x.now - $2::int) % ${MINUTE_BUCKETS} then $3::bigint else 0 end from generate_series(0, ${MINUTE_BUCKETS - 1}) i order by i)
+    `update counter set second = x.now - $2::int, used = $3,
+       seconds = array(select case when i = (x.now - $2::int) % 83 then $3::bigint else 0 end from generate_series(0, 82) i order by i)
      from (select floor(extract(epoch from clock_timestamp()))::bigint as now) x where account_id = $1`,
     [acc, String(seconds), String(calls)],
   )
@@ -281,7 +247,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
   ] as const)
     await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: one }, limits))
   await lease(ledger, acc)
-  const row = () => rows('select xmin::text as version from limited where account_id = $1', [acc])
+  const row = () => rows('select xmin::text as version from counter where account_id = $1', [acc])
   // Now and then a lease is renewed just then, and shares its statement.
   const seen: string[] = []
   for (let turn = 0; turn < 10 && !seen.includes('alone'); turn++) {
@@ -290,7 +256,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
     const before = await row()
     names.length = 0
     await settle(ledger, acc, reserved.id, 3n)
-    const isAlone = names.join() === 'journal_write_one'
+    const isAlone = names.join() === 'journal_write'
     seen.push(isCovered && isAlone ? 'alone' : `${isCovered} ${names}`)
     await ledger.booked()
     if (isCovered && isAlone) assert.deepEqual(await row(), before)
@@ -304,7 +270,8 @@ test('a limit on a minute takes off nothing that it has not counted: calls and l
     database.transaction((tx) => keepLimits(tx, { kind: scope, account: acc, key: 'k1', earlier: [] }, limits))
   const used = (acc: string) =>
     rows<{ scope: string; requests: bigint; tokens: bigint }>(
-      'select scope, requests_used as requests, tokens_used as tokens from limited where account_id = $1 order by scope',
+      `select scope, coalesce(sum(used) filter (where unit = 'requests'), 0)::bigint as requests, sum(used) filter (where unit = 'tokens')::bigint as tokens
+       from counter where account_id = $1 group by scope order by scope`,
       [acc],
     )
   const called = await account(1_000n)
@@ -333,18 +300,25 @@ test('a limit on a minute takes off nothing that it has not counted: calls and l
 test('a lease is given of the minute only what it asks for, and nothing is counted where it asks for none', async () => {
   const acc = await account(1_000_000n)
   await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1_000 }))
-  const ask = async (id: string, requests: string) => {
-    const [row] = await rows<{ leased: string }>(
-      `select leased from ledger_flush(process => 'p', accounts => array[$1], keys => '{k1}', key_accounts => '{1}', leases => array[$2],
-         l_lease => '{1}', l_account => '{1}', l_key => '{1}', l_new => '{t}', l_give => '{0}', l_add => '{100}', l_least => '{1}',
-         l_requests => $3, l_tokens => $3, l_close => '{f}')`,
-      [acc, id, requests],
+  const ask = async (id: string, requests: number | null) => {
+    const change = {
+      id,
+      key: 'k1',
+      fresh: true,
+      give: '0',
+      add: '100',
+      least: '1',
+      requests,
+      tokens: requests,
+      close: false,
+    }
+    const [row] = await rows<{ answer: Array<{ added: string; requests?: number }> }>(
+      `select ledger_lease($1, 'p', $2, null) as answer`,
+      [acc, JSON.stringify([change])],
     )
-    const [used] = await rows<{ used: bigint }>('select requests_used as used from limited where account_id = $1', [
-      acc,
-    ])
-    return [...(row?.leased.split(';').slice(0, 2) ?? []), used?.used]
+    const [used] = await rows<{ used: bigint }>('select used from counter where account_id = $1', [acc])
+    return [row?.answer[0]?.added, row?.answer[0]?.requests, used?.used]
   }
-  assert.deepEqual(await ask('l1', '{NULL}'), ['100', '-1', 0n])
-  assert.deepEqual(await ask('l2', '{5}'), ['100', '80', 80n])
+  assert.deepEqual(await ask('l1', null), ['100', undefined, 0n])
+  assert.deepEqual(await ask('l2', 5), ['100', 80, 80n])
 })

@@ -1,10 +1,7 @@
-// What an operator may limit, and the rows by which the ledger's statement counts it. The names and the form of the
-// stored values are those that functions/limits.sql reads: counts as numbers, spends as whole micro-credits in text.
-import { type Database, type Queryable, statement } from '../database/database.ts'
-import { MINUTE_BUCKETS } from '../database/functions.ts'
+// What an operator may limit: one table, from which the rows follow by which the database counts (functions/counters.sql), and all that people see of them.
+import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { IS_TEST } from '../kernel/test-account.ts'
-import type { LimitName, LimitsView } from './views.ts'
+import { LIMITS, type LimitName, type LimitsView } from './views.ts'
 
 /** As the rows hold them; a name that is absent is not limited. */
 export type Limits = Readonly<LimitsView>
@@ -37,117 +34,67 @@ type Scope =
   | { readonly kind: 'key'; readonly account: string; readonly key: string; readonly earlier: readonly string[] }
 
 /**
- * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is locked as a
- * flush locks it, so that no call is counted twice or not at all while the row appears. The system's are divided into shares, of which each process
- * asks for its own: see share.sql.
+ * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is locked as every function of the ledger
+ * locks it, so that no call is counted twice or not at all while a counter appears. Processes learn of the gateway's own with their next statement.
  */
 export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
-  const none = Object.keys(limits).length === 0
-  if (scope.kind === 'system') {
-    for (const part of [LOCK_SYSTEM, FORGET_STRAYS]) await tx.query(part)
-    if (none) await tx.query(FORGET_SYSTEM)
-    else {
-      await tx.query(KEEP_SYSTEM, [JSON.stringify(limits)])
-      await tx.query(CUT_SHARES, [JSON.stringify(limits), await momentOf(tx)])
-    }
-    return
-  }
-  const { account } = scope
-  await tx.query(LOCK, [account])
-  const name = scope.kind === 'account' ? 'account' : scope.key
-  if (none) {
-    await tx.query(FORGET, [account, name])
-    return
-  }
-  const key = scope.kind === 'key' ? scope.key : null
+  const account = scope.kind === 'system' ? '' : scope.account
+  await (scope.kind === 'system' ? tx.query(LOCK_SYSTEM) : tx.query(LOCK, [account]))
+  const name = scope.kind === 'key' ? scope.key : scope.kind
   const spenders = scope.kind === 'key' ? [scope.key, ...scope.earlier] : null
-  await tx.query(KEEP, [account, name, JSON.stringify(limits), key, spenders, await momentOf(tx)])
-  // What processes have leased was leased under other limits.
-  await tx.query(RECALL, [account])
-}
-
-/** When the account is locked, and not when the transaction began. Exact, which a Date is not. */
-async function momentOf(tx: Queryable): Promise<string> {
-  const [row] = await tx.query<{ moment: string }>(MOMENT)
-  if (!row) throw new Error('The database does not know what time it is.')
-  return row.moment
-}
-
-/**
- * A flush that was under way while the system's limits were removed may have made a share of them. It would make every call look for limits, and
- * count what was spent a second time for the next ones.
- */
-export async function forgetStrayShares(database: Database): Promise<void> {
-  await database.transaction(async (tx) => {
-    for (const part of [LOCK_SYSTEM, FORGET_STRAYS]) await tx.query(part)
+  const rows = Object.entries(limits).map(([limit, max]) => {
+    const { unit, span } = LIMITS[limit as LimitName] // the names of a view
+    return { name: limit, unit, span, max: String(max) }
   })
+  await tx.query(FORGET, [account, name, rows.map((row) => row.name)])
+  if (rows.length > 0) await tx.query(KEEP, [account, name, JSON.stringify(rows), spenders])
+  if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : FORGET_VERSION)
+  // What processes have leased was leased under other limits.
+  await (scope.kind === 'system' ? tx.query(RECALL_ALL) : tx.query(RECALL, [account]))
 }
 
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
-  const [row] = await on.query<{ limits: Limits }>(SYSTEM)
-  return row?.limits ?? {}
+  const rows = await on.query<{ name: LimitName; max: bigint }>(SYSTEM)
+  return Object.fromEntries(rows.map(({ name, max }) => [name, storedLimit(name, max)])) as Limits // by its names
+}
+
+/** As an account's row has it: spends as whole micro-credits in text. */
+function storedLimit(name: LimitName, max: bigint): number | string {
+  return LIMITS[name].unit === 'credits' ? String(max) : Number(max)
 }
 
 const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
-const MOMENT = statement('limits_moment', 'select clock_timestamp()::text as moment')
-const FORGET = statement('limits_forget', 'delete from limited where account_id = $1 and scope = $2')
+/** Whoever sets them. */
+const LOCK_SYSTEM = statement('limits_lock_system', 'select pg_advisory_xact_lock(7046029262)')
+const FORGET = statement(
+  'limits_forget',
+  'delete from counter where account_id = $1 and scope = $2 and name <> all($3::text[])',
+)
 const RECALL = statement(
   'limits_recall',
   'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
 )
-/** Whoever sets them, or takes away what is left of earlier ones. */
-const LOCK_SYSTEM = statement('limits_lock_system', 'select pg_advisory_xact_lock(7046029262)')
-const FORGET_STRAYS = statement(
-  'limits_forget_strays',
-  `delete from limited where account_id = '' and scope <> 'system' and not exists (select 1 from limited l where l.account_id = '' and l.scope = 'system')`,
+const RECALL_ALL = statement('limits_recall_all', 'update lease set recalled_at = least(recalled_at, now())')
+const SYSTEM = statement('limits_system', `select name, max from counter where account_id = '' order by name`)
+const KEEP_VERSION = statement(
+  'limits_version',
+  `insert into setting (name, value) values ('system-limits', '1') on conflict (name) do update set value = (setting.value::bigint + 1)::text`,
 )
-const SYSTEM = statement('limits_system', `select limits from limited where account_id = '' and scope = 'system'`)
-const SPENT = `select coalesce(sum(charged), 0) as total,
-    coalesce(sum(charged) filter (where hour >= date_trunc('month', now(), 'UTC')), 0) as month,
-    coalesce(sum(charged) filter (where hour >= date_trunc('day', now(), 'UTC')), 0) as day
-  from usage_hour`
-// A scope that limited only the minute has counted none of these.
-const COUNTED_ANEW = ['held', 'open_calls', 'day', 'day_spent', 'month', 'month_spent', 'total_spent']
-  .map((name) => `${name} = case when limited_is_money(limited.limits) then limited.${name} else excluded.${name} end`)
-  .join(', ')
-/** Since when a scope counts its minute: from now on, where it has a limit on it that it did not have. */
-const SINCE = (AFTER: string, MOMENT: string) =>
-  `case when ${['requestsPerMinute', 'tokensPerMinute']
-    .map((name) => `${AFTER} -> '${name}' is not null and limited.limits -> '${name}' is null`)
-    .join(' or ')} then ${MOMENT} else limited.since end`
-/** A row that grows with its first request has no room beside it for its next version. */
-const WINDOW = (NAME: string) =>
-  `case when $3::jsonb ? '${NAME}' then array_fill(0::bigint, array[${MINUTE_BUCKETS}]) else '{}' end`
+const FORGET_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
+/**
+ * A counter that is new begins with what was spent in its span (the gateway's sum that up themselves: functions/share.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
+ * transaction began.
+ */
 const KEEP = statement(
   'limits_keep',
-  `with spent as (${SPENT} where account_id = $1 and ($5::text[] is null or key_id = any($5))
-   ), open as (
-     select coalesce(sum(amount), 0) as held, coalesce(sum(calls), 0) as calls from (
-       select amount, key_id, 1 as calls from hold where account_id = $1
-       union all select amount, key_id, 0 from lease where account_id = $1) x
-     where $4::text is null or key_id = $4
-   )
-   insert into limited (account_id, scope, limits, held, open_calls, day_spent, month_spent, total_spent, since, requests, tokens)
-   select $1, $2, $3, open.held, open.calls, spent.day, spent.month, spent.total, $6, ${WINDOW('requestsPerMinute')}, ${WINDOW('tokensPerMinute')} from spent, open
-   on conflict (account_id, scope) do update set limits = excluded.limits, since = ${SINCE('excluded.limits', 'excluded.since')}, ${COUNTED_ANEW}`,
+  `insert into counter (account_id, scope, name, unit, span, max, used, second, since)
+   select $1, $2, x.name, x.unit, x.span, x.max,
+     case when $1 = '' or x.unit <> 'credits' or exists (select 1 from counter c where c.account_id = $1 and c.scope = $2 and c.name = x.name) then 0 else (
+       select coalesce(sum(u.charged), 0)::bigint from usage_hour u
+       where u.account_id = $1 and ($4::text[] is null or u.key_id = any($4))
+         and (x.span = 'total' or u.hour >= date_trunc(nullif(x.span, 'total'), now(), 'UTC'))) end,
+     case when x.span in ('day', 'week', 'month') then extract(epoch from date_trunc(x.span, now(), 'UTC'))::bigint else 0 end,
+     case when $1 = '' then '-infinity' else clock_timestamp() end
+   from jsonb_to_recordset($3::jsonb) as x(name text, unit text, span text, max bigint)
+   on conflict (account_id, scope, name) do update set max = excluded.max, unit = excluded.unit, span = excluded.span`,
 )
-// What was spent is summed up for a row that is new, and before anything is locked that a call needs.
-const KEEP_SYSTEM = statement(
-  'limits_keep_system',
-  `with changed as (
-     update limited set limits = $1 where account_id = '' and scope = 'system' returning 1
-   )
-   insert into limited (account_id, scope, limits, day_spent, month_spent, total_spent)
-   select '', 'system', $1, spent.day, spent.month, spent.total from (${SPENT} where not ${IS_TEST('account_id')}) spent where not exists (select 1 from changed)
-   on conflict (account_id, scope) do update set limits = excluded.limits`,
-)
-// Nothing is left of any share: each asks anew with its next call.
-const CUT_SHARES = statement(
-  'limits_cut_shares',
-  `with recalled as (
-     update lease set recalled_at = least(recalled_at, now())
-   )
-   update limited set limits = (select jsonb_object_agg(name, 0) from jsonb_object_keys($1::jsonb) name), since = ${SINCE('$1::jsonb', '$2::timestamptz')}
-   where account_id = '' and scope like 'system@%' and limits <> '{}'`,
-)
-const FORGET_SYSTEM = statement('limits_forget_system', `delete from limited where account_id = ''`)

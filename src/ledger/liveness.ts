@@ -1,6 +1,5 @@
 // Who lives. A process says so now and then; what a silent one held is given back, and so is what this one has forgotten.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
-import type { Credits } from '../kernel/credits.ts'
 import type { World } from '../kernel/world.ts'
 
 /** A hold or a lease of this process of which it may know nothing. */
@@ -19,8 +18,9 @@ interface LivenessOptions {
   readonly processId: string
   /** How long the database must have been heard from before the silence of others is taken for death. */
   readonly graceMs: number
-  readonly expired: (amount: Credits) => void
-  /** Settlements stand in the journal. What was spent of a lease must be in the books before the lease expires. */
+  /** Gives back what silent processes hold of an account; answers how many holds expired. */
+  readonly expire: (account: string) => Promise<number>
+  /** Settlements stand in the journal. */
   readonly unbooked: () => Promise<void>
   /** Others may have taken this process for dead. */
   readonly unheard: () => void
@@ -37,7 +37,7 @@ const CUT_OFF_MS = 10_000
 const CLOCK_JUMP_MS = 3_000
 
 export function createLiveness({ database, world, processId, ...options }: LivenessOptions) {
-  const { graceMs, expired, unbooked, unheard, found } = options
+  const { graceMs, expire, unbooked, unheard, found } = options
   let heardMs = Number.NEGATIVE_INFINITY
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
@@ -65,9 +65,10 @@ export function createLiveness({ database, world, processId, ...options }: Liven
       if (beat?.unbooked) await unbooked()
       for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
       if (nowMs < judgeFromMs) return 0
-      const [row] = await database.query<{ gone: number; given_back: bigint }>(EXPIRE, [SILENT_SECONDS])
-      if (row && row.given_back > 0n) expired(row.given_back)
-      return row?.gone ?? 0
+      const silent = await database.query<{ account: string }>(SILENT, [SILENT_SECONDS])
+      // An account that somebody else has locked waits for the next sweep.
+      const gone = await Promise.all(silent.map(({ account }) => expire(account).catch(() => 0)))
+      return gone.reduce((sum, count) => sum + count, 0)
     },
   }
 }
@@ -84,7 +85,13 @@ const HEARTBEAT = statement(
      exists (select 1 from process p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
   SHORT_MS,
 )
-const EXPIRE = statement('expire', 'select gone, given_back from ledger_expire(make_interval(secs => $1), 1000)')
+/** A word from the future was said before the clock was set back. */
+const SILENT = statement(
+  'ledger_silent',
+  `select distinct x.account_id as account from (select account_id, process_id from hold where not job union all select account_id, process_id from lease) x
+   where not exists (select 1 from process p where p.id = x.process_id
+     and p.heartbeat_at between now() - make_interval(secs => $1) and now() + make_interval(secs => $1)) limit 1000`,
+)
 const FORGOTTEN = statement(
   'ledger_forgotten',
   `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion" from hold

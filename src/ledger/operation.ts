@@ -47,10 +47,11 @@ export type Reserved =
   | { outcome: 'frozen' }
 
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
-export type Undecided = { outcome: 'tight' } | { outcome: 'share' } | Away
-
-/** What is missing lies with a process that does not answer; it comes back when that one is taken for dead. */
-export type Away = { outcome: 'away' }
+export type Undecided =
+  | { outcome: 'tight' }
+  | { outcome: 'share' }
+  /** What is missing lies with a process that does not answer; it comes back when that one is taken for dead. */
+  | { outcome: 'away' }
 
 export interface Resolution {
   readonly id: string
@@ -157,12 +158,27 @@ export type Op =
       readonly open: number
       /** When the call came, by the clock that never steps. */
       readonly cameMs: number
+      /** The version of the gateway's limits by which it was let in. */
+      readonly system: string | null
     }
-  | { readonly kind: 'resolve'; readonly value: Resolution; readonly cover?: Cover | undefined; again?: boolean }
+  | { readonly kind: 'resolve'; readonly value: Resolution; readonly cover?: Cover | undefined }
   | { readonly kind: 'lease'; readonly value: LeaseChange }
-export type Done = Reserved | Undecided | Resolved | Leased
+  /** Books these of the account's journal; without ids, what stands there. */
+  | { readonly kind: 'post'; readonly value: { readonly account: string; readonly ids?: readonly string[] } }
+  /** Gives back what silent processes hold of the account. */
+  | { readonly kind: 'expire'; readonly value: { readonly account: string } }
+export type OpOf<K extends Op['kind']> = Extract<Op, { kind: K }>
+/** Whether there is more to be booked. */
+export interface Posted {
+  readonly left: boolean
+}
+export interface Expired {
+  readonly gone: number
+  readonly freed: Credits
+}
+export type Done = Reserved | Undecided | Resolved | Leased | Posted | Expired
 
-/** Somebody else has locked the account: the operation goes on when it is free, and nobody else's waits for it. */
+/** Somebody else has locked the account for long: the operation is tried again, and nobody else's waits for it. */
 export class Busy extends Error {}
 
 /** Gives a reservation up, whatever became of it. */

@@ -1,7 +1,7 @@
 // Calls that were refused before they held anything, for the usage list of their account. Noting one costs its answer nothing: it is
 // counted in memory and written a second later, many at once. A key has so many rows a minute; what comes beyond them is counted
 // in one row for each kind of refusal. While the database is away a bounded number waits, and the rest is dropped and counted.
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
 import type { Fault } from '../kernel/fault.ts'
@@ -9,7 +9,6 @@ import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import { later } from '../kernel/timers.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
-import { plain, quoted } from './columns.ts'
 
 export interface RefusedCall {
   /** `req_<id>`. */

@@ -138,7 +138,7 @@ for (const [state, begin] of Object.entries(TROUBLES))
 /** By a pooler, which hands the same session to others. */
 const POOLERS: Readonly<Record<string, string>> = {
   '26000': 'deallocate all',
-  '42P05': 'deallocate all; prepare ledger_flush_1 as select 1',
+  '42P05': 'deallocate all; prepare ledger_resolve as select 1',
 }
 for (const [state, text] of Object.entries(POOLERS))
   test(`a settlement whose prepared statement is not what it was (${state}) is written all the same`, async () => {
@@ -222,18 +222,18 @@ test('a row of limits that somebody else has locked stops no other account', () 
     const client = new pg.Client({ ...fresh.connection })
     await client.connect()
     await client.query('begin')
-    await client.query('select 1 from limited where account_id = $1 for update', [bad])
+    await client.query('select 1 from counter where account_id = $1 for update', [bad])
     return () => client.end()
   }))
 
-/** Data that no server of Postgres takes (22021); nothing of ours makes it. */
-const UNWRITABLE = { endpoint: 'chat\0' }
+/** A number that the column does not take (22003); nothing of ours makes it. */
+const UNWRITABLE = { status: 3_000_000_000 }
 
 test('a settlement that is refused for good leaves no hold: the sweep of its own process gives it back', async () => {
   const ledger = await processOf({ leases: false })
   const acc = await account(1_000n)
   const reserved = await reserve(ledger, acc, 10n)
-  await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22021' })
+  await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22003' })
   await rows(`update hold set created_at = now() - interval '61 seconds' where id = $1`, [reserved.id])
   await ledger.sweep()
   await ledger.idle()
@@ -246,7 +246,7 @@ test('a settlement that is refused for good frees what it had of a lease', async
   await lease(ledger, acc)
   const reserved = await reserve(ledger, acc, 10n)
   assert.equal(await count('hold where id = $1', reserved.id), 0, 'it is covered by the lease')
-  await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22021' })
+  await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22003' })
   ledger.recall(acc)
   await eventually('the lease stays', async () => (await count('lease where account_id = $1', acc)) === 0, 3_000)
   const [after] = await rows<{ held: bigint }>('select held from account where id = $1', [acc])

@@ -10,14 +10,12 @@ interface JournalCheck {
 }
 
 interface JournalRow {
-  readonly process_id: string
   readonly id: string
   readonly account_id: string
   readonly product: string
   readonly catalog_version: number
   readonly outcome: string
   readonly charged: bigint
-  readonly loss: bigint
   readonly held: bigint
   readonly lines: ChargeLine[]
   readonly estimated: boolean
@@ -29,6 +27,8 @@ interface JournalRow {
   readonly cost: bigint | null
   readonly cost_basis: CostBasis | null
   readonly minutes: number
+  readonly keeps: boolean
+  readonly waived: boolean
   readonly leased: boolean
   readonly known: boolean
   readonly booked: boolean
@@ -39,11 +39,11 @@ const PAGE_ROWS = 1_000
 const LATE_MINUTES = 2
 const JOURNAL = statement(
   'verify_journal',
-  `select j.process_id, j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.loss, j.held, j.lines, j.estimated, j.credential, j.endpoint, j.route, j.first_byte_ms, j.attributes, j.cost, j.cost_basis, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
-     a.id is not null as known, exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
+  `select j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.held, j.lines, j.estimated, j.credential, j.endpoint, j.route, j.first_byte_ms, j.attributes, j.cost, j.cost_basis, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
+     j.keeps, j.waived, a.id is not null as known, exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
      exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as booked
    from journal j left join account a on a.id = j.account_id
-   where (j.process_id, j.id) > ($1, $2) order by j.process_id, j.id limit ${PAGE_ROWS}`,
+   where (j.account_id, j.id) > ($1, $2) order by j.account_id, j.id limit ${PAGE_ROWS}`,
 )
 
 /** Where accounts lie on several servers it always is, and the other statement cannot be asked. */
@@ -51,8 +51,8 @@ const SOME = statement('verify_journal_some', 'select 1 from journal limit 1')
 
 export async function checkJournal({ database, rates, report }: JournalCheck): Promise<void> {
   if ((await database.query(SOME)).length === 0) return
-  for (let last = { process_id: '', id: '' }; ; ) {
-    const rows = await database.query<JournalRow>(JOURNAL, [last.process_id, last.id])
+  for (let last = { account_id: '', id: '' }; ; ) {
+    const rows = await database.query<JournalRow>(JOURNAL, [last.account_id, last.id])
     for (const row of rows) {
       const name = `Settlement ${row.id} of account ${row.account_id} in the journal`
       for (const problem of problemsOf(row)) report(`${name} ${problem}`)
@@ -71,8 +71,9 @@ function* problemsOf({
   known,
   outcome,
   charged,
-  loss,
   held,
+  keeps,
+  waived,
   endpoint,
   minutes,
   booked,
@@ -80,10 +81,10 @@ function* problemsOf({
 }: JournalRow): Generator<string> {
   if (!known) yield 'is of an account that does not exist.'
   if (outcome !== 'settled' && outcome !== 'released') yield `is "${outcome}".`
-  // It is only written while its lease is there, which does not end before it is booked.
+  // Seen by others only while a lease covers it, which does not end before it is booked: a call with a hold of its own is written and booked at once.
   if (!leased && !booked) yield 'is covered by no lease.'
   if (charged < 0n || charged > held) yield `charges ${charged} micro-credits of ${held} that were held for it.`
-  if (loss !== 0n) yield 'has a loss, though its lease covers it.'
+  if (!keeps || waived) yield 'is booked otherwise than one that a lease covers.'
   if (endpoint.startsWith(BATCH)) yield 'is of a batch, whose calls have holds of their own.'
   if (minutes >= LATE_MINUTES)
     yield booked ? `was booked, but still stands there after ${minutes} minutes.` : `has waited for ${minutes} minutes.`

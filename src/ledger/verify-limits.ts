@@ -1,44 +1,30 @@
-// What limits count, against what is held and what was spent.
+// What counters have counted, against what was spent.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
-import type { LimitName } from './views.ts'
+import { LIMITS, type LimitName } from './views.ts'
 
-interface LimitedRow {
+interface CounterRow {
   readonly scope: string
-  readonly held: bigint
-  readonly open_calls: number
-  readonly day_spent: bigint
-  readonly month_spent: bigint
-  readonly total_spent: bigint
-  readonly requests_used: bigint
-  readonly requests_sum: bigint
-  readonly tokens_used: bigint
-  readonly tokens_sum: bigint
+  readonly name: string
+  readonly unit: string
+  readonly span: string
+  readonly max: bigint
+  readonly used: bigint
+  /** Of a minute: what its seconds sum to. */
+  readonly sum: bigint
+  /** Of credits: what was spent in the span by this scope alone, and with the keys that it replaced. */
+  readonly own: bigint
+  readonly all: bigint
 }
 
-interface ScopeRow extends LimitedRow {
-  /** Null for a scope that is neither the account nor one of its keys. */
-  readonly is_set: boolean | null
-  /** False for one that limits only the minute: it counts nothing else. */
-  readonly is_money: boolean
-  readonly due_held: bigint
-  readonly due_calls: number
-  /** By this scope alone, and with the keys that it replaced. */
-  readonly day_own: bigint
-  readonly day_all: bigint
-  readonly month_own: bigint
-  readonly month_all: bigint
-  readonly total_own: bigint
-  readonly total_all: bigint
-}
-
-const SUMS_OF_WINDOWS = `l.requests_used, (select coalesce(sum(x), 0) from unnest(l.requests) x)::bigint as requests_sum,
-  l.tokens_used, (select coalesce(sum(x), 0) from unnest(l.tokens) x)::bigint as tokens_sum`
-const HELD_BY = `select account_id, key_id, process_id, job, amount, 1 as calls from hold
-  union all select account_id, key_id, process_id, false, amount, 0 from lease`
-const HELD_OF = `select key_id, amount, 1 as calls from hold where account_id = $1
-  union all select key_id, amount, 0 from lease where account_id = $1`
+const COUNTED = `c.scope, c.name, c.unit, c.span, c.max, c.used, (select coalesce(sum(x), 0) from unnest(c.seconds) x)::bigint as sum`
+/** The hours that a counter of credits is about, from the first one on, or so much before it. */
+const IN_SPAN = (BEFORE = '0 hours') =>
+  `(c.span = 'total' or u.hour >= to_timestamp(c.second) - interval '${BEFORE}'
+    and u.hour < (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || nullif(c.span, 'total'))::interval) at time zone 'UTC')`
+/** What was booked at midnight stands in the hour in which its transaction began, and is counted when the account was locked. */
+const AND_HOUR_BEFORE = IN_SPAN('1 hour')
 
 // Keys may lie on another server than what counts for them.
 const KEYS = statement(
@@ -55,34 +41,17 @@ interface KeyRow {
   /** Itself, and those that it replaced. */
   readonly spenders: readonly string[]
 }
-const LIMITED = statement(
-  'verify_limited',
-  `select a.limits, array(select l.scope from limited l where l.account_id = $1) as scopes from account a where a.id = $1`,
-)
-// A key that replaced others may count what they have spent, but for what they spent since.
-const SCOPES = statement(
-  'verify_scopes',
+const OWN_LIMITS = statement('verify_own_limits', 'select limits from account where id = $1')
+const COUNTERS = statement(
+  'verify_counters',
   `with earlier as (
      select x.scope, x.id from unnest($2::text[], $3::text[]) as x(scope, id)
-   ), open as (
-     select key_id, sum(amount)::bigint as held, sum(calls)::int as calls from (${HELD_OF}) h group by key_id
-   ), spent as (
-     select l.scope, u.key_id = l.scope or l.scope = 'account' as own,
-       coalesce(sum(u.charged) filter (where u.hour >= l.day::timestamp at time zone 'UTC' and u.hour < (l.day + 1)::timestamp at time zone 'UTC'), 0)::bigint as day,
-       coalesce(sum(u.charged) filter (where u.hour >= l.month::timestamp at time zone 'UTC' and u.hour < (l.month + interval '1 month') at time zone 'UTC'), 0)::bigint as month,
-       sum(u.charged)::bigint as total
-     from limited l join usage_hour u on u.account_id = $1 and (l.scope = 'account' or u.key_id = l.scope
-       or exists (select 1 from earlier e where e.scope = l.scope and e.id = u.key_id))
-     where l.account_id = $1 group by 1, 2
    )
-   select l.scope, limited_is_money(l.limits) as is_money, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
-     $4::jsonb -> l.scope = l.limits as is_set,
-     coalesce((select sum(o.held) from open o where l.scope in ('account', o.key_id)), 0)::bigint as due_held,
-     coalesce((select sum(o.calls) from open o where l.scope in ('account', o.key_id)), 0)::int as due_calls,
-     coalesce(sum(s.day) filter (where s.own), 0)::bigint as day_own, coalesce(sum(s.day), 0)::bigint as day_all,
-     coalesce(sum(s.month) filter (where s.own), 0)::bigint as month_own, coalesce(sum(s.month), 0)::bigint as month_all,
-     coalesce(sum(s.total) filter (where s.own), 0)::bigint as total_own, coalesce(sum(s.total), 0)::bigint as total_all
-   from limited l left join spent s on s.scope = l.scope where l.account_id = $1 group by l.account_id, l.scope`,
+   select ${COUNTED},
+     coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and c.scope in ('account', u.key_id) and ${IN_SPAN()}), 0)::bigint as own,
+     coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and (c.scope in ('account', u.key_id)
+       or exists (select 1 from earlier e where e.scope = c.scope and e.id = u.key_id)) and ${AND_HOUR_BEFORE}), 0)::bigint as all
+   from counter c where c.account_id = $1 order by c.scope, c.name`,
 )
 const ALL_HOURS = statement(
   'verify_all_hours',
@@ -93,145 +62,107 @@ const ALL_HOURS = statement(
 export async function checkLimits(tx: Queryable, account: string, settled: bigint): Promise<string[]> {
   const problems: string[] = []
   const keys = await tx.query<KeyRow>(KEYS, [account])
-  const [own] = await tx.query<{ limits: object; scopes: string[] }>(LIMITED, [account])
+  const [own] = await tx.query<{ limits: object }>(OWN_LIMITS, [account])
   const set = new Map([['account', own?.limits ?? {}], ...keys.map(({ id, limits }) => [id, limits] as const)])
-  for (const [scope, limits] of set)
-    if (Object.keys(limits).length > 0 && !own?.scopes.includes(scope))
+  const spenders = keys.flatMap(({ id, spenders }) => spenders.map((spender) => [id, spender] as const))
+  const values = [spenders.map(([id]) => id), spenders.map(([, id]) => id)]
+  const rows = await tx.query<CounterRow>(COUNTERS, [account, ...values])
+  for (const [scope, limits] of set) {
+    const counted = new Map(rows.filter((row) => row.scope === scope).map(({ name, max }) => [name, max]))
+    const due = Object.entries(limits).map(([name, max]) => [name, BigInt(max)] as const)
+    if (due.some(([name]) => !counted.has(name)))
       problems.push(`Limits of ${named(account, scope)} are set, but nothing counts for them.`)
-  if (!own || own.scopes.length === 0) return problems
+    else if (counted.size !== due.length || due.some(([name, max]) => counted.get(name) !== max))
+      problems.push(`The limits of ${named(account, scope)} that are counted are not those that were set.`)
+  }
+  if (rows.length === 0) return problems
   const [kept] = await tx.query<{ charged: bigint }>(ALL_HOURS, [account])
   // Sums that were trimmed away are still counted by limits that are older.
   const trimmed = settled - (kept?.charged ?? 0n)
-  const spenders = keys.flatMap(({ id, spenders }) => spenders.map((spender) => [id, spender] as const))
-  const values = [spenders.map(([id]) => id), spenders.map(([, id]) => id), JSON.stringify(Object.fromEntries(set))]
-  for (const row of await tx.query<ScopeRow>(SCOPES, [account, ...values]))
-    problems.push(...checkScope(named(account, row.scope), row, trimmed > 0n ? trimmed : 0n))
+  for (const row of rows) {
+    if (!set.has(row.scope))
+      problems.push(`The limits of ${named(account, row.scope)} are those of a key that the account does not have.`)
+    problems.push(...checkCounter(named(account, row.scope), row, trimmed > 0n ? trimmed : 0n))
+  }
   return problems
 }
 
-function* checkScope(name: string, row: ScopeRow, trimmed: bigint): Generator<string> {
-  if (row.is_set === null) yield `The limits of ${name} are those of a key that the account does not have.`
-  else if (!row.is_set) yield `The limits of ${name} that are counted are not those that were set.`
-  yield* checkWindows(name, row)
-  if (!row.is_money) return
-  yield* checkHeld(name, row)
-  const spends = [
-    ['of the day', row.day_spent, row.day_own, row.day_all],
-    ['of the month', row.month_spent, row.month_own, row.month_all],
-    ['in all', row.total_spent, row.total_own, row.total_all + trimmed],
-  ] as const
-  for (const [what, is, least, most] of spends)
-    if (is < least || is > most)
-      yield `The limits of ${name} count ${formatCredits(is)} as spent ${what}, but its usage sums to ${formatCredits(is < least ? least : most)}.`
+function* checkCounter(name: string, row: CounterRow, trimmed: bigint): Generator<string> {
+  const { unit, span, used, sum, own } = row
+  const limit = LIMITS[row.name as LimitName] as { unit: string; span: string } | undefined // whatever the row says
+  if (limit?.unit !== unit || limit.span !== span)
+    yield `The limit ${row.name} of ${name} counts ${unit} by ${span}, which it does not limit.`
+  if (span === 'minute' && used !== sum)
+    yield `The limits of ${name} count ${used} ${unit} in a minute whose seconds have ${sum}.`
+  if (unit === 'calls' && used !== 0n)
+    yield `The limit ${row.name} of ${name} counts ${used} ${unit}, which holds say by themselves.`
+  if (unit !== 'credits') return
+  const most = span === 'total' ? row.all + trimmed : row.all
+  if (used < own || used > most)
+    yield `The limits of ${name} count ${formatCredits(used)} as spent ${span === 'total' ? 'in all' : `of the ${span}`}, but its usage sums to ${formatCredits(used < own ? own : most)}.`
 }
 
-function* checkHeld(name: string, row: LimitedRow & { due_held: bigint; due_calls: number }): Generator<string> {
-  if (row.held !== row.due_held)
-    yield `The limits of ${name} count ${formatCredits(row.held)} as held, but its holds sum to ${formatCredits(row.due_held)}.`
-  if (row.open_calls !== row.due_calls)
-    yield `The limits of ${name} count ${row.open_calls} open calls, but it has ${row.due_calls} holds.`
-}
-
-function* checkWindows(name: string, row: LimitedRow): Generator<string> {
-  if (row.requests_used !== row.requests_sum)
-    yield `The limits of ${name} count ${row.requests_used} requests in a minute whose seconds have ${row.requests_sum}.`
-  if (row.tokens_used !== row.tokens_sum)
-    yield `The limits of ${name} count ${row.tokens_used} tokens in a minute whose seconds have ${row.tokens_sum}.`
-}
-
-interface SystemRow extends LimitedRow {
-  readonly limits: Readonly<Partial<Record<LimitName, string | number>>>
-  readonly counts_holds: boolean
-  readonly due_held: bigint
-  readonly due_calls: number
-}
-
+// What a process has spent since it last said so is a part of its share, beside what its calls hold.
+/** Of credits, `used` has what was spent up to `since`: functions/share.sql. */
 const SYSTEM = statement(
   'verify_system_limits',
-  `select l.scope, l.limits <> '{}' and l.scope <> 'system' as counts_holds, l.limits, l.held, l.open_calls, l.day_spent, l.month_spent, l.total_spent, ${SUMS_OF_WINDOWS},
-     coalesce(h.held, 0)::bigint as due_held, coalesce(h.calls, 0)::int as due_calls
-   from limited l left join (
-     select 'system@' || case when h.job then 'jobs' else h.process_id end as scope, sum(h.amount) as held, sum(h.calls) as calls
-     from (${HELD_BY}) h where not ${IS_TEST('h.account_id')} group by 1
-   ) h on h.scope = l.scope
-   where l.account_id = ''`,
+  `select ${COUNTED}, x.spent as own, x.spent as all
+   from counter c cross join lateral (
+     select coalesce(sum(u.charged), 0)::bigint as spent from usage_hour u
+     where c.unit = 'credits' and not ${IS_TEST('u.account_id')} and u.hour < c.since and (c.span = 'total' or u.hour >= date_trunc(nullif(c.span, 'total'), c.since, 'UTC'))) x
+   where c.account_id = '' order by c.name`,
 )
-const SYSTEM_SPENT = statement(
-  'verify_system_spent',
-  `with counted as (
-     select sum(day_spent) filter (where day = (now() at time zone 'UTC')::date) as day,
-       sum(month_spent) filter (where month = date_trunc('month', now() at time zone 'UTC')::date) as month
-     from limited where account_id = ''
-   ), spent as (
-     select coalesce(sum(charged), 0) as month, coalesce(sum(charged) filter (where hour >= date_trunc('day', now(), 'UTC')), 0) as day
-     from usage_hour where hour >= date_trunc('month', now(), 'UTC') and not ${IS_TEST('account_id')}
-   )
-   select coalesce(counted.day, 0)::bigint as day_spent, spent.day::bigint as day_due,
-     coalesce(counted.month, 0)::bigint as month_spent, spent.month::bigint as month_due
-   from counted, spent where exists (select 1 from limited where account_id = '' and scope = 'system')`,
+const SHARED = statement(
+  'verify_shared',
+  `select c.name from counter c where c.account_id = '' and c.unit in ('credits', 'calls')
+     and c.max < (select coalesce(sum(s.amount), 0) from share s where s.account_id = '' and s.unit = c.unit)`,
+)
+const SHARES = statement(
+  'verify_shares',
+  `select account_id, process_id, unit, amount from share where account_id <> '' or unit not in ('credits', 'calls') or amount < 0 limit 100`,
+)
+interface ShareRow {
+  readonly account_id: string
+  readonly process_id: string
+  readonly unit: string
+  readonly amount: bigint
+}
+/** Processes ask for a share only where a version says that there are limits. */
+const IN_FORCE = statement(
+  'verify_system_version',
+  `select exists (select 1 from setting where name = 'system-limits') as set, exists (select 1 from counter where account_id = '') as counted`,
 )
 const STRANGERS = statement(
-  'verify_limited_strangers',
-  `select l.account_id, l.scope from limited l left join account a on a.id = l.account_id
-   where l.account_id <> '' and a.id is null order by 1, 2 limit 100`,
+  'verify_counter_strangers',
+  `select c.account_id, c.scope from counter c left join account a on a.id = c.account_id
+   where (c.account_id <> '' and a.id is null) or (c.account_id = '' and c.scope <> 'system') group by 1, 2 order by 1, 2 limit 100`,
 )
-/** Calls that were under way when the system's limits were set may count twice or not at all: nobody waits for them. */
-const TOLERANCE = 100n
-
-/** Where accounts lie on several servers, each is read at its own moment, beside calls that change two of them. What is wrong is so at every look. */
-const LOOKS_MAX = 20
-
 export async function checkSystemLimits(database: Queryable): Promise<string[]> {
-  let problems = await lookAtSystemLimits(database)
-  for (let looks = 1; problems.length > 0 && looks < LOOKS_MAX; looks++) problems = await lookAtSystemLimits(database)
-  return problems
-}
-
-async function lookAtSystemLimits(database: Queryable): Promise<string[]> {
   const problems: string[] = []
-  const rows = await database.query<SystemRow>(SYSTEM)
-  for (const row of rows) {
-    if (row.counts_holds) problems.push(...checkHeld(row.scope, row))
-    problems.push(...checkWindows(row.scope, row))
+  for (const row of await database.query<CounterRow>(SYSTEM)) {
+    problems.push(...checkCounter('the system', { ...row, own: 0n, all: row.used }, 0n))
+    // Sums that were trimmed away are still counted in all.
+    if (row.unit === 'credits' && (row.used < row.all || (row.used > row.all && row.span !== 'total')))
+      problems.push(
+        `The limits of the system count ${formatCredits(row.used)} as spent ${row.span === 'total' ? 'in all' : `of the ${row.span}`}, but usage sums to ${formatCredits(row.all)}.`,
+      )
   }
-  const [spent] =
-    await database.query<Record<'day_spent' | 'day_due' | 'month_spent' | 'month_due', bigint>>(SYSTEM_SPENT)
-  if (spent)
-    for (const window of ['day', 'month'] as const) {
-      const is = spent[`${window}_spent`]
-      const due = spent[`${window}_due`]
-      const apart = is > due ? is - due : due - is
-      if (apart * TOLERANCE > due)
-        problems.push(
-          `The limits of the system count ${formatCredits(is)} as spent of the ${window}, but usage sums to ${formatCredits(due)}.`,
-        )
-    }
-  for (const name of sharedTooOften(rows))
+  const [force] = await database.query<{ set: boolean; counted: boolean }>(IN_FORCE)
+  if (force?.set && !force.counted) problems.push('The limits of the system are set, but nothing counts for them.')
+  if (force?.counted && !force.set) problems.push('The limits of the system are counted, but not in force.')
+  for (const { name } of await database.query<{ name: string }>(SHARED))
     problems.push(`The shares of the system's limit ${name} are more than the limit.`)
   for (const { account_id, scope } of await database.query<{ account_id: string; scope: string }>(STRANGERS))
-    problems.push(`There are limits (${scope}) of account ${account_id}, which does not exist.`)
+    problems.push(
+      account_id === ''
+        ? `There are limits (${scope}) that are neither those of the system nor of an account.`
+        : `There are limits (${scope}) of account ${account_id}, which does not exist.`,
+    )
+  for (const { account_id, process_id, unit, amount } of await database.query<ShareRow>(SHARES))
+    problems.push(
+      `The share of process ${process_id} (${unit}) ${account_id === '' ? `cannot be ${amount}` : `is that of account ${account_id}`}.`,
+    )
   return problems
-}
-
-/** What a scope has used up of a limit, as limited_used says in the database. */
-const USED: Readonly<Record<LimitName, (row: LimitedRow) => bigint>> = {
-  concurrency: (row) => BigInt(row.open_calls),
-  requestsPerMinute: (row) => row.requests_used,
-  tokensPerMinute: (row) => row.tokens_used,
-  spendPerDay: (row) => row.day_spent + row.held,
-  spendPerMonth: (row) => row.month_spent + row.held,
-  spendTotal: (row) => row.total_spent + row.held,
-}
-
-function sharedTooOften(rows: readonly SystemRow[]): LimitName[] {
-  const whole = rows.find(({ scope }) => scope === 'system')?.limits
-  if (!whole) return []
-  const sum = (of: (row: SystemRow) => bigint) => rows.reduce((all, row) => all + of(row), 0n)
-  const names = Object.keys(USED) as LimitName[] // it has no others
-  return names.filter((name) => {
-    const given = sum(({ scope, limits }) => (scope === 'system' ? 0n : BigInt(limits[name] ?? 0)))
-    return given > BigInt(whole[name] ?? 0) && given > sum(USED[name])
-  })
 }
 
 function named(account: string, scope: string): string {

@@ -72,8 +72,8 @@ before(async () => {
   accounts = createAccounts({ database, world: realWorld, ledger, audit })
   await ledger.sweep()
   await sql(`update process set started_at = now() - interval '1 day'`)
-  await accounts.changeSystemLimits({ spendPerDay: '900000000000' }, BY)
-  const limits = { concurrency: 100, spendTotal: '90000000' }
+  await accounts.changeSystemLimits({ spendPerDay: '900000000000', spendPerMonth: '9000000000000' }, BY)
+  const limits = { concurrency: 100, spendPerDay: '90000000', spendTotal: '90000000' }
   ids.account = await accounts.create({ name: 'A', credits: 100_000_000n, limits }, BY)
   ids.other = await accounts.create({ name: 'B', credits: 1_000_000n }, BY)
   ids.poor = await accounts.create({ name: 'C', credits: 7n }, BY)
@@ -201,6 +201,7 @@ async function useEverything(): Promise<void> {
   // An estimate is cut to what was held, also when that hold has expired in the meantime.
   const late = await resolve({ id: estimate, usage: { input: 1_000, output: 100 }, want: 7n, estimated: true }, dead)
   assert.equal(late.outcome, 'late')
+  await dead.idle()
   await sql(
     `insert into lease (account_id, id, key_id, process_id, amount) values ('${ids.other}', 'lease_1', 'key_2', 'p1', 500)`,
   )
@@ -215,8 +216,6 @@ async function useEverything(): Promise<void> {
   ids.waiting = newId(realWorld)
   await sql(journalRow(ids.waiting, ids.strange))
   await sql(`update account set held = held + 500 where id = '${ids.other}'`)
-  await sql(`update limited set held = held + 500 where scope = 'system@p1'`)
-  await database.query({ text: `update limited set requests_used = requests_used` })
 }
 
 /** Calls whose price or cost is not only that of their tokens. */
@@ -251,7 +250,7 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
 })
 
 const TABLES =
-  `account hold lease journal transfer usage usage_hour limited idempotency job api_key batch background margin_hour
+  `account hold lease journal transfer usage usage_hour counter share setting idempotency job api_key batch background margin_hour
   catalog_version audit grant_key process`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */
@@ -323,7 +322,8 @@ async function age(account: string, hours: number): Promise<void> {
   const back = `interval '${hours} hours'`
   const young = `account_id = '${account}' and at > now() - interval '30 minutes'`
   await sql(`update transfer set at = at - ${back} where ${young}; update usage set at = at - ${back} where ${young};
-    update usage_hour set hour = hour - ${back} where account_id = '${account}' and hour > now() - interval '90 minutes'`)
+    update usage_hour set hour = hour - ${back} where account_id = '${account}' and hour > now() - interval '90 minutes';
+    update counter set used = 0, since = '-infinity' where account_id = ''`)
 }
 
 const markOf = async (account: string) =>
@@ -381,6 +381,7 @@ test('a row that is older than what was checked, and written later, is checked a
   // A call that took long, a settlement after the hold had expired, and a release of what never was held.
   await resolve({ ...facts, id: long, usage: { input: 10 } })
   assert.equal((await resolve({ ...facts, id: expired, usage: { input: 20 } }, dead)).outcome, 'late')
+  await dead.idle()
   const ghost = idOf(100)
   await resolve({ ...facts, id: ghost })
   assert.deepEqual((await nightly()).found, [])
@@ -430,7 +431,9 @@ test('usage that was trimmed by age is not missed', async () => {
   await call({ id, account, key: 'key_old', usage: { input: 100 } })
   await age(account, 5)
   await sql(`delete from usage where id = '${id}'`)
-  await sql(`delete from usage_hour where account_id = '${account}'`)
+  await sql(
+    `delete from usage_hour where account_id = '${account}'; update counter set used = 0, since = '-infinity' where account_id = ''`,
+  )
   const nextHourMs = Math.ceil((timeOfId(id) + 1) / HOUR_MS) * HOUR_MS
   const catalogs = storedCatalogs(database)
   assert.deepEqual((await verifyLedger(database, catalogs, { usageSinceMs: nextHourMs })).problems, [])

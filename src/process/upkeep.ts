@@ -16,7 +16,6 @@ import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { forgetStrayShares } from '../ledger/limits.ts'
 import type { Refusals } from '../ledger/refusals.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import type { Verifier } from '../ledger/verify-runs.ts'
@@ -63,7 +62,7 @@ export function startUpkeep(
 
   const FORGET = [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens, forgetFiles, forgetBatches, forgetBackground]
   const answers = () => FORGET.map((forget) => forget(database))
-  const tidy = () => Promise.all([...answers(), forgetStrayShares(database), apiKeys.flushLastUsed(), people.tidy()])
+  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.tidy()])
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
     await refusals.forget(config.TOLLGATE_REFUSAL_DAYS)

@@ -57,7 +57,7 @@ export const lost: Trouble<Store> = {
     let [sent, cut] = [0, 0]
     // The ledger's statements commit by themselves: the piece that carries one is forwarded, and its connection is cut.
     door.cutAfter = (piece) => {
-      if (!piece.includes('ledger_')) return false
+      if (!piece.includes('ledger_') && !piece.includes('journal_write')) return false
       sent += 1
       if (Math.random() >= LOST_SHARE) return false
       cut += 1

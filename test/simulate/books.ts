@@ -15,15 +15,21 @@ interface Row {
   readonly recalledMs: number | null
 }
 
-interface Scope {
+interface Counter {
+  /** Empty for the whole gateway. */
   readonly account: string
   readonly scope: string
-  readonly limits: Readonly<Record<string, number>>
-  readonly held: number
-  readonly open: number
-  readonly spent: number
-  readonly requests: number
-  readonly tokens: number
+  readonly name: string
+  readonly unit: string
+  readonly span: string
+  readonly max: number
+  readonly used: number
+}
+
+interface Share {
+  readonly process: string
+  readonly unit: string
+  readonly amount: number
 }
 
 interface Spent {
@@ -38,8 +44,9 @@ interface State {
   readonly holds: readonly Row[]
   readonly leases: readonly Row[]
   /** Settlements that are not in the books: what they will take out of their leases. */
-  readonly journal: ReadonlyArray<{ readonly id: string; readonly process: string; readonly amount: number }>
-  readonly scopes: readonly Scope[]
+  readonly journal: ReadonlyArray<{ readonly id: string; readonly amount: number }>
+  readonly counters: readonly Counter[]
+  readonly shares: readonly Share[]
   readonly spent: readonly Spent[]
 }
 
@@ -50,10 +57,10 @@ const SEE = {
        'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold) as holds,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', process_id, 'amount', amount,
        'recalledMs', extract(epoch from recalled_at) * 1000)), '[]') from lease) as leases,
-    (select coalesce(json_agg(json_build_object('id', id, 'process', process_id, 'amount', charged)), '[]') from journal) as journal,
-    (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'held', held, 'open', open_calls, 'spent', total_spent,
-       'requests', requests_used, 'tokens', tokens_used, 'limits',
-       (select coalesce(json_object_agg(key, value::bigint), '{}') from jsonb_each_text(limits)))), '[]') from limited) as scopes,
+    (select coalesce(json_agg(json_build_object('id', id, 'amount', charged)), '[]') from journal) as journal,
+    (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'name', name, 'unit', unit, 'span', span, 'max', max,
+       'used', used)), '[]') from counter) as counters,
+    (select coalesce(json_agg(json_build_object('process', process_id, 'unit', unit, 'amount', amount)), '[]') from share) as shares,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'kind', outcome, 'amount', charged)), '[]') from usage) as spent`,
 }
 
@@ -62,9 +69,21 @@ interface Admitted {
   readonly key: string
   readonly amount: number
   readonly tokens: number
+  /** When it asked, and when it was let in. */
+  readonly cameMs: number
   readonly atMs: number
   /** Its lease was taken from a process that was believed dead. */
   excused: boolean
+}
+
+/** What was once held for a call, and by whom. */
+interface Covered {
+  readonly process: string
+  readonly amount: number
+  /** Its process was believed dead, and what it had of the gateway's limits was given to others. */
+  shared: boolean
+  /** And so was what it had leased for the call. */
+  unheld: boolean
 }
 
 /** A bucket of the sliding minute is a second: what came at its end leaves with it. */
@@ -78,11 +97,21 @@ export class Books {
   readonly #admitted = new Map<string, Admitted>()
   /** Those that counted for limits, in the order of their admission. */
   readonly #counted = new Map<string, { readonly key: string; readonly tokens: number; readonly atMs: number }>()
+  /** All that had a hold or a lease, for good. */
+  readonly #covered = new Map<string, Covered>()
+  /** When what a call spent was first seen. */
+  readonly #spentMs = new Map<string, number>()
+  readonly #entered: Array<{ readonly id: string; readonly tokens: number; readonly cameMs: number }> = []
+  #shares: readonly Share[] = []
+  /** What the gateway's limits may count twice: what was spent and not reported when they were summed up from the books. */
+  #twice = 0
+  readonly #fair: boolean
   #leased = new Map<string, number>()
   #leasedCalls = 0
 
   constructor(world: VirtualWorld, fair: boolean) {
     this.#world = world
+    this.#fair = fair
     this.#patienceMs = fair ? BACK_MS.fair : BACK_MS.foul
   }
 
@@ -92,14 +121,17 @@ export class Books {
   }
 
   /** A process was told that a call may go. */
-  admitted(process: Process, { id, key, tokens }: Reservation, amount: bigint): void {
+  admitted(process: Process, { id, key, tokens }: Reservation, held: bigint, cameMs: number): void {
     const atMs = this.#world.nowMs()
-    this.#admitted.set(id, { process, key, amount: Number(amount), tokens, atMs, excused: false })
+    const amount = Number(held)
+    this.#admitted.set(id, { process, key, amount, tokens, cameMs, atMs, excused: false })
+    this.#covered.set(id, { process: process.id, amount, shared: false, unheld: false })
+    this.#entered.push({ id, tokens, cameMs })
   }
 
   /** To be called after a statement. Answers what is wrong. */
   async look({ name = '' }: Statement, on: Queryable): Promise<string[]> {
-    if (!/^(ledger_|journal_|lease_|limited_|expire|grant)/.test(name)) return []
+    if (!/^(ledger_|journal_|lease_|share_|grant)/.test(name)) return []
     const [state] = await on.query<State>(SEE)
     return this.#all(name, state!)
   }
@@ -113,7 +145,9 @@ export class Books {
   }
 
   #all(name: string, state: State): string[] {
-    return [...this.#holds(state), ...this.#covers(name, state), ...this.#recalls(state), ...this.#limits(state)]
+    this.#remember(state)
+    const covers = this.#covers(name, state)
+    return [...this.#holds(state), ...covers, ...this.#recalls(state), ...this.#limits(state), ...this.#system(state)]
   }
 
   #holds({ held, holds, leases }: State): string[] {
@@ -138,14 +172,20 @@ export class Books {
       }
       const { process, amount, excused } = call
       if (ended.has(id) || process.dead) this.#admitted.delete(id)
-      else if (name === 'expire' && (leased.get(process.id) ?? 0) < (this.#leased.get(process.id) ?? 0))
-        call.excused = true
+      else if (name === 'ledger_expire' && (leased.get(process.id) ?? 0) < (this.#leased.get(process.id) ?? 0))
+        this.#excuse(id, call)
       else if (!own.has(id) && !excused) open.set(process.id, (open.get(process.id) ?? 0) + (written.get(id) ?? amount))
     }
     this.#leased = leased
     return [...open]
       .filter(([process, amount]) => amount > (leased.get(process) ?? 0))
       .map(([process, amount]) => `${process} has admitted ${amount} on a lease of ${leased.get(process) ?? 0}`)
+  }
+
+  #excuse(id: string, call: Admitted): void {
+    call.excused = true
+    const covered = this.#covered.get(id)
+    if (covered) covered.unheld = true
   }
 
   /** What was asked for is back in time, but for what calls need. */
@@ -162,67 +202,109 @@ export class Books {
       .map(({ id, process }) => `${process} keeps ${id}, which was recalled`)
   }
 
-  #limits({ scopes, holds, leases, spent }: State): string[] {
+  /** What was there before this look, and will be asked for later. */
+  #remember({ holds, journal, spent, shares }: State): void {
+    const nowMs = this.#world.nowMs()
+    for (const { id, process, amount } of holds)
+      if (!this.#covered.has(id)) this.#covered.set(id, { process, amount, shared: false, unheld: false })
+    for (const { id } of [...journal, ...spent]) if (!this.#spentMs.has(id)) this.#spentMs.set(id, nowMs)
+    const before = new Set(this.#shares.map(({ process }) => process))
+    const now = new Set(shares.map(({ process }) => process))
+    // It was asked for while the process had a share, and cannot be asked for anew.
+    for (const [id, covered] of this.#covered)
+      if (before.has(covered.process) && !now.has(covered.process) && !this.#spentMs.has(id)) covered.shared = true
+    if (before.size !== now.size) this.#twice += this.#unreported(actual({ journal, spent }))
+    this.#shares = shares
+  }
+
+  /** What living processes have spent, and may not have said yet. */
+  #unreported(spent: ReadonlyMap<string, number>): number {
+    const sinceMs = this.#world.nowMs() - BACK_MS.fair
+    return [...spent].reduce((sum, [id, amount]) => sum + (this.#spentMs.get(id)! > sinceMs ? amount : 0), 0)
+  }
+
+  /** More than was held for them: a vendor reported more than it was asked for, or the hold was gone. */
+  #beyond(spent: ReadonlyMap<string, number>, gone: 'shared' | 'unheld'): number {
+    let sum = 0
+    for (const [id, amount] of spent) {
+      const covered = this.#covered.get(id)
+      sum += covered && !covered[gone] ? Math.max(0, amount - covered.amount) : amount
+    }
+    return sum
+  }
+
+  /** Of accounts and keys: all that was spent is counted, and with what is held it is no more than is allowed. */
+  #limits({ counters, holds, leases, journal, spent }: State): string[] {
     const wrong: string[] = []
-    const actual = new Map(spent.map((row) => [row.id, row]))
-    for (const { account, scope, limits, held, open, spent: counted } of scopes) {
+    const ended = new Set(spent.map((row) => row.id))
+    const beyond = this.#beyond(actual({ journal, spent }), 'unheld')
+    for (const { account, scope, name, unit, max, used } of counters) {
       if (account === '') continue
       const within = ({ key }: { readonly key: string }) => scope === 'account' || scope === key
       const own = holds.filter(within)
-      const is = [held, open, counted]
-      const should = [sumOf([...own, ...leases.filter(within)]), own.length, sumOf(spent.filter(within))]
-      // Whatever limits only the minute counts nothing else.
-      const isMoney = Object.keys(limits).some((name) => !name.endsWith('PerMinute'))
-      if (isMoney && String(is) !== String(should))
-        wrong.push(`${scope} counts ${is} and has ${should} (held, open, spent)`)
-      wrong.push(...this.#minute(scope, limits, within, actual))
+      if (unit === 'credits') {
+        const should = sumOf(spent.filter(within))
+        if (used !== should) wrong.push(`${name} of ${scope} counts ${used} and it is ${should}`)
+        const held = sumOf([...own, ...leases.filter(within)])
+        if (used + held > max + beyond) wrong.push(`${scope} has ${used} spent and ${held} held of ${name}: ${max}`)
+      }
+      if (unit === 'calls' && own.length > max) wrong.push(`${scope} has ${own.length} calls at once of ${max}`)
+      const lately = [...this.#counted].map(([id, call]) => ({ id, ...call })).filter(within)
+      wrong.push(...this.#minute(`${name} of ${scope}`, { unit, max }, lately, ended))
     }
-    return [...wrong, ...this.#shares({ scopes, holds, leases, spent })]
+    return wrong
   }
 
+  /** No 60 seconds admit more than the limit. */
   #minute(
-    scope: string,
-    { requestsPerMinute, tokensPerMinute }: Scope['limits'],
-    within: (call: { readonly key: string }) => boolean,
-    ended: ReadonlyMap<string, unknown>,
+    name: string,
+    { unit, max }: Pick<Counter, 'unit' | 'max'>,
+    calls: ReadonlyArray<{ readonly id: string; readonly tokens: number; readonly atMs: number }>,
+    ended: ReadonlySet<string>,
   ): string[] {
     const sinceMs = this.#world.nowMs() - MINUTE_MS
-    const lately = [...this.#counted].filter(([, call]) => call.atMs > sinceMs && within(call))
-    const tokens = lately.reduce((sum, [id, call]) => sum + (ended.has(id) ? 0 : call.tokens), 0)
-    return [
-      ...(lately.length > (requestsPerMinute ?? Number.POSITIVE_INFINITY)
-        ? [`${scope} admitted ${lately.length} of ${requestsPerMinute} a minute`]
-        : []),
-      ...(tokens > (tokensPerMinute ?? Number.POSITIVE_INFINITY)
-        ? [`${scope} admitted ${tokens} tokens of ${tokensPerMinute} a minute`]
-        : []),
-    ]
+    const lately = calls.filter(({ atMs }) => atMs > sinceMs)
+    const tokens = lately.reduce((sum, call) => sum + (ended.has(call.id) ? 0 : call.tokens), 0)
+    const counted = unit === 'requests' ? lately.length : unit === 'tokens' ? tokens : 0
+    return counted > max ? [`${name}: ${counted} of ${max} ${unit} were admitted`] : []
   }
 
-  /** The shares of the system's limits together are not more than the limits, and count everything. */
-  #shares({ scopes, holds, leases, spent }: Omit<State, 'held' | 'journal'>): string[] {
-    const system = scopes.filter(({ account }) => account === '')
-    const whole = system.find(({ scope }) => scope === 'system')
-    if (!whole) return []
+  /**
+   * Of the whole gateway, whose processes count by themselves: what was spent and what calls hold together is no more than the limit, whatever
+   * the rows say; and the rows say all but what living processes have not said yet.
+   */
+  #system({ counters, holds, journal, spent }: State): string[] {
     const wrong: string[] = []
-    const shares = system.filter(({ scope, limits }) => scope !== 'system' && Object.keys(limits).length > 0)
-    for (const { scope, held } of shares) {
-      const has = sumOf([...holds, ...leases].filter(({ process }) => scope === `system@${process}`))
-      if (has !== held) wrong.push(`${scope} counts ${held} and has ${has}`)
+    const paid = actual({ journal, spent })
+    const sum = [...paid.values()].reduce((all, amount) => all + amount, 0)
+    const ended = new Set(spent.map(({ id }) => id))
+    const jobs = holds.filter(({ process }) => process === 'jobs')
+    const ofJobs = new Set(jobs.map(({ id }) => id))
+    const open = [...this.#admitted]
+      .filter(([id]) => !paid.has(id) && !ofJobs.has(id) && this.#covered.get(id)?.shared === false)
+      .map(([, call]) => call)
+    const lately = this.#entered.map(({ id, tokens, cameMs }) => ({ id, tokens, atMs: cameMs }))
+    for (const { account, name, unit, max, used } of counters) {
+      if (account !== '') continue
+      if (unit === 'credits') {
+        const held = sumOf(open) + sumOf(jobs)
+        if (sum + held > max + this.#beyond(paid, 'shared'))
+          wrong.push(`the gateway has ${sum} spent and ${held} held of ${name}: ${max}`)
+        const unsaid = this.#unreported(paid)
+        if (this.#fair && (used < sum - unsaid || used > sum + this.#twice))
+          wrong.push(`${name} of the gateway counts ${used} and it is ${sum}, of which ${unsaid} may not be said yet`)
+      }
+      if (unit === 'calls' && open.length + jobs.length > max)
+        wrong.push(`the gateway has ${open.length} calls and ${jobs.length} jobs at once of ${max}`)
+      wrong.push(...this.#minute(`${name} of the gateway`, { unit, max }, lately, ended))
     }
-    const counted = system.reduce((sum, row) => sum + row.spent, 0)
-    if (counted !== sumOf(spent)) wrong.push(`the system counts ${counted} spent, and it is ${sumOf(spent)}`)
-    for (const [name, max] of Object.entries(whole.limits)) {
-      const [usedOf, kept] = name.startsWith('spend')
-        ? [(row: Scope) => row.held + row.spent, whole.spent]
-        : [(row: Scope) => (name === 'tokensPerMinute' ? row.tokens : row.requests), 0]
-      // A vendor may have reported more than was asked for, and that is more than anybody was allowed.
-      const most = Math.max(max, kept + shares.reduce((sum, row) => sum + usedOf(row), 0))
-      const given = shares.reduce((sum, { limits }) => sum + (limits[name] ?? 0), kept)
-      if (given > most) wrong.push(`the shares of ${name} are ${given} of ${max}`)
-    }
-    return [...wrong, ...this.#minute('system', whole.limits, () => true, new Map(spent.map((row) => [row.id, row])))]
+    return wrong
   }
+}
+
+/** By call: what it spent, in the books or on its way into them. */
+function actual({ journal, spent }: Pick<State, 'journal' | 'spent'>): Map<string, number> {
+  return new Map([...journal, ...spent].map(({ id, amount }) => [id, amount]))
 }
 
 function sumOf(rows: ReadonlyArray<{ readonly amount: number }>): number {

@@ -27,6 +27,8 @@ export type Sabotage = (
 export interface Stage {
   /** Nothing goes wrong. */
   readonly fair?: true
+  /** The whole gateway is limited. */
+  readonly limited?: true
   /** The first of these that a process is about to send leaves when others have long taken it for dead. */
   readonly stoppedBefore?: RegExp
 }

@@ -33,14 +33,15 @@ const WRITTEN = [
   'transfer',
   'usage',
   'usage_hour',
-  'limited',
+  'counter',
+  'share',
   'idempotency',
   'process',
   'job',
   'job_body',
   'delivery',
 ]
-const CLEAR = WRITTEN.map((table) => `delete from ${table}`).join('; ')
+const CLEAR = [...WRITTEN, `setting where name = 'system-limits'`].map((table) => `delete from ${table}`).join('; ')
 
 // What is simulated is the line to the database, not its disk.
 const SETTINGS = '-c search_path=public,pg_catalog -c synchronous_commit=off -c simulated.now=0 -c jit=off'

@@ -1,5 +1,6 @@
-// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4]`: many stories on one Postgres, each in a database of its own. A
-// story that fails is named with the command that tells it again; `--tell` prints every line of it.
+// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4] [--limited]`: many stories on one Postgres, each in a database of its own. A
+// story that fails is named with the command that tells it again; `--tell` prints every line of it; `--limited` limits the whole
+// gateway in all of them.
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { today, writePart } from '../chaos/report.ts'
@@ -14,6 +15,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
     'at-once': { type: 'string', default: '4' },
+    limited: { type: 'boolean', default: false },
     tell: { type: 'boolean', default: false },
   },
 })
@@ -43,6 +45,7 @@ const failed = await withTestServer(async () => {
     from,
     count: wanted,
     atOnce: values.tell ? 1 : Number(values['at-once']),
+    stage: values.limited ? { limited: true } : undefined,
     stopped: () => stopped,
     ...(values.tell ? { tell: (line) => console.log(line) } : {}),
     onDone(sofar, wrong) {
@@ -53,11 +56,11 @@ const failed = await withTestServer(async () => {
   })
   for (const { seed, error } of failures)
     console.error(
-      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed} --tell\n`,
+      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed} --tell${values.limited ? ' --limited' : ''}\n`,
     )
   const pace = `${seconds().toFixed(0)} s (${(done / seconds()).toFixed(1)} a second, ${Math.round(events / Math.max(1, done))} events each; leases in ${leased})`
   console.log(`${done - failures.length} of ${done} seeds pass, in ${pace}.`)
-  if (done === wanted && done >= 1_000)
+  if (done === wanted && done >= 1_000 && !values.limited)
     await writePart(
       'simulate',
       `Last run: ${today()}, seeds ${from} to ${from + done - 1}: ${done - failures.length} of ${done} pass, in ${(seconds() / 60).toFixed(0)} minutes.`,

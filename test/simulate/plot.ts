@@ -25,7 +25,11 @@ export interface Plot {
 export const STEADY_CALLS = 30
 
 /** `fair`: nothing goes wrong, so that it is certain by when something must have happened. */
-export function drawPlot(chance: Chance, account: string, fair: boolean): Plot {
+export function drawPlot(
+  chance: Chance,
+  account: string,
+  { fair, limited }: { readonly fair: boolean; readonly limited: true | undefined },
+): Plot {
   const busy = chance.is(0.6)
   const bursts = Array.from({ length: busy ? 1 + chance.below(3) : 0 }, () => ({
     atMs: chance.below(STORY_MS - 10_000),
@@ -44,7 +48,7 @@ export function drawPlot(chance: Chance, account: string, fair: boolean): Plot {
     // Who calls again and again has enough for it.
     granted: BigInt(chance.below(30_000) * chance.pick(busy ? [1, 1, 10] : [1]) + (steady ? 1_000_000 : 0)),
     limits: scopes
-      .filter(() => chance.is(0.2))
+      .filter(({ kind }) => chance.is(0.2) || (kind === 'system' && limited))
       .map((scope) => ({ scope, limits: drawLimits(chance) }))
       .filter(({ limits }) => Object.keys(limits).length > 0),
     limitsAgainMs: chance.is(0.3) ? chance.below(STORY_MS) : undefined,

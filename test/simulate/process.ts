@@ -77,8 +77,9 @@ export class Process implements Mortal {
     this.ledger = createLedger({ database, world, processId: this.id })
     const { reserve } = this.ledger
     this.ledger.reserve = async (reservation) => {
+      const cameMs = world.nowMs()
       const reserved = await reserve(reservation)
-      if (reserved.outcome === 'held') around.books.admitted(this, reservation, reserved.amount)
+      if (reserved.outcome === 'held') around.books.admitted(this, reservation, reserved.amount, cameMs)
       return reserved
     }
     this.path = {
@@ -129,11 +130,7 @@ export class Process implements Mortal {
 
   #mayDoze(statement: string): void {
     const { chance } = this.#world
-    if (
-      this.#dozes === 0 ||
-      !/^(job_(claim|begin|decide|processing)|ledger_flush_[4-7])/.test(statement) ||
-      !chance.is(0.25)
-    )
+    if (this.#dozes === 0 || !/^(job_(claim|begin|decide|processing)|ledger_lease)/.test(statement) || !chance.is(0.25))
       return
     this.#dozes -= 1
     this.sleep(25_000 + chance.below(30_000))

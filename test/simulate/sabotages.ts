@@ -1,88 +1,80 @@
 // Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one of
 // them pass proves nothing.
-import type { Queryable, Statement, Value } from '../../src/database/database.ts'
+import type { Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
-import { JOURNAL } from '../../src/ledger/columns.ts'
 import type { Sabotage, Stage } from './faulty-database.ts'
 
-/** A flush of the ledger: its values by the names of the function's parameters. */
-class Flush {
-  readonly #statement: Statement
-  readonly #values: readonly Value[]
-  readonly #at: ReadonlyMap<string, number>
+/** A row of the journal, or what else a statement of the ledger has in its JSON. */
+type Row = Readonly<Record<string, unknown>>
 
-  constructor(statement: Statement, values: readonly Value[]) {
-    const given = [...statement.text.matchAll(/(\w+) => \$(\d+)/g)]
-    this.#statement = statement
-    this.#values = values
-    this.#at = new Map(given.map(([, name, place]) => [name!, Number(place) - 1]))
-  }
+function rowsOf(value: Value | undefined): Row[] {
+  const rows: unknown = JSON.parse(String(value))
+  if (!Array.isArray(rows)) throw new Error('a statement of the ledger cannot be read in this way any more')
+  return rows as Row[]
+}
 
-  get names(): string[] {
-    return [...this.#at.keys()]
-  }
+type Settle = Row & { readonly id: string; readonly outcome: string; readonly charged: string }
+type Settled = readonly [id: string, outcome: string, paid: string, loss: string, hold: string]
 
-  /** A column; undefined when the flush has nothing of its kind. */
-  read(name: string): string[] | undefined {
-    const value = this.#values[this.#at.get(name) ?? -1]
-    if (typeof value !== 'string') return undefined
-    if (value.startsWith('[')) return (JSON.parse(value) as unknown[]).map((cell) => JSON.stringify(cell))
-    return value === '{}' ? [] : value.slice(1, -1).split(',')
-  }
-
-  /** Runs it with other columns. */
-  run<R>(run: Queryable['query'], columns: Readonly<Record<string, readonly string[]>> = {}): Promise<R[]> {
-    const values = [...this.#values]
-    for (const [name, cells] of Object.entries(columns)) {
-      const at = this.#at.get(name)!
-      values[at] = String(values[at]).startsWith('[') ? `[${cells}]` : `{${cells}}`
-    }
-    return run<R>(this.#statement, values)
+/** Those that settlements go with now: what would be written into the journal goes directly, as it does when that fails. */
+function onResolve(alter: (...of: Parameters<Sabotage>) => ReturnType<Sabotage>): Sabotage {
+  return (statement, ...rest) => {
+    if (statement.name === 'journal_write') return Promise.reject(new Fault('unavailable'))
+    return statement.name === 'ledger_resolve' ? alter(statement, ...rest) : undefined
   }
 }
 
-/** What is not a row for each settlement. */
-const BESIDE = new Set(['s_kept', 's_given_up', 's_again'])
-
-type Alter = (flush: Flush, run: Queryable['query'], chance: () => boolean) => Promise<unknown[]> | undefined
-
-/** Alters flushes. What would be written into the journal goes in a flush, as it does when that fails. */
-function onFlush(alter: Alter): Sabotage {
-  return (statement, values, run, chance) => {
-    if (statement.name?.startsWith('journal_write')) return Promise.reject(new Fault('unavailable'))
-    if (!statement.name?.startsWith('ledger_flush')) return undefined
-    const flush = new Flush(statement, values)
-    if (!flush.names.includes('accounts')) throw new Error('a flush cannot be read in this way any more')
-    return alter(flush, run, chance)
-  }
-}
-
-interface Settle {
-  readonly kind: string
-  /** A cell for each column. */
-  readonly row: Readonly<Record<string, string>>
-}
-
-/** Alters the settlements of a flush; those that are left out are answered as if they had been made. */
+/** Alters settlements; those that are left out are answered as if they had been made. */
 function onSettles(alter: (settles: Settle[], chance: () => boolean) => Settle[] | undefined): Sabotage {
-  return onFlush((flush, run, chance) => {
-    const names = flush.names.filter((name) => name.startsWith('s_') && !BESIDE.has(name) && flush.read(name))
-    const columns = new Map(names.map((name) => [name, flush.read(name)!]))
-    const asked = (columns.get('s_kind') ?? []).map((kind, i) => ({
-      kind,
-      row: Object.fromEntries([...columns].map(([name, cells]) => [name, cells[i]!])),
-    }))
-    const altered = asked.length > 0 ? alter(asked, chance) : undefined
+  return onResolve((statement, [account, calls], run, chance) => {
+    const asked = rowsOf(calls) as Settle[]
+    if (asked.some(({ charged }) => charged === undefined))
+      throw new Error('a settlement cannot be read in this way any more')
+    const altered = alter(asked, chance)
     if (!altered) return undefined
-    const cells = Object.fromEntries(names.map((name) => [name, altered.map(({ row }) => row[name]!)]))
-    const none = asked.map(() => '0')
-    const done = [asked.map(({ kind }) => kind), asked.map(({ row }) => row['s_charge']), none, none, none, none]
-    return flush.run<object>(run, cells).then(([row]) => [{ ...row, resolved: done.join(';') }])
+    return run<{ answer: Settled[] }>(statement, [account!, JSON.stringify(altered)]).then(([row]) => {
+      const made = new Map(row!.answer.map((one) => [one[0], one]))
+      const answer = asked.map(({ id, outcome, charged }): Settled => made.get(id) ?? [id, outcome, charged, '0', '0'])
+      // What was told is what was asked for.
+      return [
+        {
+          answer: answer.map(([id, outcome, paid, ...rest], i) => [
+            id,
+            outcome,
+            outcome === asked[i]!.outcome ? asked[i]!.charged : paid,
+            ...rest,
+          ]),
+        },
+      ]
+    })
   })
 }
 
-function altering(settle: Settle, name: string, alter: (cell: string) => string): Settle {
-  return { ...settle, row: { ...settle.row, [name]: alter(settle.row[name]!) } }
+type Leased = Row & { readonly added: string | null }
+
+/** Alters what is asked for or answered of leases. */
+function onLease(ask: (change: Row) => Row, answer: (leased: Leased) => Leased): Sabotage {
+  return (statement, [account, process, changes, version], run) => {
+    if (statement.name !== 'ledger_lease') return undefined
+    const asked = rowsOf(changes)
+    if (asked.some(({ give, add }) => give === undefined || add === undefined))
+      throw new Error('a change of a lease cannot be read in this way any more')
+    return run<{ answer: Leased[] }>(statement, [account!, process!, JSON.stringify(asked.map(ask)), version!]).then(
+      ([row]) => [{ answer: row!.answer.map(answer) }],
+    )
+  }
+}
+
+const asIs = <T>(it: T): T => it
+
+type Slice = Row & { readonly version?: string }
+
+/** Alters what a process says of the gateway's limits, or is answered. The parameters are those of functions/share.sql. */
+function onShare(say: (values: Value[]) => Value[], answer: (slice: Slice) => Slice): Sabotage {
+  return (statement, values, run) => {
+    if (statement.name !== 'ledger_share') return undefined
+    return run<{ answer: Slice }>(statement, say([...values])).then(([row]) => [{ answer: answer(row!.answer) }])
+  }
 }
 
 /** Runs another text in place of the statement's own. */
@@ -97,72 +89,75 @@ function instead(name: string, from: string | RegExp, to: string): Sabotage {
 
 export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   'a charge is acknowledged and never made': onSettles((settles, chance) =>
-    settles.some(({ kind }) => kind === 'settled') && chance()
-      ? settles.filter(({ kind }) => kind !== 'settled')
+    settles.some(({ outcome }) => outcome === 'settled') && chance()
+      ? settles.filter(({ outcome }) => outcome !== 'settled')
       : undefined,
   ),
   'a release is forgotten': onSettles((settles, chance) =>
-    settles.some(({ kind }) => kind === 'released') && chance()
-      ? settles.filter(({ kind }) => kind !== 'released')
+    settles.some(({ outcome }) => outcome === 'released') && chance()
+      ? settles.filter(({ outcome }) => outcome !== 'released')
       : undefined,
   ),
   'a charge is made twice': onSettles((settles, chance) =>
-    settles.some(({ kind }) => kind === 'settled') && chance()
+    settles.some(({ outcome }) => outcome === 'settled') && chance()
       ? settles.flatMap((settle) =>
-          settle.kind === 'settled' ? [settle, altering(settle, 's_id', (id) => `${id}+again`)] : [settle],
+          settle.outcome === 'settled' ? [settle, { ...settle, id: `${settle.id}+again` }] : [settle],
         )
       : undefined,
   ),
   'another amount is charged than was told': onSettles((settles, chance) =>
-    chance()
-      ? settles.map((settle) => altering(settle, 's_charge', (charge) => String(BigInt(charge) + 1n)))
-      : undefined,
+    chance() ? settles.map((settle) => ({ ...settle, charged: String(BigInt(settle.charged) + 1n) })) : undefined,
   ),
-  'a settlement is acknowledged and not written into the journal': (statement, values, _run, chance) => {
-    if (!statement.name?.startsWith('journal_write') || !chance()) return undefined
-    // One, or an array of them.
-    const ids = String(values[Object.keys(JOURNAL).indexOf('id')]).replaceAll(/[{}"]/g, '').split(',')
-    return Promise.resolve(ids.map((id) => ({ id })))
+  'a settlement is acknowledged and not written into the journal': (statement, [rows], _run, chance) => {
+    if (statement.name !== 'journal_write' || !chance()) return undefined
+    return Promise.resolve(rowsOf(rows).map(({ id }) => ({ id })))
   },
-  'what the dead wrote into the journal is never booked': (statement) =>
-    statement.name === 'journal_unbooked' ? Promise.resolve([]) : undefined,
+  // Whoever settles a call itself books the rows of all.
+  'what the dead wrote into the journal is never booked': ({ name }) =>
+    name === 'journal_unbooked' || name === 'journal_of_account' ? Promise.resolve([]) : undefined,
   'a settlement of the journal is booked twice': (statement, values, run) => {
-    if (statement.name !== 'journal_post') return undefined
-    const again = `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', j.id || '+again'))).* from journal j where process_id = $1`
-    return run({ text: again }, [values[0] ?? null]).then(() => run(statement, values))
+    if (statement.name !== 'ledger_post') return undefined
+    const again = `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', j.id || '+again'))).* from journal j where account_id = $1`
+    return run({ text: again }, values).then(() => run(statement, values))
   },
-  'a usage row is dropped': onFlush((flush, run, chance) => {
+  'a usage row is dropped': onResolve((statement, values, run, chance) => {
     if (!chance()) return undefined
-    return flush.run(run).then(async (rows) => {
+    return run(statement, values).then(async (rows) => {
       await run({ text: 'delete from usage where id = (select min(id) from usage)' })
       return rows
     })
   }),
-  'a hold is promised and not made': onFlush((flush, _run, chance) => {
-    const wants = flush.read('r_want')
-    if (!wants || flush.read('s_id') || flush.read('l_add') || !chance()) return undefined
-    const reserved = [wants.map(() => 'held'), wants, wants, wants].join(';')
-    return Promise.resolve([{ resolved: null, reserved, leased: null, details: null }])
+  'a hold is promised and not made': (statement, [, , calls], _run, chance) => {
+    if (statement.name !== 'ledger_reserve' || !chance()) return undefined
+    return Promise.resolve([{ answer: rowsOf(calls).map(({ want }) => ({ as: 'held', amount: want })) }])
+  },
+  'the holds of the dead are never given back': ({ name }) =>
+    name === 'ledger_expire' ? Promise.resolve([{ answer: [0, '0'] }]) : undefined,
+  'a lease is believed to be more than it is': onLease(asIs, (leased) => ({
+    ...leased,
+    added: leased.added && String(BigInt(leased.added) * 3n),
+  })),
+  'what a lease gives back is taken twice': onLease(
+    ({ give, ...change }) => ({ ...change, give: String(BigInt(String(give)) * 2n) }),
+    asIs,
+  ),
+  'a process is taken for dead while it still believes in its leases': (...of) =>
+    instead('ledger_silent', /secs => \$1/g, 'secs => $1 - 19')(...of) ??
+    instead('ledger_expire', 'secs => $2', 'secs => $2 - 19')(...of),
+  'a slice of the gateway’s limits is believed to be more than it is': onShare(asIs, (slice) => {
+    const more = Object.entries(slice).filter(([name]) => /^(credits|calls|requests|tokens)$/.test(name))
+    return {
+      ...slice,
+      ...Object.fromEntries(more.map(([name, amount]) => [name, String(BigInt(String(amount)) * 3n)])),
+    }
   }),
-  'the holds of the dead are never given back': (statement) =>
-    statement.name === 'expire' ? Promise.resolve([{ gone: 0 }]) : undefined,
-  'a lease is believed to be more than it is': onFlush((flush, run) => {
-    if (!flush.read('l_add')) return undefined
-    return flush.run<{ leased: string }>(run).then(([row]) => {
-      const [added = '', ...rest] = row!.leased.split(';')
-      const more = added.split(',').map((amount) => (Number(amount) > 0 ? String(Number(amount) * 3) : amount))
-      return [{ ...row, leased: [more, ...rest].join(';') }]
-    })
-  }),
-  'what a lease gives back is taken twice': onFlush((flush, run) => {
-    const gives = flush.read('l_give')
-    if (!gives?.some((give) => give !== '0')) return undefined
-    return flush.run(run, { l_give: gives.map((give) => String(Number(give) * 2)) })
-  }),
-  'a process is taken for dead while it still believes in its leases': instead(
-    'expire',
-    'secs => $1',
-    'secs => $1 - 19',
+  'what calls hold of the gateway’s limits is given to others': onShare(
+    (values) => values.with(2, JSON.stringify({ credits: '0', calls: 0 })),
+    asIs,
+  ),
+  'what was not used of the gateway’s minute is given back three times': onShare(
+    (values) => values.with(3, JSON.stringify(rowsOf(values[3]).flatMap((row) => [row, row, row]))),
+    asIs,
   ),
   'what is leased and asked for is not given back': (statement) =>
     statement.name === 'lease_recalled' ? Promise.resolve([]) : undefined,
@@ -219,6 +214,9 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
 /** Those that do harm in few stories, and what must happen for it. */
 export const STAGES: Readonly<Record<string, Stage>> = {
   'what is leased and asked for is not given back': { fair: true },
+  'a slice of the gateway’s limits is believed to be more than it is': { limited: true },
+  'what calls hold of the gateway’s limits is given to others': { limited: true },
+  'what was not used of the gateway’s minute is given back three times': { limited: true },
   'a worker that has lost a job says that its order was taken': { stoppedBefore: /^job_submitted/ },
   'a worker that has lost a job says that it is being made': { stoppedBefore: /^job_processing/ },
   'a worker that has lost a job decides its end': { stoppedBefore: /^job_decide/ },

@@ -858,6 +858,7 @@ export type AccountAnswer = {
     available: string
     limits: {
       requestsPerMinute?: number
+      requestsPerDay?: number
       tokensPerMinute?: number
       concurrency?: number
       spendTotal?: string
@@ -871,6 +872,7 @@ export type AccountAnswer = {
       expiresAt: string | null
       limits: {
         requestsPerMinute?: number
+        requestsPerDay?: number
         tokensPerMinute?: number
         concurrency?: number
         spendTotal?: string

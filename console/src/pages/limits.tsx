@@ -12,6 +12,7 @@ import type { LimitName, Limits, LimitsInput } from '../wire.ts'
 
 const WORDS: Record<LimitName, { label: string; short: (value: string) => string; money: boolean }> = {
   requestsPerMinute: { label: 'Requests per minute', short: (value) => `${value} req/min`, money: false },
+  requestsPerDay: { label: 'Requests per day', short: (value) => `${value} req/day`, money: false },
   tokensPerMinute: { label: 'Tokens per minute', short: (value) => `${value} tokens/min`, money: false },
   concurrency: { label: 'Concurrent requests', short: (value) => `${value} concurrent`, money: false },
   spendPerDay: { label: 'Credits per day', short: (value) => `${value} credits/day`, money: true },

@@ -1,5 +1,5 @@
--- A negative amount takes back what is available, and no more. Statement by statement, because what one statement reads of
--- a row that it had to wait for may be older than what it then changes.
+-- Gives credits to an account. A negative amount takes back what is available, and no more. Statement by statement, because what one statement
+-- reads of a row that it had to wait for may be older than what it then changes.
 create or replace function ledger_grant(grant_id text, account text, amount bigint, note text, actor text)
 returns table (posted bigint, held bigint)
 language plpgsql as $$

@@ -1,181 +1,125 @@
--- The way of settlements from the journal into the books. A row of the journal is the right to book it: whoever deletes it does so in the
--- same transaction, with the account locked, so that each is booked once, whoever does it and however often it is tried.
-
--- Books those of a process' rows whose leases cover them: `ids`, as many as are still there. What is locked by others is waited for, or stays if
--- not `patient`, as does all of an account of which a lease is not what it should be: ledger_post_apart takes these.
--- Answers the ids that stay because their accounts are locked, and those that must go apart.
-drop function if exists ledger_post(text, text[], boolean);
-create function ledger_post(process text, ids text[], patient boolean) returns table (busy text[], apart text[])
+-- The one arithmetic of settlements: books rows of an account's journal, whoever wrote them. A row is the right to book it, so that it does not
+-- matter who does and how often it is tried. Those of `told` come first, and then as many others as one statement should take; without `others`, none.
+-- Answers {"left": whether there are more, "told": [[id, outcome, paid, loss, hold], …]}, also of those that the account could not pay. Outcomes besides the row's own: `late` (its hold or lease
+-- had expired, and the amount was taken anew), `already` (it was booked before).
+create or replace function ledger_post(account text, told text[], others boolean) returns jsonb
 language plpgsql
--- As ledger_flush: every row is reached by its key, whatever the planner knows of the tables' sizes.
+-- Every row is reached by its key, whatever the planner knows of the tables' sizes: a table that was empty when it was last vacuumed is
+-- believed to have one row, and a plan that reads all of an account's rows is right then, and ruinous a day later. Hence the settings, and `limit 1`
+-- where a row is looked up for each of many: such a lookup is never turned into a join.
 set enable_seqscan = off
+set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
+-- Whoever has the account locked for longer has trouble of its own: see ledger/queue.ts.
 set lock_timeout = '300ms'
 as $$
 declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  accounts text[];
-  today date := (now() at time zone 'UTC')::date;
-  moment timestamptz;
-  wanted text[];
-  leases text[];
-  troubled text[];
-  is_shared boolean;
-  are_limited boolean;
-  spends boolean;
-  current limited;
-  n int;
-  b_account text[];
-  b_scope text[];
-  b_paid bigint[];
-  u_account text[];
-  u_scope text[];
-  u_second bigint[];
-  u_made timestamptz[];
-  u_more bigint[];
-  own text := 'system@' || process;
+  o record;
   r record;
-  c_now limited[];
-  none bigint[];
-  d_held bigint[];
-  d_spent bigint[];
-  k_place int[];
-  k_second bigint[];
-  k_tokens bigint[];
+  -- What is booked now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
+  wanted text[] := told;
+  ids text[];
+  with_holds boolean := false;
+  at int;
+  n int := 0;
+  what text;
+  freed bigint;
+  paid bigint;
+  answers jsonb[] := '{}';
+  leases text[] := '{}';
+  lease_left bigint[] := '{}';
+  -- By the place of the row in the order of ids: 0 (booked before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
+  b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
+  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
+  -- Its transfers.
+  t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
 begin
-  wanted := array(select distinct j.account_id from journal j where j.process_id = process and j.id = any(ids));
-  leases := array(select distinct j.lease_id from journal j where j.process_id = process and j.id = any(ids));
-  if patient then
-    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update);
-  else
-    accounts := array(select a.id from account a where a.id = any(wanted) order by a.id for update skip locked);
+  select a.posted, a.held, a.moved_at, a.chain into o from account a where a.id = account for update;
+  if not found then
+    raise exception 'there is no account %', account;
   end if;
-  if cardinality(accounts) < cardinality(wanted) then
-    busy := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id <> all(accounts));
+  if others then
+    wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
-  troubled := array(
-    select distinct x.account_id from (
-      select j.account_id, j.lease_id, sum(j.charged) as spent from journal j
-      where j.process_id = process and j.id = any(ids) group by 1, 2
-    ) x left join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id
-    where (e.amount is null or e.amount < x.spent) and (busy is null or x.account_id = any(accounts)));
-  if cardinality(troubled) > 0 then
-    apart := array(select j.id from journal j where j.process_id = process and j.id = any(ids) and j.account_id = any(troubled));
-    accounts := array(select x from unnest(accounts) x where x <> all(troubled));
-  end if;
-  if busy is not null or apart is not null then
-    ids := array(select x from unnest(ids) x where x <> all(coalesce(busy, '{}') || coalesce(apart, '{}')));
-  end if;
-
-  -- Not before the accounts are locked: new limits may be what was waited for. What is counted is summed up here and written at the end, so that the
-  -- system's share is locked for a moment only: every flush of this process needs it, and has accounts locked while it waits.
-  is_shared := exists (select 1 from limited l where l.account_id = '' and l.scope = 'system');
-  are_limited := is_shared or exists (select 1 from limited l where l.account_id = any(accounts) and l.limits - 'requestsPerMinute' <> '{}');
-  if are_limited then
-    -- What test accounts spend is no money.
-    select array_agg(x.account_id), array_agg(x.scope), array_agg(x.paid) into b_account, b_scope, b_paid from (
-      select v.account_id, v.scope, sum(j.charged)::bigint as paid
-      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}}) group by 1, 2 order by 1, 2) x;
-    if exists (select 1 from limited l where l.account_id = any(accounts || ''::text) and l.limits ? 'tokensPerMinute') then
-      select array_agg(v.account_id), array_agg(v.scope), array_agg(j.second), array_agg(e.created_at), array_agg(j.input_tokens + j.output_tokens - j.tokens)
-        into u_account, u_scope, u_second, u_made, u_more
-      from journal j cross join lateral (values ('', own), (j.account_id, 'account'), (j.account_id, j.key_id)) v(account_id, scope)
-      join lease e on e.account_id = any(wanted) and e.id = any(leases) and e.account_id = j.account_id and e.id = j.lease_id
-      where j.process_id = process and j.id = any(ids) and (v.account_id > '' or not {{test j.account_id}});
+  for r in
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.keeps, j.waived, j.key_id, case j.outcome when 'expired' then 0 else j.input_tokens + j.output_tokens - coalesce(h.tokens, j.tokens) end as tokens,
+      coalesce(floor(extract(epoch from h.created_at))::bigint, j.second) as second, coalesce(h.created_at, e.created_at) as made, h.amount as hold, e.amount as leased,
+      t.kind as before, coalesce(l.amount, t.amount) as before_paid, coalesce(l.loss, t.loss) as before_lost, l.id is not null as was_late
+    from journal j
+      left join lateral (select h.amount, h.tokens, h.created_at from hold h where h.account_id = account and h.id = case when j.lease_id is null then j.id end limit 1) h on true
+      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = j.lease_id limit 1) e on true
+      left join lateral (select t.kind, t.amount, t.loss from transfer t where t.account_id = account and t.id = j.id limit 1) t on true
+      left join lateral (select t.id, t.amount, t.loss from transfer t where t.account_id = account and t.id = j.id || '+late' and j.lease_id is null limit 1) l on true
+    where j.account_id = account and j.id = any(wanted) order by j.id
+  loop
+    n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id);
+    if at is null and r.leased is not null then
+      leases := leases || r.lease_id; lease_left := lease_left || r.leased; at := cardinality(leases);
     end if;
-  end if;
-
-  -- Not before the accounts are locked: what others moved lies before it.
-  moment := clock_timestamp();
-  with taken as (
-    delete from journal j where j.process_id = process and j.id = any(ids) returning j.*
-  ), placed as (
-    select t.*, a.chain, (a.posted - sum(t.charged) over w)::bigint as balance,
-      greatest(moment, a.moved_at + interval '1 microsecond') + (row_number() over w - 1) * interval '1 microsecond' as moved_at
-    from taken t join account a on a.id = any(wanted) and a.id = t.account_id window w as (partition by t.account_id order by t.id)
-  ), linked as (
-    select p.*, transfer_chain(p.chain, p.account_id, p.id, p.outcome, p.charged, p.held, p.balance) over (partition by p.account_id order by p.id) as hash from placed p
-  ), moved as (
-    insert into transfer (account_id, id, kind, amount, held, moved_at, balance, hash)
-    select p.account_id, p.id, p.outcome, p.charged, p.held, p.moved_at, p.balance, p.hash from linked p
-  ), used as (
-    insert into usage (account_id, id, outcome, charged, held, {{facts as columns}})
-    select account_id, id, outcome, charged, held, {{facts as columns}} from taken
-  ), summed as (
-    {{into hours}}
-    select t.account_id, date_trunc('hour', now(), 'UTC'), t.product, t.key_id, count(*), count(*) filter (where t.status >= 400), sum(t.charged),
-      sum(t.input_tokens), sum(t.output_tokens), sum(t.duration_ms)
-    from taken t group by 1, 3, 4 order by 1, 3, 4
-    {{added up}}
-  ), leased as (
-    update lease e set amount = e.amount - x.spent
-    from (select t.account_id, t.lease_id, sum(t.charged) as spent from taken t group by 1, 2) x
-    where e.account_id = any(wanted) and e.id = any(leases) and e.account_id = x.account_id and e.id = x.lease_id and x.spent > 0
-  ), paid as (
-    update account a set posted = a.posted - x.charged, held = a.held - x.charged, moved_at = x.moved_at, chain = x.hash
-    from (select p.account_id, (array_agg(p.hash order by p.id desc))[1] as hash, sum(p.charged) as charged, max(p.moved_at) as moved_at from linked p group by 1) x
-    where a.id = any(wanted) and a.id = x.account_id returning a.id
-  )
-  select count(*) into n from paid;
-
-  if are_limited then
-    -- As in ledger_flush: the system's share first, by a statement of its own.
-    if is_shared then
-      insert into limited (account_id, scope, limits) select '', own, '{}' where not exists (select 1 from limited l where l.account_id = '' and l.scope = own)
-        on conflict do nothing;
-      perform 1 from limited l where l.account_id = '' and l.scope = own for update;
+    if r.before is not null then
+      -- By a try whose answer was lost; or its hold expired while its process slept, and what it spent is taken anew.
+      what := case when r.before = 'expired' and r.outcome = 'settled' and r.charged > 0 and not r.was_late and r.lease_id is null then 'late' else 'already' end;
+    elsif r.lease_id is not null and at is null then
+      what := case r.outcome when 'settled' then 'late' else r.outcome end;
+    elsif r.lease_id is not null then
+      freed := least(r.held, lease_left[at], case when r.keeps then r.charged end); lease_left[at] := lease_left[at] - freed;
+    else
+      freed := coalesce(r.hold, 0); with_holds := true;
     end if;
-    for r in
-      select l as scope, x.paid from unnest(b_account, b_scope, b_paid) as x(account_id, scope, paid) join limited l on l.account_id = x.account_id and l.scope = x.scope
-      where l.account_id = any(b_account) and l.scope = any(b_scope) and (l.account_id = '' or l.limits - 'requestsPerMinute' <> '{}')
-      order by l.account_id, l.scope for update of l
-    loop
-      current := limited_now(r.scope, now_second, today);
-      n := coalesce(cardinality(c_now), 0) + 1; c_now[n] := current;
-      -- What each counts: see ledger_flush.
-      spends := current.account_id = '' or limited_is_money(current.limits);
-      d_spent[n] := case when spends then r.paid else 0 end;
-      d_held[n] := case when spends and current.limits <> '{}' then -r.paid else 0 end;
-    end loop;
-  end if;
-  if c_now is not null then
-    if u_account is not null then
-      -- Only here two lists meet that have no keys.
-      perform set_config('enable_hashjoin', 'on', true);
-      select array_agg(x.n), array_agg(x.second), array_agg(x.more) into k_place, k_second, k_tokens from (
-        select s.ordinality::int as n, u.second, sum(u.more)::bigint as more from unnest(u_account, u_scope, u_second, u_made, u_more) as u(account_id, scope, second, made, more)
-        join unnest(c_now) with ordinality as s on s.account_id = u.account_id and s.scope = u.scope
-        -- The minute counted the worst case; what began before it counted is not taken off.
-        where s.limits ? 'tokensPerMinute' and (u.more > 0 or u.more < 0 and u.made >= s.since) group by 1, 2) x;
-      perform set_config('enable_hashjoin', 'off', true);
+    b_held[n] := case when r.lease_id is null then coalesce(r.hold, 0) else r.held end;
+    if what = 'already' then
+      b_kind[n] := 0; b_paid[n] := r.before_paid; b_lost[n] := r.before_lost;
+    else
+      o.held := o.held - freed; paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end; o.posted := o.posted - paid;
+      b_kind[n] := case when r.before is null then 1 else 2 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
+      b_key := b_key || r.key_id; b_tokens := b_tokens || r.tokens; b_second := b_second || r.second; b_made := b_made || r.made;
+      o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
+      t_id[at] := case when r.before is null then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
+      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null); t_hash[at] := o.chain;
     end if;
-    none := array_fill(0::bigint, array[cardinality(c_now)]);
-    perform limited_put(limited_counted(c_now, now_second, d_held, d_spent, none::int[], none, none,
-      k_place, k_second, array_fill(0::bigint, array[coalesce(cardinality(k_place), 0)]), k_tokens));
+    if b_lost[n] > 0 or r.id = any(told) then
+      answers := answers || jsonb_build_array(r.id, what, b_paid[n]::text, b_lost[n]::text, b_held[n]::text);
+    end if;
+  end loop;
+  if t_id is not null then
+    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
+    select a.id, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash
+    from account a cross join unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash) as x(id, kind, place, moved_at, balance, hash) where a.id = account;
+    perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
+    if exists (select 1 from counter c where c.account_id = account and c.scope = any(b_key || 'account'::text) and c.unit in ('credits', 'tokens')) then
+      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
+    end if;
+    update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
+    if with_holds then
+      delete from hold h where h.account_id = account and h.id = any(t_id);
+    end if;
+    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain where a.id = account;
   end if;
-  return next;
+  delete from journal j where j.account_id = account and j.id = any(ids);
+  return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));
 end $$;
 
--- Books rows as ledger_flush books settlements: those whose lease has expired take what they spent anew, and what was booked before is
--- only taken out of the journal.
-drop function if exists ledger_post_apart(text, text[]);
-create function ledger_post_apart(process text, ids text[]) returns table (id text, resolved text)
-language plpgsql as $$
-declare
-  j journal;
+-- The usage rows of what ledger_post books, and the sums of their hour: by the place of each row of the journal in the order of ids.
+create or replace function ledger_use(account text, ids text[], b_kind int[], b_paid bigint[], b_lost bigint[], b_held bigint[]) returns void
+language plpgsql
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
 begin
-  for j in select * from journal o where o.process_id = process and o.id = any(ids) order by o.id loop
-    id := j.id;
-    select f.resolved into resolved from ledger_flush(process => process, accounts => array[j.account_id], keys => array[j.key_id], key_accounts => '{1}',
-      leases => array[j.lease_id], patient => false, s_id => array[j.id], s_account => '{1}', s_key => '{1}', s_kind => array[j.outcome], s_charge => array[j.charged],
-      s_lease => '{1}', s_cover => array[j.held], s_keep => '{true}', s_tokens => array[j.tokens], s_second => array[j.second],
-      s_in => array[j.input_tokens], s_out => array[j.output_tokens], s_again => true, {{facts of a journal row}}) f;
-    if resolved not like 'busy;%' then
-      delete from journal o where o.process_id = process and o.id = j.id;
-    end if;
-    return next;
-  end loop;
+  insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
+    duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
+  select a.id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
+    j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+  from account a join (select j.*, row_number() over (order by j.id) as n from journal j where j.account_id = account and j.id = any(ids)) j
+    on j.account_id = a.id where a.id = account and b_kind[j.n] > 0;
+  insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+  select j.account_id, date_trunc('hour', now(), 'UTC'), j.product, j.key_id, count(*), count(*) filter (where j.status >= 400), sum(b_paid[j.n]),
+    sum(j.input_tokens), sum(j.output_tokens), sum(j.duration_ms)
+  from (select j.*, row_number() over (order by j.id) as n from journal j where j.account_id = account and j.id = any(ids)) j
+  where b_kind[j.n] > 0 group by j.account_id, j.product, j.key_id
+  on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,
+    charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
+    duration_ms = u.duration_ms + excluded.duration_ms;
 end $$;

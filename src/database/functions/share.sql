@@ -1,100 +1,88 @@
--- The limits of the whole system, in shares: each process has one, and the jobs, which outlive processes, have one together. A
--- share is a scope with limits of its own, which never sum to more than the system's, so that processes need not wait for one
--- another with every call. The row `system` has the limits themselves, and what was counted by shares that are no more.
+-- The limits of the whole gateway. Each process takes a slice of what they leave, and admits calls against it by itself; so no call waits for a row that all share.
+-- What a process has of credits and of calls at the same time stands in `share`; requests and tokens are counted to the minute when they are given. Jobs outlive
+-- processes, and their holds say what they have.
 --
--- Divides what is left anew: half of it for whoever asks, or all. Its own flushes must not be under way.
--- Answers whether its share is larger than before.
-drop function if exists limited_share(text, interval);
-drop function if exists limited_share(text, interval, boolean);
-create function limited_share(process text, silent interval, everything boolean) returns boolean
+-- has: {credits, calls} that its running calls hold; what it had besides goes back, or was spent.
+-- back: [[second, requests, tokens], …] that were counted and not used. need, want: {requests, tokens, credits, calls}, the least and the most that it would like to have.
+-- everything: all that is left, not half of it. turn: the process counts what it sends; one that arrives after a later one was given up, and says what is no longer so.
+-- Answers {version, credits, calls, requests, tokens, second, refused: {limit, max, wait}}; what is not limited is left out. refused: the limit that left too little.
+-- Not sent to another server as a whole: it reads holds of all accounts.
+create or replace function ledger_share(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint) returns jsonb
 language plpgsql as $$
 declare
-  whole limited;
-  l limited;
-  own text := 'system@' || process;
-  -- Those others that have one.
-  sharers text[] := '{}';
-  sharer text;
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  today date := (now() at time zone 'UTC')::date;
-  name text;
-  shares jsonb := '{}';
+  c counter;
+  given jsonb := '{}';
+  refused jsonb;
+  room bigint;
   part bigint;
-  free bigint;
-  share jsonb;
-  larger boolean;
-  moment timestamptz;
+  needs bigint;
 begin
-  select * into whole from limited where account_id = '' and scope = 'system' for update;
+  perform 1 from counter o where o.account_id = '' order by o.name for update;
   if not found then
-    return false;
+    delete from share o where o.account_id = '';
+    return '{}';
   end if;
-  whole := limited_now(whole, now_second, today);
-  insert into limited (account_id, scope, limits) values ('', own, '{}') on conflict do nothing;
-  for l in select * from limited where account_id = '' and scope like 'system@%' order by scope for update loop
-    l := limited_now(l, now_second, today);
-    if l.scope = own then
-      select coalesce(sum(x.amount), 0), coalesce(sum(x.calls), 0) into l.held, l.open_calls from (
-        select h.amount, 1 as calls from hold h where not {{test h.account_id}} and case when process = 'jobs' then h.job else h.process_id = process and not h.job end
-        union all
-        select e.amount, 0 from lease e where not {{test e.account_id}} and e.process_id = process) x;
-    elsif l.scope <> 'system@jobs' and l.held = 0 and l.open_calls = 0
-        and not exists (select 1 from process p where 'system@' || p.id = l.scope and p.heartbeat_at > now() - silent) then
-      -- Its process is gone: what it counted stays counted.
-      whole.day_spent := whole.day_spent + l.day_spent; whole.month_spent := whole.month_spent + l.month_spent;
-      whole.total_spent := whole.total_spent + l.total_spent;
-      for b in 1 .. {{buckets}} loop
-        whole.requests[b] := coalesce(whole.requests[b], 0) + coalesce(l.requests[b], 0); whole.tokens[b] := coalesce(whole.tokens[b], 0) + coalesce(l.tokens[b], 0);
-      end loop;
-      whole.requests_used := whole.requests_used + l.requests_used; whole.tokens_used := whole.tokens_used + l.tokens_used;
-      delete from limited where account_id = '' and scope = l.scope;
-      continue;
+  if exists (select 1 from share o where o.account_id = '' and o.process_id = process and o.turn >= ledger_share.turn) then
+    return '{}';
+  end if;
+  -- Whoever asks lives: what it is given now is its own for as long as others wait for a word of it.
+  update process p set heartbeat_at = now() where p.id = process;
+  delete from share o where o.account_id = '' and o.process_id <> process
+    and not exists (select 1 from process p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
+  insert into share (account_id, process_id, unit, amount, turn) select '', process, x, coalesce((has ->> x)::bigint, 0), ledger_share.turn from unnest('{credits,calls}'::text[]) x
+  on conflict (account_id, process_id, unit) do update set amount = excluded.amount, turn = excluded.turn, asked_at = null;
+  for c in select * from counter o where o.account_id = '' order by counter_rank(o.unit, o.span) loop
+    if c.unit = 'credits' then
+      c := system_closed(c);
+      -- By one statement, so that what is booked meanwhile is seen in one place. What test accounts spend is no money.
+      room := c.max - c.used - (select coalesce(sum(x.charged), 0) from (
+          select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
+          union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
+        - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'credits')
+        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
+    elsif c.unit = 'calls' then
+      room := c.max - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
+    else
+      c := counter_now(c, now_second);
+      c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
+        array(select -(x -> case c.unit when 'requests' then 1 else 2 end)::bigint from jsonb_array_elements(back) x));
+      room := c.max - counter_used(c, now_second);
     end if;
-    if l.scope <> own and l.limits <> '{}' then
-      sharers := sharers || l.scope;
+    -- Who asks for nothing gets nothing.
+    needs := coalesce((need ->> c.unit)::bigint, 0);
+    part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
+    if room < needs and refused is null then
+      refused := jsonb_build_object('limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
     end if;
-    update limited set held = l.held, open_calls = l.open_calls, second = l.second, requests = l.requests, requests_used = l.requests_used,
-      tokens = l.tokens, tokens_used = l.tokens_used, day = l.day, day_spent = l.day_spent, month = l.month, month_spent = l.month_spent
-    where account_id = '' and scope = l.scope;
+    given := given || jsonb_build_object(c.unit, least((given ->> c.unit)::bigint, part)::text);
+    update counter o set used = c.used, second = c.second, seconds = c.seconds, since = c.since where o.account_id = '' and o.name = c.name;
   end loop;
-  update limited set second = whole.second, requests = whole.requests, requests_used = whole.requests_used, tokens = whole.tokens,
-    tokens_used = whole.tokens_used, day = whole.day, day_spent = whole.day_spent, month = whole.month, month_spent = whole.month_spent,
-    total_spent = whole.total_spent where account_id = '' and scope = 'system';
-
-  -- What each has used stays its own, as far as there is so much: a vendor may have reported more than was allowed, and limits may be lowered.
-  -- Whoever has no share yet is given one when it asks: only then it is known what it holds.
-  for name in select jsonb_object_keys(whole.limits) loop
-    free := greatest((whole.limits ->> name)::bigint - limited_used(whole, name), 0);
-    for l in select * from limited where account_id = '' and scope like 'system@%' order by scope loop
-      part := least(limited_used(l, name), free);
-      free := free - part;
-      if l.scope = own or l.scope = any(sharers) then
-        shares := jsonb_set(shares, array[l.scope], coalesce(shares -> l.scope, '{}') || jsonb_build_object(name, part));
-      end if;
-    end loop;
-    foreach sharer in array sharers || own loop
-      part := (shares -> sharer ->> name)::bigint + case
-        when sharer = own then case when cardinality(sharers) = 0 or everything then free else (free + 1) / 2 end
-        when everything then 0 else (free / 2) / cardinality(sharers) end;
-      shares := jsonb_set(shares, array[sharer, name], to_jsonb(part));
-    end loop;
+  -- What is given is what all limits on it allow.
+  for c in select * from counter o where o.account_id = '' and o.unit in ('requests', 'tokens') loop
+    perform counter_put(array[counter_add(c, array[now_second + 1], array[(given ->> c.unit)::bigint])]);
   end loop;
-  moment := clock_timestamp();
-  for l in select * from limited where account_id = '' and scope = any(sharers || own) loop
-    share := shares -> l.scope;
-    if l.scope = own then
-      larger := l.limits = '{}' or exists (select 1 from jsonb_each_text(share) s where s.value::bigint > (l.limits ->> s.key)::bigint);
-    end if;
-    -- Its minute may not have counted what it limits from now on.
-    update limited set limits = share, since = case when l.limits ?& array(select jsonb_object_keys(share)) then l.since else moment end
-    where account_id = '' and scope = l.scope;
-  end loop;
-  return larger;
+  update share o set amount = o.amount + (given ->> o.unit)::bigint where o.account_id = '' and o.process_id = process and given ? o.unit;
+  if refused is not null then
+    update share o set asked_at = now() where o.account_id = '' and o.process_id <> process and o.amount > 0;
+  end if;
+  return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $$;
 
--- What a scope has used up of one of its limits.
-create or replace function limited_used(l limited, name text) returns bigint
-language sql immutable as $$
-  select case name when 'concurrency' then l.open_calls::bigint when 'requestsPerMinute' then l.requests_used when 'tokensPerMinute' then l.tokens_used
-    when 'spendPerDay' then l.day_spent + l.held when 'spendPerMonth' then l.month_spent + l.held when 'spendTotal' then l.total_spent + l.held else 0 end
-$$;
+-- What all accounts have spent is in the sums of their hours. Of the gateway's counters on credits, `used` has the hours that are closed, up to `since`; no statement
+-- that began in them still runs.
+create or replace function system_closed(c counter) returns counter
+language plpgsql as $$
+declare
+  starts timestamptz := case c.span when 'total' then '-infinity' else date_trunc(nullif(c.span, 'total'), now(), 'UTC') end;
+  closed timestamptz := date_trunc('hour', now() - interval '10 minutes', 'UTC');
+begin
+  -- Or the server's clock was set back by more than an hour.
+  if c.since < starts or c.since > now() + interval '1 hour' then
+    c.used := 0; c.since := starts;
+  end if;
+  if c.since < closed then
+    c.used := c.used + (select coalesce(sum(u.charged), 0) from usage_hour u where u.hour >= c.since and u.hour < closed and right(u.account_id, 5) <> '_test'); c.since := closed;
+  end if;
+  return c;
+end $$;

@@ -559,6 +559,7 @@ class ImagesAnswer(Answer):
 
 class AccountAnswerDataLimits(Part):
     requests_per_minute: int | None = Field(default=None, alias="requestsPerMinute")
+    requests_per_day: int | None = Field(default=None, alias="requestsPerDay")
     tokens_per_minute: int | None = Field(default=None, alias="tokensPerMinute")
     concurrency: int | None = None
     spend_total: str | None = Field(default=None, alias="spendTotal")
@@ -568,6 +569,7 @@ class AccountAnswerDataLimits(Part):
 
 class AccountAnswerDataKeyLimits(Part):
     requests_per_minute: int | None = Field(default=None, alias="requestsPerMinute")
+    requests_per_day: int | None = Field(default=None, alias="requestsPerDay")
     tokens_per_minute: int | None = Field(default=None, alias="tokensPerMinute")
     concurrency: int | None = None
     spend_total: str | None = Field(default=None, alias="spendTotal")

@@ -1,0 +1,140 @@
+-- Limits count here. A counter has a unit (requests, tokens, credits, calls) and a span (minute, day, week, month, total, open); what a call
+-- needs of it follows from the unit, and when it forgets what it counted from the span. A new limit is a row with a new name.
+--
+-- A minute has 83 seconds: the present one, the 60 before it, 6 of calls that waited, and 16 ahead, to which is counted what a process was
+-- given in advance. No 60 seconds admit more than the limit: a call is judged by the second in which it came and the 60 before, and counted
+-- when it is judged, which is not earlier.
+
+-- In which order counters of a scope are asked: who may not call at all is told that first, and of budgets the one that lasts longest.
+create or replace function counter_rank(unit text, span text) returns int
+language sql immutable as $$
+  select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day}', span)
+$$;
+
+-- A counter as it is in this second: what has left the minute is forgotten, a new day or month starts at zero.
+create or replace function counter_now(c counter, now_second bigint) returns counter
+language plpgsql stable as $$
+declare
+  starts bigint;
+  b int;
+begin
+  if c.span = 'minute' then
+    if now_second - c.second >= 83 or c.second - now_second >= 60 or c.seconds = '{}' then
+      -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future that will come again.
+      c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := now_second;
+    elsif now_second > c.second then
+      for s in c.second + 17 - 83 .. now_second + 16 - 83 loop
+        b := (s % 83)::int + 1;
+        if c.seconds[b] <> 0 then
+          c.used := c.used - c.seconds[b]; c.seconds[b] := 0;
+        end if;
+      end loop;
+      c.second := now_second;
+    end if;
+  elsif c.span in ('day', 'week', 'month') then
+    starts := extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint;
+    -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep anybody waiting for them.
+    if starts > c.second or c.second > now_second + 172800 then
+      c.second := starts; c.used := 0;
+    end if;
+  end if;
+  return c;
+end $$;
+
+-- What a counter has counted for a call that came in the second `came`. The counter is up to the present.
+create or replace function counter_used(c counter, came bigint) returns bigint
+language plpgsql immutable as $$
+declare
+  used bigint := c.used;
+begin
+  if c.span = 'minute' and used <> 0 then
+    for s in c.second + 17 - 83 .. came - 61 loop
+      used := used - c.seconds[(s % 83)::int + 1];
+    end loop;
+  end if;
+  return used;
+end $$;
+
+-- Counts amounts in the seconds to which they belong. What the minute no longer has, or not yet, is left out, and what comes back of yesterday is not taken off
+-- today. The counter is up to the present.
+create or replace function counter_add(c counter, at bigint[], amounts bigint[]) returns counter
+language plpgsql immutable as $$
+declare
+  b int;
+begin
+  for i in 1 .. coalesce(cardinality(amounts), 0) loop
+    if c.span <> 'minute' then
+      c.used := c.used + case when amounts[i] > 0 or at[i] >= c.second then amounts[i] else 0 end;
+    elsif at[i] between c.second + 17 - 83 and c.second + 16 then
+      b := (at[i] % 83)::int + 1;
+      c.seconds[b] := c.seconds[b] + amounts[i]; c.used := c.used + amounts[i];
+    end if;
+  end loop;
+  return c;
+end $$;
+
+-- Seconds until a counter has room for `excess` more than it leaves now. The counter is up to the present.
+create or replace function counter_wait(c counter, excess bigint) returns bigint
+language plpgsql stable as $$
+declare
+  gone bigint := 0;
+begin
+  case c.span
+    when 'open' then return 1;
+    when 'total' then return 86400;
+    when 'minute' then
+      -- What was given ahead leaves it later than a minute from now.
+      for age in reverse 60 .. -16 loop
+        gone := gone + c.seconds[((c.second - age) % 83)::int + 1];
+        if gone >= excess then
+          return 61 - age;
+        end if;
+      end loop;
+      return 61;
+    else
+      return greatest(1, extract(epoch from (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || c.span)::interval) at time zone 'UTC' - clock_timestamp())::bigint);
+  end case;
+end $$;
+
+-- Writes counters back that have changed.
+create or replace function counter_put(changed counter[]) returns void
+language plpgsql as $$
+declare
+  c counter;
+begin
+  foreach c in array coalesce(changed, '{}') loop
+    update counter o set used = c.used, second = c.second, seconds = c.seconds where o.account_id = c.account_id and o.scope = c.scope and o.name = c.name;
+  end loop;
+end $$;
+
+-- Counts what settlements spent, and the tokens that they used instead of the worst case. The arrays have an element for each settlement. `made`: when its
+-- hold or lease was made. The account is locked.
+create or replace function counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamptz[]) returns void
+language plpgsql as $$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  c counter;
+begin
+  for c in select * from counter o where o.account_id = account and o.scope = any(keys || 'account'::text) and o.unit in ('credits', 'tokens') loop
+    c := counter_now(c, now_second);
+    if c.unit = 'credits' then
+      c := counter_add(c, array[now_second], array(select sum(x.paid)::bigint from unnest(keys, paid) as x(key, paid) where c.scope in ('account', x.key)));
+    else
+      -- What was not counted is not taken off.
+      c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(keys, tokens, at, made) as x(key, tokens, at, made)
+        where c.scope in ('account', x.key) and (x.tokens > 0 or x.tokens < 0 and x.made >= c.since)) x;
+    end if;
+    perform counter_put(array[c]);
+  end loop;
+end $$;
+
+-- What running calls, and leases for calls to come, have of a counter that counts credits or calls at the same time.
+create or replace function counter_held(c counter) returns bigint
+language plpgsql stable as $$
+begin
+  return case c.unit
+    when 'credits' then (select coalesce(sum(x.amount), 0) from (select h.key_id, h.amount from hold h where h.account_id = c.account_id
+      union all select e.key_id, e.amount from lease e where e.account_id = c.account_id) x where c.scope in ('account', x.key_id))
+    when 'calls' then (select count(*) from hold h where h.account_id = c.account_id and c.scope in ('account', h.key_id))
+    else 0 end;
+end $$;

@@ -1,0 +1,105 @@
+-- Changes leases of one account: credits that a process holds in advance for calls of a key, with a slice of what limits on requests and tokens leave.
+-- changes: [{id, key, fresh, give, add, least, requests, tokens, close, back: {requests, tokens, second}}, …].
+-- give, add: what goes back and what it would like to have more; least: the least that is worth having. requests, tokens: what it would like for a second, null where
+-- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
+-- not there has expired, and none is made. close: all goes back.
+-- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available}, …]: added is null where the lease has expired, requests and tokens
+-- are null where nothing limits them, `second` is the one to which they were counted. An answer of {"as": "share"} alone is as of ledger_reserve.
+create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
+language plpgsql
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+set lock_timeout = '300ms'
+as $$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  o record;
+  x record;
+  r jsonb;
+  answers jsonb[] := '{}';
+  counters counter[];
+  room bigint[];
+  put_at bigint[];
+  put_amount bigint[];
+  freed bigint;
+  added bigint;
+  seconds int;
+  slice jsonb;
+begin
+  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  counters := array(select counter_now(c, now_second) from counter c
+    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
+  for x in
+    select c.*, e.amount, e.created_at
+    from jsonb_to_recordset(changes) as c(id text, key text, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
+      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = c.id limit 1) e on true
+  loop
+    if x.amount is null and not x.fresh then
+      answers := answers || '{"added": null}'::jsonb;
+      continue;
+    end if;
+    freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
+    added := 0; slice := '{}'; seconds := 16;
+    for i in 1 .. cardinality(counters) loop
+      if counters[i].scope in ('account', x.key) and counters[i].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[i].since then
+        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]);
+      end if;
+      room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
+    end loop;
+    if not x.close and x.add > 0 and not coalesce(o.is_frozen, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
+      -- A small part of what is there, so that nobody is refused for what another only might need.
+      added := least(x.add, (o.posted - o.held) / 8);
+      for i in 1 .. cardinality(counters) loop
+        continue when counters[i].scope not in ('account', x.key);
+        -- Calls at the same time are counted one by one.
+        added := least(added, case counters[i].unit when 'calls' then 0 when 'credits' then room[i] / 8 end);
+        -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
+        if room[i] / 64 < (case counters[i].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
+          seconds := 1;
+        end if;
+      end loop;
+      slice := ledger_slice(counters, room, x.key, array[x.requests, x.tokens], seconds);
+      if added < x.least or (slice ->> 'requests')::bigint = 0 or (slice ->> 'tokens')::bigint < greatest(x.tokens / greatest(x.requests, 1), 1) then
+        added := 0; slice := ledger_slice(counters, room, x.key, array[x.requests * 0, x.tokens * 0], seconds);
+      end if;
+    end if;
+    for i in 1 .. cardinality(counters) loop
+      continue when counters[i].scope not in ('account', x.key) or not slice ? counters[i].unit;
+      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]);
+      if counters[i].unit = 'requests' and counters[i].span = 'minute' then
+        slice := slice || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - (slice ->> 'requests')::bigint);
+      end if;
+    end loop;
+    if x.close then
+      delete from lease e where e.account_id = account and e.id = x.id;
+    elsif x.amount is null and added > 0 then
+      insert into lease (account_id, id, key_id, process_id, amount) values (account, x.id, x.key, process, added);
+    elsif added <> freed then
+      update lease e set amount = e.amount + added - freed where e.account_id = account and e.id = x.id;
+    end if;
+    o.held := o.held + added - freed;
+    update account a set held = o.held where a.id = account and added <> freed;
+    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text));
+  end loop;
+  perform counter_put(array(select c from unnest(counters) c where c.unit in ('requests', 'tokens')));
+  return to_jsonb(answers);
+end $$;
+
+-- What a lease gets of the limits on requests and tokens: {requests, tokens}, without what nothing limits. want: for a second, null where it keeps what it has.
+create or replace function ledger_slice(counters counter[], room bigint[], key text, want bigint[], seconds int) returns jsonb
+language plpgsql immutable as $$
+declare
+  slice jsonb := '{}';
+  wish bigint;
+begin
+  for i in 1 .. cardinality(counters) loop
+    wish := case counters[i].unit when 'requests' then want[1] when 'tokens' then want[2] end;
+    if counters[i].scope in ('account', key) and wish is not null then
+      slice := slice || jsonb_build_object(counters[i].unit, least((slice ->> counters[i].unit)::bigint, wish * seconds, greatest(room[i], 0) / 8));
+    end if;
+  end loop;
+  return slice;
+end $$;

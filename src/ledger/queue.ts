@@ -1,0 +1,170 @@
+// The operations of each account, one statement at a time. Those that arrive while it runs wait, and go together with the next one, so that calls of an account keep their
+// order and share the cost of a commit; calls of others never wait for them. Accounts take turns for the few statements that run at once, and those
+// that somebody else has locked have turns of their own.
+import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
+import type { World } from '../kernel/world.ts'
+import { Busy, type Done, type Op } from './operation.ts'
+import { send } from './statements.ts'
+
+interface Queue {
+  run<T extends Done>(op: Op): Promise<T>
+  idle(): Promise<void>
+  /** Operations that wait for their turn. */
+  readonly pending: number
+  /** Those of them that wait for accounts which somebody else has locked. */
+  readonly isolated: number
+  isIsolated(account: string): boolean
+}
+
+interface QueueOptions {
+  readonly database: Database
+  readonly world: World
+  readonly processId: string
+  readonly system: () => string | null
+  readonly observe?: ((size: number) => void) | undefined
+}
+
+interface Waiting {
+  readonly op: Op
+  readonly resolve: (done: Done) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Line {
+  readonly account: string
+  readonly waiting: Record<Op['kind'], Waiting[]>
+  /** It runs, or waits for its turn. */
+  busy: boolean
+  /** The kind that comes next: they take turns. */
+  next: number
+  /** Somebody else had it locked for long. */
+  locked: boolean
+}
+
+/** What frees credits comes before what takes them. */
+const ORDER = ['resolve', 'reserve', 'lease', 'post', 'expire'] as const satisfies Array<Op['kind']>
+const SIZE_MAX = 256
+/** Statements at once, and of those that may have to wait for a lock. */
+const TURNS = 6
+const LOCKED_TURNS = 2
+/** Answers in one turn of the event loop: a thousand refusals of one account must not keep others waiting. */
+const ANSWERS_AT_ONCE = 16
+
+const kindAt = (at: number) => ORDER[at % ORDER.length]! // a place in it
+
+export function createQueue({ database, world, processId, system, observe }: QueueOptions): Queue {
+  const lines = new Map<string, Line>()
+  /** Lines that wait for a turn. */
+  const ready: Record<'free' | 'locked', Line[]> = { free: [], locked: [] }
+  const running = { free: 0, locked: 0 }
+  const most = { free: TURNS, locked: LOCKED_TURNS }
+  const idlers: Array<() => void> = []
+  let pending = 0
+
+  function lineOf(account: string): Line {
+    let line = lines.get(account)
+    if (!line) {
+      line = {
+        ...{ account, busy: false, next: 0, locked: false },
+        waiting: { resolve: [], reserve: [], lease: [], post: [], expire: [] },
+      }
+      lines.set(account, line)
+    }
+    return line
+  }
+
+  function isEmpty({ waiting }: Line): boolean {
+    return ORDER.every((kind) => waiting[kind].length === 0)
+  }
+
+  function next(kind: 'free' | 'locked'): void {
+    while (running[kind] < most[kind]) {
+      const line = ready[kind].shift()
+      if (!line) return
+      void runLine(line, kind)
+    }
+  }
+
+  function queueUp(line: Line): void {
+    const kind = line.locked ? 'locked' : 'free'
+    ready[kind].push(line)
+    next(kind)
+  }
+
+  async function runLine(line: Line, kind: 'free' | 'locked'): Promise<void> {
+    running[kind] += 1
+    while (line.waiting[kindAt(line.next)].length === 0) line.next += 1
+    const group = line.waiting[kindAt(line.next)].splice(0, SIZE_MAX)
+    line.next = isEmpty(line) ? 0 : line.next + 1
+    observe?.(group.length)
+    const results = await runAll(
+      line,
+      group.map(({ op }) => op),
+    )
+    running[kind] -= 1
+    pending -= group.length
+    if (isEmpty(line)) {
+      line.busy = false
+      if (!line.locked) lines.delete(line.account)
+    } else queueUp(line)
+    next(kind)
+    answer(group, results, 0)
+    if (pending === 0) for (const done of idlers.splice(0)) done()
+  }
+
+  async function runAll(line: Line, ops: readonly Op[]): Promise<ReadonlyArray<Done | Error>> {
+    try {
+      const nowMs = world.elapsedMs()
+      const done = await send({ database, processId, nowMs, system: system() }, ops)
+      line.locked = false
+      return done
+    } catch (error) {
+      if (isLockWait(error)) {
+        line.locked = true
+        return ops.map(() => new Busy())
+      }
+      // Whatever is wrong with one operation must not be felt by its neighbours.
+      if (ops.length > 1 && isOfAPart(error)) {
+        const done: Array<Done | Error> = []
+        for (const op of ops) done.push(...(await runAll(line, [op])))
+        return done
+      }
+      return ops.map(() => error as Error) // nothing else is thrown
+    }
+  }
+
+  function answer(group: readonly Waiting[], results: ReadonlyArray<Done | Error>, from: number): void {
+    const until = Math.min(from + ANSWERS_AT_ONCE, group.length)
+    for (let at = from; at < until; at++) {
+      const { resolve, reject } = group[at]! // within its length
+      const result = results[at] ?? new Busy()
+      if (result instanceof Error) reject(result)
+      else resolve(result)
+    }
+    if (until < group.length) setImmediate(() => answer(group, results, until))
+  }
+
+  return {
+    run: <T extends Done>(op: Op) =>
+      new Promise<T>((resolve, reject) => {
+        const line = lineOf(op.value.account)
+        line.waiting[op.kind].push({ op, resolve: resolve as (done: Done) => void, reject }) // each kind has its own answer
+        pending += 1
+        if (line.busy) return
+        line.busy = true
+        // After the current turn of the event loop, so that everything which arrived in it goes along.
+        setImmediate(() => queueUp(line))
+      }),
+    idle: () => (pending === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    get pending() {
+      return pending
+    },
+    get isolated() {
+      let sum = 0
+      for (const { locked, waiting } of lines.values())
+        if (locked) for (const kind of ORDER) sum += waiting[kind].length
+      return sum
+    },
+    isIsolated: (account) => lines.get(account)?.locked === true,
+  }
+}

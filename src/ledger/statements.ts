@@ -1,0 +1,203 @@
+// The words between the ledger and its functions in the database (database/functions): operations of one account as one statement, and its answer.
+import { type Database, plain, SHORT_MS, statement, type Value } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { SILENT_SECONDS } from './liveness.ts'
+import type { Cover, Done, Leased, Op, OpOf, Rate, Reserved, Resolution, Resolved, Undecided } from './operation.ts'
+
+interface Store {
+  readonly database: Pick<Database, 'query'>
+  readonly processId: string
+  readonly nowMs: number
+  /** The version of the gateway's limits that this process goes by; null where there are none. */
+  readonly system: string | null
+}
+
+/** Runs operations of one account and one kind. One answer for each, in their order; an Error concerns only its own. */
+export async function send(store: Store, ops: readonly Op[]): Promise<Array<Done | Error>> {
+  const [first] = ops
+  if (!first) return []
+  const { account } = first.value
+  const run = async (what: (typeof RUN)[Op['kind']], ...values: Value[]) => {
+    const [row] = await store.database.query<{ answer: unknown }>(what, [account, ...values])
+    return row?.answer
+  }
+  switch (first.kind) {
+    case 'reserve': {
+      const waiting = ops as ReadonlyArray<OpOf<'reserve'>> // all are of one kind
+      // Those that came before this process knew of the limits were not counted.
+      const calls = waiting.filter(({ system }) => system === store.system)
+      if (calls.length < waiting.length) {
+        const answers = (await send(store, calls)).values()
+        return waiting.map((op) => (op.system === store.system ? answers.next().value! : { outcome: 'share' })) // one for each call
+      }
+      const waitedMs = store.nowMs - calls.reduce((earliest, { cameMs }) => Math.min(earliest, cameMs), store.nowMs)
+      const asked = toJson(calls.map(callOf))
+      const answer = await run(RUN.reserve, store.processId, asked, Math.ceil(waitedMs), store.system)
+      return (answer as ReserveAnswer[]).map(readReserved) // as the function says
+    }
+    case 'resolve': {
+      const calls = ops as ReadonlyArray<OpOf<'resolve'>> // all are of one kind
+      const answer = (await run(RUN.resolve, toJson(calls.map(settlementOf)))) as ResolveAnswer[] // as the function says
+      const byId = new Map(answer.map((one) => [one[0], readResolved(one)]))
+      return calls.map(({ value }) => byId.get(value.id) ?? ALREADY)
+    }
+    case 'lease': {
+      const changes = ops as ReadonlyArray<OpOf<'lease'>> // all are of one kind
+      const asked = toJson(changes.map(({ value }) => value))
+      const answer = await run(RUN.lease, store.processId, asked, store.system)
+      return (answer as LeaseAnswer[]).map(readLeased) // as the function says
+    }
+    case 'post': {
+      const posts = ops as ReadonlyArray<OpOf<'post'>> // all are of one kind
+      const ids = posts.flatMap(({ value }) => value.ids ?? [])
+      const isWhole = posts.some(({ value }) => value.ids === undefined)
+      const { left } = (await run(RUN.post, plain(ids), isWhole)) as { left: boolean } // as the function says
+      return ops.map(() => ({ left }))
+    }
+    case 'expire': {
+      const [gone, freed] = (await run(RUN.expire, SILENT_SECONDS)) as [number, string] // as the function says
+      return ops.map(() => ({ gone, freed: BigInt(freed) }))
+    }
+  }
+}
+
+const RUN = {
+  reserve: statement('ledger_reserve', 'select ledger_reserve($1, $2, $3, $4, $5) as answer', SHORT_MS),
+  resolve: statement('ledger_resolve', 'select ledger_resolve($1, $2) as answer', SHORT_MS),
+  lease: statement('ledger_lease', 'select ledger_lease($1, $2, $3, $4) as answer', SHORT_MS),
+  post: statement('ledger_post', 'select ledger_post($1, $2, $3) as answer', SHORT_MS),
+  expire: statement('ledger_expire', 'select ledger_expire($1, make_interval(secs => $2)) as answer'),
+}
+
+function callOf({ value, last, open }: OpOf<'reserve'>): object {
+  const { id, key, want, floor, most = want, product, catalogVersion: version, tokens, idempotency, job } = value
+  const { key: idem, requestHash: hash } = idempotency ?? {}
+  return { id, key, want, floor, most, open, product, version, tokens, last, idem, hash, job }
+}
+
+interface ReserveAnswer {
+  readonly as: string
+  readonly amount?: string
+  readonly available?: string
+  readonly limit?: string
+  readonly max?: string
+  readonly wait?: number
+  readonly rate_max?: number
+  readonly rate_left?: number
+}
+
+function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
+  const { as: outcome, limit = '', max = '', wait = 1 } = answer
+  const amount = BigInt(answer.amount ?? 0)
+  const available = BigInt(answer.available ?? 0)
+  switch (outcome) {
+    case 'held':
+      return { outcome, amount, rate: readRate(answer) ?? null }
+    case 'short':
+      return { outcome, required: amount, available }
+    case 'no_account':
+      return { outcome: 'short', required: 0n, available: 0n }
+    case 'limited':
+      return { outcome, limit, max, waitSeconds: Math.max(1, wait), available }
+    case 'gone':
+      return new Fault('conflict', { internal: { why: 'the reservation was given up before it arrived' } })
+    default:
+      return { outcome } as Reserved | Undecided // one of the words that say all by themselves
+  }
+}
+
+function readRate({
+  rate_max: max,
+  rate_left: left = 0,
+}: Pick<ReserveAnswer, 'rate_max' | 'rate_left'>): Rate | undefined {
+  return max === undefined ? undefined : { max, left }
+}
+
+type ResolveAnswer = [id: string, outcome: Resolved['outcome'], paid: string, loss: string, hold: string]
+
+function readResolved([, outcome, paid, loss, hold]: ResolveAnswer): Resolved {
+  return { outcome, paid: BigInt(paid), loss: BigInt(loss), hold: BigInt(hold) }
+}
+
+/** What was asked twice at once. */
+const ALREADY: Resolved = { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
+
+interface LeaseAnswer extends Pick<ReserveAnswer, 'rate_max' | 'rate_left'> {
+  readonly added: string | null
+  readonly requests?: number
+  readonly tokens?: number
+  readonly seconds: number
+  readonly second: number
+  readonly available: string
+}
+
+function readLeased(answer: LeaseAnswer): Leased {
+  const { added, requests, tokens, seconds, second, available } = answer
+  if (added === null) return { ...NOTHING_LEASED, added: undefined }
+  return {
+    added: BigInt(added),
+    requests,
+    tokens,
+    rate: readRate(answer),
+    seconds,
+    second,
+    available: BigInt(available),
+  }
+}
+const NOTHING_LEASED = { requests: undefined, tokens: undefined, rate: undefined, seconds: 0, second: 0, available: 0n }
+
+function settlementOf({ value, cover }: OpOf<'resolve'>): object {
+  const { idempotent, keep, givenUp: given_up } = value
+  const kept = keep && { status: keep.status, type: keep.contentType, sealed: keep.sealed?.toString('base64') }
+  return { ...journalRow(value, cover), idempotent, keep: kept, given_up }
+}
+
+/** A row of the journal: what moves, and the facts of the usage row. By the names of its columns. */
+export function journalRow(one: Resolution, cover?: Cover): Readonly<Record<string, unknown>> {
+  return {
+    account_id: one.account,
+    id: one.id,
+    key_id: one.key,
+    outcome: one.kind,
+    charged: one.charge,
+    held: cover?.amount ?? 0n,
+    lease_id: cover?.lease,
+    keeps: cover?.keep ?? true,
+    tokens: cover?.tokens ?? 0,
+    second: cover?.second ?? 0,
+    input_tokens: one.inputTokens,
+    output_tokens: one.outputTokens,
+    product: one.product,
+    endpoint: one.endpoint,
+    status: one.status,
+    catalog_version: one.catalogVersion,
+    lines: one.lines,
+    estimated: one.estimated,
+    stream: one.stream,
+    route: one.route,
+    duration_ms: Math.round(one.durationMs),
+    // Zero says that there was none.
+    first_byte_ms: one.firstByteMs === 0 ? 0 : Math.max(1, Math.round(one.firstByteMs)),
+    story: one.story,
+    cost: one.cost,
+    cost_basis: one.costBasis,
+    attributes: one.attributes,
+    credential: one.credential,
+    client: one.client ?? '',
+  }
+}
+
+/** Amounts as whole numbers, of any size. */
+export function toJson(value: unknown): string {
+  const text = JSON.stringify(value, digits)
+  // What a vendor or caller wrote may be half a character, or one that no text in the database can hold. Money must not depend on it.
+  return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(value, storable) : text
+}
+
+function digits(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+function storable(name: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : digits(name, value)
+}

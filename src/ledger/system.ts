@@ -1,0 +1,237 @@
+// The limits of the whole gateway. This process takes a slice of what they leave (functions/share.sql) and admits calls against it by itself: no call waits for a row that
+// all processes share. What a slice has and no call needs goes back within a second, sooner where another process lacks it.
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import { joining, sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import { SILENT_SECONDS } from './liveness.ts'
+import type { Reservation, Reserved, Resolution } from './operation.ts'
+import { toJson } from './statements.ts'
+
+interface System {
+  /** The limits that this process goes by; null where there are none. */
+  readonly version: string | null
+  /** Counts a call. Undefined: the gateway does not limit it; else what it may hold at most, null where that is not limited, or why it is refused. */
+  admit(reservation: Reservation): Promise<Admitted> | undefined
+  /** What became of one that was admitted: what it holds; undefined when it was refused for another reason. */
+  decided(reservation: Reservation, held: Credits | undefined): void
+  resolved(resolution: Resolution, paid: Credits): void
+  /** The limits are other ones than this process knows. */
+  learn(): Promise<void>
+  /** To be called twice a second while it has `some` of what others may need. */
+  tend(): Promise<void>
+  /** Says what was spent, and gives back what no call needs: nobody looks after it any more. */
+  giveBack(): Promise<void>
+  readonly some: boolean
+}
+
+type Admitted =
+  | Extract<Reserved, { outcome: 'limited' }>
+  | { readonly outcome: 'admitted'; readonly most: Credits | null }
+
+interface SystemOptions {
+  readonly database: Database
+  readonly world: World
+  readonly processId: string
+}
+
+/** A call that was admitted, and has not ended. */
+interface Ticket {
+  held: Credits
+  readonly tokens: number
+  readonly second: number
+}
+
+interface Answer {
+  readonly version?: string
+  readonly credits?: string
+  readonly calls?: string
+  readonly requests?: string
+  readonly tokens?: string
+  readonly second?: number
+  readonly refused?: { readonly limit: string; readonly max: string; readonly wait: number } | null
+}
+
+/** What was given of a minute may be used for so long. */
+const SLICE_MS = 1_000
+/** And of credits and calls: others take a process for dead, and take what it has, when they have not heard of it for 20 s. */
+const SLICE_MAX_MS = 15_000
+/** How long others are waited for, that have what is missing; the first two times what is left is asked for, half of it and then all. */
+const WAITS_MS = [0, 0, 100, 200, 300, 400, 500, 500]
+
+export function createSystem({ database, world, processId }: SystemOptions): System {
+  let version: string | null = null
+  const tickets = new Map<string, Ticket>()
+  /** What is free of the slice; undefined where it is not limited. */
+  let credits: Credits | undefined
+  let calls: number | undefined
+  let requests: number | undefined
+  let tokens: number | undefined
+  let fromMs = 0
+  let turn = 0
+  let second = 0
+  /** Paid since this process began, and since it asked last: its share has that still. And what was counted to a minute for nothing. */
+  let spent = 0n
+  let said = 0n
+  let unused: Array<readonly [second: number, requests: number, tokens: number]> = []
+  let admitted = 0
+  /** Whether it is known that the database has what this process said last. */
+  let isSure = true
+  let refused: Answer['refused']
+  const joined = joining<void>()
+
+  const heldNow = () => Array.from(tickets.values()).reduce((sum, { held }) => sum + held, 0n)
+
+  function giveBackMinute(): void {
+    if ((requests ?? 0) > 0 || (tokens ?? 0) !== 0) unused.push([second, requests ?? 0, tokens ?? 0])
+    if (requests !== undefined) requests = 0
+    if (tokens !== undefined) tokens = 0
+  }
+
+  /** Says what calls hold, gives back what is free, and asks for a new slice. `for`: a call that needs one; for none, nothing is asked for. */
+  async function ask(reservation: Reservation | undefined, everything: boolean): Promise<void> {
+    giveBackMinute()
+    const has = { credits: heldNow(), calls: tickets.size }
+    const [told, back] = [spent, unused]
+    unused = []
+    if (credits !== undefined) credits = 0n
+    if (calls !== undefined) calls = 0
+    const sentMs = world.elapsedMs()
+    const [need, want] = reservation ? needOf(reservation, admitted) : [{}, {}]
+    let answer: Answer
+    try {
+      turn += 1
+      const values = [
+        processId,
+        SILENT_SECONDS,
+        toJson(has),
+        toJson(back),
+        toJson(need),
+        toJson(want),
+        everything,
+        turn,
+      ]
+      const [row] = await database.query<{ answer: Answer }>(SHARE, values)
+      answer = row?.answer ?? {}
+    } catch (error) {
+      // What may have been given back is not given back again; what was used besides is rather counted twice than not.
+      isSure = false
+      unused = back
+        .map(([at, requests, tokens]) => [at, Math.min(requests, 0), Math.min(tokens, 0)] as const)
+        .concat(unused)
+      throw error
+    }
+    isSure = true
+    said = told
+    version = answer.version ?? null
+    refused = answer.refused
+    // Calls that have ended meanwhile left what they did not spend.
+    const freed = has.credits - heldNow() - (spent - told)
+    credits = answer.credits === undefined ? undefined : BigInt(answer.credits) + freed
+    calls = answer.calls === undefined ? undefined : Number(answer.calls) + has.calls - tickets.size
+    requests = answer.requests === undefined ? undefined : Number(answer.requests)
+    tokens = answer.tokens === undefined ? undefined : Number(answer.tokens)
+    fromMs = sentMs
+    second = answer.second ?? 0
+  }
+
+  const hasSome = () =>
+    spent !== said || !isSure || (credits ?? 0n) > 0n || (calls ?? 0) > 0 || unused.length > 0 || (requests ?? 0) > 0
+  const isLimitedByMinute = () => requests !== undefined || tokens !== undefined
+
+  function take(reservation: Reservation): Admitted | undefined {
+    const { id, want, floor, most = want } = reservation
+    if (version === null) return { outcome: 'admitted', most: null }
+    if (world.elapsedMs() - fromMs >= (isLimitedByMinute() ? SLICE_MS : SLICE_MAX_MS)) return undefined
+    if ((requests ?? 1) < 1 || (tokens ?? reservation.tokens) < reservation.tokens || (calls ?? 1) < 1) return undefined
+    if (credits !== undefined && credits < floor) return undefined
+    const held = credits === undefined ? 0n : credits < most ? credits : most
+    if (credits !== undefined) credits -= held
+    if (calls !== undefined) calls -= 1
+    if (requests !== undefined) requests -= 1
+    if (tokens !== undefined) tokens -= reservation.tokens
+    admitted += 1
+    tickets.set(id, { held, tokens: reservation.tokens, second })
+    return { outcome: 'admitted', most: credits === undefined ? null : held }
+  }
+
+  async function takeOrWait(reservation: Reservation): Promise<Admitted> {
+    for (const [at, waitMs] of WAITS_MS.entries()) {
+      const taken = take(reservation)
+      if (taken) return taken
+      if (waitMs > 0) await sleep(world, waitMs)
+      await joined('ask', () => ask(reservation, at > 0))
+    }
+    const taken = take(reservation)
+    if (taken) return taken
+    const { limit, max, wait } = refused ?? { limit: 'requestsPerMinute', max: '0', wait: 1 }
+    return { outcome: 'limited', limit, max, waitSeconds: Math.max(1, wait), available: 0n }
+  }
+
+  return {
+    get version() {
+      return version
+    },
+    admit(reservation) {
+      if (version === null || isTestAccount(reservation.account)) return undefined
+      const taken = take(reservation)
+      return taken ? Promise.resolve(taken) : takeOrWait(reservation)
+    },
+    decided({ id, job }, held) {
+      const ticket = tickets.get(id)
+      if (!ticket) return
+      if (held === undefined && requests !== undefined) unused.push([ticket.second, 1, ticket.tokens])
+      if (credits !== undefined) credits += ticket.held - (held ?? 0n)
+      ticket.held = credits === undefined ? 0n : (held ?? 0n)
+      // The hold of a job outlives this process, and says by itself what it has.
+      if (held !== undefined && !job) return
+      tickets.delete(id)
+      if (held === undefined && calls !== undefined) calls += 1
+    },
+    resolved({ id, account, inputTokens, outputTokens }, paid) {
+      if (version === null || isTestAccount(account)) return
+      const ticket = tickets.get(id)
+      tickets.delete(id)
+      spent += paid
+      if (!ticket) return
+      if (credits !== undefined) credits += ticket.held - paid
+      if (calls !== undefined) calls += 1
+      const less = ticket.tokens - inputTokens - outputTokens
+      if (tokens !== undefined && less !== 0) unused.push([ticket.second, 0, less])
+    },
+    learn: () => joined('ask', () => ask(undefined, false)),
+    async tend() {
+      const isQuiet = admitted === 0
+      admitted = 0
+      const [asked] = isQuiet || spent !== said || !isSure ? [true] : await database.query(ASKED, [processId])
+      if (asked && hasSome()) await joined('ask', () => ask(undefined, false))
+    },
+    async giveBack() {
+      if (hasSome()) await joined('ask', () => ask(undefined, false))
+    },
+    get some() {
+      return hasSome()
+    },
+  }
+}
+
+/** As much as was admitted lately, for one second. */
+function needOf({ floor, want, most = want, tokens }: Reservation, lately: number): [object, object] {
+  const calls = lately + 1
+  return [
+    { requests: 1, tokens, credits: floor, calls: 1 },
+    { requests: calls, tokens: tokens * calls, credits: most + want * BigInt(calls), calls },
+  ]
+}
+
+const SHARE = statement(
+  'ledger_share',
+  'select ledger_share($1, make_interval(secs => $2), $3, $4, $5, $6, $7, $8) as answer',
+  SHORT_MS,
+)
+const ASKED = statement(
+  'share_asked',
+  `select 1 from share where account_id = '' and process_id = $1 and asked_at is not null limit 1`,
+  SHORT_MS,
+)
