@@ -9,6 +9,7 @@ import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import type { JobTiming } from '../src/jobs/timing.ts'
+import { Fault } from '../src/kernel/fault.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
@@ -116,7 +117,13 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     sandbox,
     config,
     async account({ credits = 1_000_000_000n, models = null } = {}) {
-      const id = await accounts.create({ name: 'test', credits }, { actor: 'test', ip: null, requestId: null })
+      const create = (): Promise<string> =>
+        accounts.create({ name: 'test', credits }, { actor: 'test', ip: null, requestId: null }).catch((error) => {
+          // Of hundreds at once, on a busy machine, some wait too long for the audit's lock and are told to come again.
+          if (error instanceof Fault && error.status === 503) return create()
+          throw error
+        })
+      const id = await create()
       return { id, ...(await made.key(id, { models })) }
     },
     async key(account, { models = null } = {}) {
