@@ -50,7 +50,6 @@ const FOR_TESTS = [
   'src/catalog/client-calls.ts#snake',
   'src/catalog/traits.ts#TextTraitsGiven',
   'src/postgres/binaries.ts#findPackage',
-  'src/database/functions.ts#isDistributed',
   'src/http/console.ts#ConsoleDeps',
   'src/identity/password.ts#Cost',
   'src/identity/password.ts#COST',

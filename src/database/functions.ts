@@ -41,11 +41,3 @@ export async function applyFunctions(tx: Queryable, version = VERSION): Promise<
     [NUMBER, `${version} ${digest}`],
   )
 }
-
-/** Whether the accounts are spread over several servers by Citus: deploy/citus. */
-export async function isDistributed(on: Queryable): Promise<boolean> {
-  const [known] = await on.query<{ is: boolean }>({ text: `select to_regclass('pg_dist_partition') is not null as is` })
-  if (!known?.is) return false
-  const rows = await on.query({ text: `select 1 from pg_dist_partition where logicalrelid = to_regclass('account')` })
-  return rows.length > 0
-}
