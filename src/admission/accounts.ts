@@ -228,7 +228,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
     },
 
     async credit(id, input, by) {
-      if (input.amount >= 0n) await ledger.booked()
+      if (input.amount >= 0n) await ledger.booked(id)
       // What processes have leased of the account comes back before the transaction: it needs the account's lock. Others may lease some in between.
       for (let looks = 1; ; looks++) {
         if (input.amount < 0n) await ledger.returned(id)

@@ -93,7 +93,7 @@ export async function readAccount(
   { database, ledger }: Pick<AccountDeps, 'database' | 'ledger'>,
 ): Promise<OwnAccount> {
   const { keyId, models, expiresAtMs } = principal
-  await ledger.booked()
+  await ledger.booked(principal.accountId)
   const [row] = await database.query<AccountRow>(ACCOUNT, [principal.accountId, keyId])
   if (!row) throw new Fault('key_unknown')
   return {
