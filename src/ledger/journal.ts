@@ -85,7 +85,10 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     const rows = toJson(ops.map(({ value, cover }) => journalRow(value, cover)))
     const accounts = [...new Set(ops.map(({ value }) => value.account))]
     const leases = [...new Set(ops.map(({ cover }) => cover.lease))]
-    const done = await database.query<{ id: string }>(WRITE, [rows, accounts, leases])
+    // A lone row is found by its lease alone, and one plan of the statement is good for all.
+    const done = await (ops.length === 1
+      ? database.query<{ id: string }>(WRITE_ONE, [rows, accounts[0] ?? '', leases[0] ?? ''])
+      : database.query<{ id: string }>(WRITE, [rows, accounts, leases]))
     if (done.length === ops.length) return ops.map(() => true)
     const written = new Set(done.map(({ id }) => id))
     return ops.map((op) => written.has(op.value.id) || new Error('its lease is no more'))
@@ -232,6 +235,12 @@ const WRITE = statement(
   `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x
    where exists (select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id and e.account_id = any($2::text[]) and e.id = any($3::text[]))
    returning id`,
+  SHORT_MS,
+)
+const WRITE_ONE = statement(
+  'journal_write_one',
+  `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x
+   where exists (select 1 from lease e where e.account_id = $2 and e.id = $3) returning id`,
   SHORT_MS,
 )
 const OF_ACCOUNT = statement(

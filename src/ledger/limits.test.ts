@@ -256,7 +256,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
     const before = await row()
     names.length = 0
     await settle(ledger, acc, reserved.id, 3n)
-    const isAlone = names.join() === 'journal_write'
+    const isAlone = names.join() === 'journal_write_one'
     seen.push(isCovered && isAlone ? 'alone' : `${isCovered} ${names}`)
     await ledger.booked()
     if (isCovered && isAlone) assert.deepEqual(await row(), before)

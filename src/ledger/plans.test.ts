@@ -12,7 +12,14 @@ const CALLS = 6
 /** Of one statement, in one table: each row of its few calls is looked at a few times. */
 const READ_MAX = 300
 /** Others look at everything now and then: that is their work. */
-const OF_CALLS = ['ledger_reserve ', 'ledger_resolve ', 'ledger_lease ', 'ledger_post ', 'journal_write ']
+const OF_CALLS = [
+  'ledger_reserve ',
+  'ledger_resolve ',
+  'ledger_lease ',
+  'ledger_post ',
+  'journal_write ',
+  'journal_write_one ',
+]
 const CROWDED = ['hold', 'lease', 'counter', 'journal']
 
 async function crowd(): Promise<void> {
