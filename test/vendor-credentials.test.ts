@@ -85,7 +85,7 @@ test('calls are shared by weight, and the usage row names the credential by its 
   const answered = await chat()
   await answered.text()
   const usage = await usageOf(answered)
-  assert.match(usage.credential ?? '', /^KEYED_[AB]$/)
+  assert.match(usage.credential ?? '', /^KEYED_(KEY_A|B)$/)
   assert.equal(usage.ownKey, false)
   const row = await g.gateway.database.query<{ found: boolean }>({
     text: `select exists (select 1 from usage u where u::text like '%sk-%') as found`,

@@ -26,6 +26,8 @@ export interface Query<T> {
 
 interface State<T> {
   key: string | undefined
+  /** The reload that this is of. */
+  round: number
   data?: T
   error?: Error | undefined
   busy: boolean
@@ -37,7 +39,7 @@ export function useQuery<T>(
   read: (signal: AbortSignal) => Promise<T>,
   options: { everyMs?: number | undefined } = {},
 ): Query<T> {
-  const [state, setState] = useState<State<T>>({ key: undefined, busy: false })
+  const [state, setState] = useState<State<T>>({ key: undefined, round: 0, busy: false })
   const [round, setRound] = useState(0)
   const reload = useCallback(() => setRound((count) => count + 1), [])
   const readNow = useEffectEvent(read)
@@ -55,16 +57,15 @@ export function useQuery<T>(
   useEffect(() => {
     if (key === undefined) return
     const aborter = new AbortController()
-    void round
-    setState((old) => ({ ...(old.key === key ? old : {}), key, busy: true }))
+    setState((old) => ({ ...(old.key === key ? old : {}), key, round, busy: true }))
     readNow(aborter.signal).then(
       (data) => {
         if (aborter.signal.aborted) return
         cache.set(key, data)
-        setState({ key, data, error: undefined, busy: false })
+        setState({ key, round, data, error: undefined, busy: false })
       },
       (error: Error) => {
-        if (!aborter.signal.aborted) setState((old) => ({ ...old, key, error, busy: false }))
+        if (!aborter.signal.aborted) setState((old) => ({ ...old, key, round, error, busy: false }))
       },
     )
     return () => aborter.abort()
@@ -83,7 +84,8 @@ export function useQuery<T>(
   return {
     data: current ? (state.data ?? known) : known,
     error: current ? state.error : undefined,
-    busy: key !== undefined && (!current || state.busy),
+    // Also before the effect that reads again has run.
+    busy: key !== undefined && (!current || state.busy || state.round !== round),
     reload,
   }
 }

@@ -748,6 +748,14 @@ begin
     else 0 end;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.counter_need(unit text, tokens bigint, credits bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select case unit when 'tokens' then tokens when 'credits' then credits else 1 end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.counter_now(c counter, now_second bigint)
  RETURNS counter
  LANGUAGE plpgsql
@@ -980,12 +988,10 @@ declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   o record;
   x record;
-  r jsonb;
   answers jsonb[] := '{}';
   counters counter[];
   room bigint[];
-  put_at bigint[];
-  put_amount bigint[];
+  changed boolean[];
   freed bigint;
   added bigint;
   seconds int;
@@ -1007,7 +1013,7 @@ begin
     added := 0; slice := '{}'; seconds := 16;
     for i in 1 .. cardinality(counters) loop
       if counters[i].scope in ('account', x.key) and counters[i].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[i].since then
-        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]);
+        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]); changed[i] := true;
       end if;
       room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
     end loop;
@@ -1030,7 +1036,7 @@ begin
     end if;
     for i in 1 .. cardinality(counters) loop
       continue when counters[i].scope not in ('account', x.key) or not slice ? counters[i].unit;
-      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]);
+      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]); changed[i] := true;
       if counters[i].unit = 'requests' and counters[i].span = 'minute' then
         slice := slice || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - (slice ->> 'requests')::bigint);
       end if;
@@ -1046,20 +1052,20 @@ begin
     update account a set held = o.held where a.id = account and added <> freed;
     answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text));
   end loop;
-  perform counter_put(array(select c from unnest(counters) c where c.unit in ('requests', 'tokens')));
+  perform counter_put(array(select counters[i] from generate_series(1, cardinality(counters)) i where changed[i]));
   return to_jsonb(answers);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_limited(c counter, process text, room bigint, asks bigint, need bigint)
+CREATE OR REPLACE FUNCTION public.ledger_limited(c counter, process text, asks boolean, lacks bigint)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
 begin
   -- Of a minute, this process has used up what it was given itself.
-  if asks is not null and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
+  if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
     return '{"as": "tight"}';
   end if;
-  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, need - room));
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_make_job(account text, call text, key text, product text, version integer, name text, job jsonb)
@@ -1180,7 +1186,7 @@ begin
   return found;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_refused(counters counter[], room bigint[], key text, need bigint[])
+CREATE OR REPLACE FUNCTION public.ledger_refused(counters counter[], room bigint[], key text, tokens bigint, credits bigint)
  RETURNS integer
  LANGUAGE plpgsql
  IMMUTABLE
@@ -1189,7 +1195,7 @@ declare
   found_at int;
 begin
   for i in 1 .. cardinality(counters) loop
-    if counters[i].scope in ('account', key) and room[i] < (case counters[i].unit when 'tokens' then need[1] when 'credits' then need[2] else 1 end) then
+    if counters[i].scope in ('account', key) and room[i] < counter_need(counters[i].unit, tokens, credits) then
       if found_at is null or counters[i].scope = counters[found_at].scope and counters[found_at].unit = 'credits' and room[i] < room[found_at] then
         found_at := i;
       end if;
@@ -1232,10 +1238,8 @@ declare
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   o record; x record;
   r jsonb; answers jsonb[] := '{}';
-  open_calls bigint;
   counters counter[] := '{}'; room bigint[]; counted bigint[];
-  amount bigint;
-  n int;
+  amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
@@ -1263,16 +1267,15 @@ begin
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
-      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, array[x.tokens, x.floor]) end; amount := o.posted - o.held;
+      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end; amount := o.posted - o.held;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
-        recalled := coalesce(recalled, not x.last and ledger_recall(account, null, null));
+        recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
         elsewhere := coalesce(elsewhere, case when x.last or not recalled then ledger_elsewhere(account, process) end);
         r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
           'amount', x.want::text, 'available', amount::text);
       elsif n is not null then
-        r := ledger_limited(counters[n], process, room[n], case when x.last then null else case counters[n].unit when 'tokens' then x.tokens when 'credits' then x.floor else 1 end end,
-          case counters[n].unit when 'tokens' then x.tokens else 1 end) || jsonb_build_object('available', amount::text);
+        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text);
       end if;
       if r is not null and x.idem is not null then
         delete from idempotency d where d.account_id = account and d.key = x.idem and d.hold_id = x.id;
@@ -1297,8 +1300,8 @@ begin
       o.held := o.held + amount;
       for i in 1 .. cardinality(counters) loop
         continue when counters[i].scope not in ('account', x.key);
-        room[i] := room[i] - case counters[i].unit when 'credits' then amount when 'tokens' then x.tokens else 1 end;
-        counted[i] := counted[i] + case counters[i].unit when 'tokens' then x.tokens when 'requests' then 1 else 0 end;
+        room[i] := room[i] - counter_need(counters[i].unit, x.tokens, amount);
+        counted[i] := counted[i] + case when counters[i].unit in ('requests', 'tokens') then counter_need(counters[i].unit, x.tokens, 0) else 0 end;
       end loop;
       made := made || x.id; made_amount := made_amount || amount;
       if x.job is not null then
@@ -1345,16 +1348,11 @@ begin
     end loop;
     begun := array(select j.hold_id from job j where j.account_id = account and j.hold_id = any(given_up));
   end if;
-  insert into journal (account_id, id, key_id, outcome, charged, held, lease_id, keeps, waived, tokens, second, input_tokens, output_tokens, product, endpoint, status,
-    catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
-  select a.id, j.id, j.key_id, j.outcome, j.charged, j.held, j.lease_id, j.keeps,
+  insert into journal
+  select j.* from account a cross join jsonb_array_elements(calls) c cross join jsonb_populate_record(null::journal, c || jsonb_build_object('at', now(),
     -- Its key was free again, and somebody used it: the same request is not paid twice.
-    x.idempotent and exists (select 1 from transfer t where t.account_id = account and t.id = j.id and t.kind = 'expired')
-      and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = j.id),
-    j.tokens, j.second, j.input_tokens, j.output_tokens, j.product, j.endpoint, j.status, j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms,
-    j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
-  from account a cross join jsonb_array_elements(calls) c cross join jsonb_populate_record(null::journal, c) j
-    cross join lateral (select coalesce((c ->> 'idempotent')::boolean, false) as idempotent) x
+    'waived', coalesce((c ->> 'idempotent')::boolean, false) and exists (select 1 from transfer t where t.account_id = account and t.id = c ->> 'id' and t.kind = 'expired')
+      and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = c ->> 'id'))) j
   where a.id = account and j.id <> all(begun)
   on conflict (account_id, id) do nothing;
   answers := ledger_post(account, ids, false) -> 'told';

@@ -22,7 +22,8 @@ export function createInsist({ world, log, run }: InsistOptions) {
       try {
         return (await run(op)) as T
       } catch (error) {
-        lost?.()
+        // A statement that waited in vain for a lock did nothing.
+        if (!(error instanceof Busy)) lost?.()
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (isFinal(error)) throw error
         // The database is there and says something that it should not.

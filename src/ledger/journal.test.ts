@@ -46,6 +46,10 @@ test('what was answered is durable before it is booked, booked by whoever comes 
   const settled = await settle(dying, acc, id, 3n)
   assert.deepEqual([settled.outcome, settled.paid], ['settled', 3n])
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [1, before])
+  // Nobody books what a living process is about to book.
+  await other.sweep()
+  assert.equal(await count('journal where id = $1', id), 1)
+  await rows(`update journal set at = now() - interval '6 seconds' where id = $1`, [id])
   await other.sweep()
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [0, before - 3n])
   // It wakes up, and books what it believes to be its own.
@@ -65,6 +69,18 @@ test('whoever reads finds what another process has answered', async () => {
   assert.equal(await postedOf(acc), before)
   await Promise.all([reader.booked(), reader.booked()])
   assert.equal(await postedOf(acc), before - 6n)
+})
+
+test('whoever reads an account finds what every process has answered, also one that has answered itself', async () => {
+  const [busy, reader] = [await processOf({ world: stopped }), await processOf({ world: stopped })]
+  const acc = await account(100_000n)
+  for (const ledger of [busy, reader]) await lease(ledger, acc)
+  for (const ledger of [busy, reader]) await ledger.booked()
+  const before = await postedOf(acc)
+  for (const ledger of [busy, reader]) await settle(ledger, acc, await covered(ledger, acc), 6n)
+  assert.equal(await postedOf(acc), before)
+  await reader.booked(acc)
+  assert.equal(await postedOf(acc), before - 12n)
 })
 
 test('a lease does not expire before what was spent of it is booked, and the dead have paid what they were told', async () => {

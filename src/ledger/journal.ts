@@ -6,15 +6,15 @@ import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
 import { Busy, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
-import { journalRow, toJson } from './statements.ts'
+import { JOURNAL_COLUMNS, journalRow, toJson } from './statements.ts'
 
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
   write(op: Journaled): Promise<void>
-  /** Resolves when what stands in an account's journal is in the books, or cannot be now; without an account, all that was written here before. */
+  /** Resolves when what stands in an account's journal, by whatever process, is in the books, or cannot be now; without an account, all that was written here before. */
   post(account?: string): Promise<void>
-  /** Books what others wrote and did not book, and what this process knows nothing of. */
-  adopt(): Promise<void>
+  /** Books what others wrote and did not book within so many seconds, and what this process knows nothing of. */
+  adopt(afterSeconds: number): Promise<void>
   /** Resolves when nothing is being written, and all is in the books. */
   idle(): Promise<void>
   /** Those that wait to be written. */
@@ -173,16 +173,16 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
 
   async function post(account?: string): Promise<void> {
     if (account === undefined) {
-      await Promise.all(Array.from(waiting.values(), (one) => postOf(one.account)))
+      await Promise.all(Array.from(waiting.values(), postOf))
       return
     }
-    const [unbooked] = waiting.has(account) ? [true] : await database.query(OF_ACCOUNT, [account])
-    if (unbooked) await postOf(account)
+    const one = waiting.get(account)
+    if (one) await postOf(one)
+    const [others] = await database.query(HAS_ROWS, [account])
+    if (others) await bookAccount(account)
   }
 
-  async function postOf(account: string): Promise<void> {
-    const one = waiting.get(account)
-    if (!one) return bookAccount(account)
+  async function postOf(one: Waiting): Promise<void> {
     // What is on its way may have begun before the last of them was written.
     if (one.posting) await one.posting
     if (one.written.length > 0) await start(one)
@@ -202,8 +202,8 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
       unposted += 1
     },
     post,
-    async adopt() {
-      for (const { account } of await database.query<{ account: string }>(UNBOOKED))
+    async adopt(afterSeconds) {
+      for (const { account } of await database.query<{ account: string }>(UNBOOKED, [afterSeconds]))
         if (!waiting.has(account))
           await bookAccount(account).catch((error: unknown) => {
             // Whoever has it locked, or the next sweep.
@@ -227,8 +227,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
   }
 }
 
-const NAMES = `account_id, id, key_id, outcome, charged, held, lease_id, keeps, tokens, second, input_tokens, output_tokens, product, endpoint, status, catalog_version,
-  lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client`
+const NAMES = JOURNAL_COLUMNS.join(', ')
 /** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/post.sql). */
 const WRITE = statement(
   'journal_write',
@@ -247,5 +246,9 @@ const OF_ACCOUNT = statement(
   'journal_of_account',
   'select id from journal where account_id = $1 order by id limit 1000',
 )
+const HAS_ROWS = statement('journal_has_rows', 'select 1 from journal where account_id = $1 limit 1')
 const POST_ONE = statement('journal_post_one', 'select ledger_post($1, $2, false)', SHORT_MS)
-const UNBOOKED = statement('journal_unbooked', 'select distinct account_id as account from journal limit 1000')
+const UNBOOKED = statement(
+  'journal_unbooked',
+  'select distinct account_id as account from journal where at <= now() - make_interval(secs => $1) limit 1000',
+)

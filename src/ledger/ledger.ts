@@ -92,6 +92,8 @@ const LEARNED_MAX = 5
 const TEND_EVERY_MS = 500
 /** For a call whose missing credits lie with a process that does not answer: they come back within `SILENT_SECONDS`. */
 const AWAY_SECONDS = 5
+/** A process books what it wrote within a second. What is older than this was written by one that has died, or does not keep up. */
+const ABANDONED_SECONDS = 5
 /** How long somebody who reads the books waits for what is on its way into them. */
 const BOOKED_WAIT_MS = 500
 
@@ -139,7 +141,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (freed > 0n) meters?.moved('expired', freed)
       return gone
     },
-    unbooked: () => journal.adopt(),
+    unbooked: () => journal.adopt(ABANDONED_SECONDS),
     unheard: () => leases.recall(() => true),
     found: giveUp,
   })
@@ -233,7 +235,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** By all processes, where an account is named. */
   async function book(account?: string): Promise<void> {
     await journal.post(account)
-    if (account === undefined && liveness.hasOthers()) await journal.adopt()
+    if (account === undefined && liveness.hasOthers()) await journal.adopt(0)
   }
 
   /** Settlements that go on: they are decided, and no release may come before them. */

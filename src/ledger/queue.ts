@@ -47,6 +47,8 @@ const SIZE_MAX = 256
 /** Statements at once, and of those that may have to wait for a lock. */
 const TURNS = 6
 const LOCKED_TURNS = 2
+/** How long an account that nobody calls is believed to be locked. */
+const LOCKED_FOR_MS = 60_000
 /** Answers in one turn of the event loop: a thousand refusals of one account must not keep others waiting. */
 const ANSWERS_AT_ONCE = 16
 
@@ -77,6 +79,10 @@ export function createQueue({ database, world, processId, system, observe }: Que
     return ORDER.every((kind) => waiting[kind].length === 0)
   }
 
+  function forget(line: Line): void {
+    if (!line.busy && lines.get(line.account) === line) lines.delete(line.account)
+  }
+
   function next(kind: 'free' | 'locked'): void {
     while (running[kind] < most[kind]) {
       const line = ready[kind].shift()
@@ -105,7 +111,8 @@ export function createQueue({ database, world, processId, system, observe }: Que
     pending -= group.length
     if (isEmpty(line)) {
       line.busy = false
-      if (!line.locked) lines.delete(line.account)
+      if (line.locked) world.after(LOCKED_FOR_MS, () => forget(line))
+      else lines.delete(line.account)
     } else queueUp(line)
     next(kind)
     answer(group, results, 0)

@@ -152,8 +152,18 @@ function settlementOf({ value, cover }: OpOf<'resolve'>): object {
   return { ...journalRow(value, cover), idempotent, keep: kept, given_up }
 }
 
-/** A row of the journal: what moves, and the facts of the usage row. By the names of its columns. */
-export function journalRow(one: Resolution, cover?: Cover): Readonly<Record<string, unknown>> {
+export const JOURNAL_COLUMNS = [
+  ...(['account_id', 'id', 'key_id', 'outcome', 'charged', 'held', 'lease_id', 'keeps', 'tokens', 'second'] as const),
+  ...(['input_tokens', 'output_tokens', 'product', 'endpoint', 'status', 'catalog_version', 'lines'] as const),
+  ...(['estimated', 'stream', 'route', 'duration_ms', 'first_byte_ms', 'story', 'cost', 'cost_basis'] as const),
+  ...(['attributes', 'credential', 'client'] as const),
+]
+
+/** A row of the journal: what moves, and the facts of the usage row. */
+export function journalRow(
+  one: Resolution,
+  cover?: Cover,
+): Readonly<Record<(typeof JOURNAL_COLUMNS)[number], unknown>> {
   return {
     account_id: one.account,
     id: one.id,

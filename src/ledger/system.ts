@@ -89,7 +89,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     if (tokens !== undefined) tokens = 0
   }
 
-  /** Says what calls hold, gives back what is free, and asks for a new slice. `for`: a call that needs one; for none, nothing is asked for. */
+  /** Says what calls hold, gives back what is free, and asks for a new slice that has room for this call; without a call, for none. */
   async function ask(reservation: Reservation | undefined, everything: boolean): Promise<void> {
     giveBackMinute()
     const has = { credits: heldNow(), calls: tickets.size }

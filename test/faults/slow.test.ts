@@ -36,6 +36,12 @@ after(async () => {
 })
 afterEach(() => g.settled())
 
+/** A stream that nobody reads yet. In this hurried world the ledger is too slow at times, and says so. */
+async function begin(key: string, prompt: string): Promise<RawCall> {
+  const call = post(g.url, { key, body: chatBody(prompt, { stream: true }), read: false })
+  return (await call.response).statusCode === 200 ? call : begin(key, prompt)
+}
+
 test('callers who do not read pause their vendors, cost no memory, and are cut after 30 s without progress', async () => {
   const written: number[] = []
   const frame = chunk('x'.repeat(16_000))
@@ -57,12 +63,7 @@ test('callers who do not read pause their vendors, cost no memory, and are cut a
   const clients = runs(20, 200)
   const { id, key } = await g.account()
   const before = process.memoryUsage().rss
-  // In this hurried world the ledger is too slow at times, and says so.
-  const begin = async (index: number): Promise<RawCall> => {
-    const call = post(g.url, { key, body: chatBody(String(index), { stream: true }), read: false })
-    return (await call.response).statusCode === 200 ? call : begin(index)
-  }
-  const calls = await Promise.all([...count(clients)].map(begin))
+  const calls = await Promise.all([...count(clients)].map((index) => begin(key, String(index))))
   let peak = 0
   await until(() => {
     peak = Math.max(peak, process.memoryUsage().rss - before)
@@ -89,8 +90,7 @@ test('a caller who reads slowly gets everything', async () => {
     response.end(words.map((word) => chunk(word)).join('') + chunk('', 'stop') + usageChunk(usage(1, 400)) + DONE)
   }
   const { id, key } = await g.account()
-  const call = post(g.url, { key, body: chatBody('slow', { stream: true }), read: false })
-  const answer = await call.response
+  const answer = await (await begin(key, 'slow')).response
   let text = ''
   let pauses = 0
   for await (const piece of answer) {

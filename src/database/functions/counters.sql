@@ -11,6 +11,12 @@ language sql immutable as $$
   select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day}', span)
 $$;
 
+-- What a call needs of a counter.
+create or replace function counter_need(unit text, tokens bigint, credits bigint) returns bigint
+language sql immutable as $$
+  select case unit when 'tokens' then tokens when 'credits' then credits else 1 end
+$$;
+
 -- A counter as it is in this second: what has left the minute is forgotten, a new day or month starts at zero.
 create or replace function counter_now(c counter, now_second bigint) returns counter
 language plpgsql stable as $$

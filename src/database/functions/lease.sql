@@ -4,7 +4,7 @@
 -- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
 -- not there has expired, and none is made. close: all goes back.
 -- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available}, …]: added is null where the lease has expired, requests and tokens
--- are null where nothing limits them, `second` is the one to which they were counted. An answer of {"as": "share"} alone is as of ledger_reserve.
+-- are null where nothing limits them, `second` is the one to which they were counted.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
 language plpgsql
 set enable_seqscan = off
@@ -18,12 +18,10 @@ declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   o record;
   x record;
-  r jsonb;
   answers jsonb[] := '{}';
   counters counter[];
   room bigint[];
-  put_at bigint[];
-  put_amount bigint[];
+  changed boolean[];
   freed bigint;
   added bigint;
   seconds int;
@@ -45,7 +43,7 @@ begin
     added := 0; slice := '{}'; seconds := 16;
     for i in 1 .. cardinality(counters) loop
       if counters[i].scope in ('account', x.key) and counters[i].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[i].since then
-        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]);
+        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]); changed[i] := true;
       end if;
       room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
     end loop;
@@ -68,7 +66,7 @@ begin
     end if;
     for i in 1 .. cardinality(counters) loop
       continue when counters[i].scope not in ('account', x.key) or not slice ? counters[i].unit;
-      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]);
+      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]); changed[i] := true;
       if counters[i].unit = 'requests' and counters[i].span = 'minute' then
         slice := slice || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - (slice ->> 'requests')::bigint);
       end if;
@@ -84,7 +82,7 @@ begin
     update account a set held = o.held where a.id = account and added <> freed;
     answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text));
   end loop;
-  perform counter_put(array(select c from unnest(counters) c where c.unit in ('requests', 'tokens')));
+  perform counter_put(array(select counters[i] from generate_series(1, cardinality(counters)) i where changed[i]));
   return to_jsonb(answers);
 end $$;
 

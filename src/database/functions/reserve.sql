@@ -21,10 +21,8 @@ declare
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   o record; x record;
   r jsonb; answers jsonb[] := '{}';
-  open_calls bigint;
   counters counter[] := '{}'; room bigint[]; counted bigint[];
-  amount bigint;
-  n int;
+  amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
@@ -52,16 +50,15 @@ begin
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
-      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, array[x.tokens, x.floor]) end; amount := o.posted - o.held;
+      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end; amount := o.posted - o.held;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
-        recalled := coalesce(recalled, not x.last and ledger_recall(account, null, null));
+        recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
         elsewhere := coalesce(elsewhere, case when x.last or not recalled then ledger_elsewhere(account, process) end);
         r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
           'amount', x.want::text, 'available', amount::text);
       elsif n is not null then
-        r := ledger_limited(counters[n], process, room[n], case when x.last then null else case counters[n].unit when 'tokens' then x.tokens when 'credits' then x.floor else 1 end end,
-          case counters[n].unit when 'tokens' then x.tokens else 1 end) || jsonb_build_object('available', amount::text);
+        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text);
       end if;
       if r is not null and x.idem is not null then
         delete from idempotency d where d.account_id = account and d.key = x.idem and d.hold_id = x.id;
@@ -86,8 +83,8 @@ begin
       o.held := o.held + amount;
       for i in 1 .. cardinality(counters) loop
         continue when counters[i].scope not in ('account', x.key);
-        room[i] := room[i] - case counters[i].unit when 'credits' then amount when 'tokens' then x.tokens else 1 end;
-        counted[i] := counted[i] + case counters[i].unit when 'tokens' then x.tokens when 'requests' then 1 else 0 end;
+        room[i] := room[i] - counter_need(counters[i].unit, x.tokens, amount);
+        counted[i] := counted[i] + case when counters[i].unit in ('requests', 'tokens') then counter_need(counters[i].unit, x.tokens, 0) else 0 end;
       end loop;
       made := made || x.id; made_amount := made_amount || amount;
       if x.job is not null then
@@ -109,14 +106,14 @@ begin
   return to_jsonb(answers);
 end $$;
 
--- Which of the counters, if any, has no room for a call of a key: the first in their order, and of those that count credits the tightest. need: tokens and credits.
-create or replace function ledger_refused(counters counter[], room bigint[], key text, need bigint[]) returns int
+-- Which of the counters, if any, has no room for a call of a key: the first in their order, and of those that count credits the tightest.
+create or replace function ledger_refused(counters counter[], room bigint[], key text, tokens bigint, credits bigint) returns int
 language plpgsql immutable as $$
 declare
   found_at int;
 begin
   for i in 1 .. cardinality(counters) loop
-    if counters[i].scope in ('account', key) and room[i] < (case counters[i].unit when 'tokens' then need[1] when 'credits' then need[2] else 1 end) then
+    if counters[i].scope in ('account', key) and room[i] < counter_need(counters[i].unit, tokens, credits) then
       if found_at is null or counters[i].scope = counters[found_at].scope and counters[found_at].unit = 'credits' and room[i] < room[found_at] then
         found_at := i;
       end if;
@@ -138,15 +135,15 @@ begin
       where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
 end $$;
 
--- The answer to a call for which a counter has no room. asks: null where nobody is to be asked for what was leased. need: what it lacks room for.
-create or replace function ledger_limited(c counter, process text, room bigint, asks bigint, need bigint) returns jsonb
+-- The answer to a call for which a counter has no room. asks: others may be asked for what they have leased. lacks: how much more room it needs.
+create or replace function ledger_limited(c counter, process text, asks boolean, lacks bigint) returns jsonb
 language plpgsql as $$
 begin
   -- Of a minute, this process has used up what it was given itself.
-  if asks is not null and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
+  if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
     return '{"as": "tight"}';
   end if;
-  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, need - room));
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $$;
 
 -- Asks processes for what they have leased of an account, or of a key alone. What was asked for longer ago has been given back, but for what calls need.

@@ -27,16 +27,11 @@ begin
     end loop;
     begun := array(select j.hold_id from job j where j.account_id = account and j.hold_id = any(given_up));
   end if;
-  insert into journal (account_id, id, key_id, outcome, charged, held, lease_id, keeps, waived, tokens, second, input_tokens, output_tokens, product, endpoint, status,
-    catalog_version, lines, estimated, stream, route, duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
-  select a.id, j.id, j.key_id, j.outcome, j.charged, j.held, j.lease_id, j.keeps,
+  insert into journal
+  select j.* from account a cross join jsonb_array_elements(calls) c cross join jsonb_populate_record(null::journal, c || jsonb_build_object('at', now(),
     -- Its key was free again, and somebody used it: the same request is not paid twice.
-    x.idempotent and exists (select 1 from transfer t where t.account_id = account and t.id = j.id and t.kind = 'expired')
-      and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = j.id),
-    j.tokens, j.second, j.input_tokens, j.output_tokens, j.product, j.endpoint, j.status, j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms,
-    j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
-  from account a cross join jsonb_array_elements(calls) c cross join jsonb_populate_record(null::journal, c) j
-    cross join lateral (select coalesce((c ->> 'idempotent')::boolean, false) as idempotent) x
+    'waived', coalesce((c ->> 'idempotent')::boolean, false) and exists (select 1 from transfer t where t.account_id = account and t.id = c ->> 'id' and t.kind = 'expired')
+      and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = c ->> 'id'))) j
   where a.id = account and j.id <> all(begun)
   on conflict (account_id, id) do nothing;
   answers := ledger_post(account, ids, false) -> 'told';

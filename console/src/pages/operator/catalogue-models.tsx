@@ -32,7 +32,8 @@ export function catalogChanged(): void {
   refresh('catalog', 'public-catalog', 'vendors')
 }
 
-export function CatalogueModels({ catalog }: { catalog: Catalog }) {
+/** `isStale`: it is being read again. A form that opened now would save over what has just changed. */
+export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
   const [text, setText] = useState('')
   const sought = useDeferredValue(text.trim().toLowerCase())
   const [editing, setEditing] = useState<Row>()
@@ -117,10 +118,10 @@ export function CatalogueModels({ catalog }: { catalog: Catalog }) {
                 head: 'Actions',
                 cell: (row) => (
                   <span className="row">
-                    <Button small icon="edit" onClick={() => setEditing(row)}>
+                    <Button small icon="edit" disabled={isStale} onClick={() => setEditing(row)}>
                       Price
                     </Button>
-                    <Button small icon="vendors" onClick={() => setRouting(row)}>
+                    <Button small icon="vendors" disabled={isStale} onClick={() => setRouting(row)}>
                       Routes
                     </Button>
                   </span>

@@ -41,7 +41,13 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
         <CatalogueVersions current={catalog.data?.version} />
       ) : (
         <Loaded query={catalog}>
-          {(data) => (tab === 'document' ? <CatalogueEditor catalog={data} /> : <CatalogueModels catalog={data} />)}
+          {(data) =>
+            tab === 'document' ? (
+              <CatalogueEditor catalog={data} />
+            ) : (
+              <CatalogueModels catalog={data} isStale={catalog.busy} />
+            )
+          }
         </Loaded>
       )}
     </Page>
