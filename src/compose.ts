@@ -29,6 +29,7 @@ import { mountAssets } from './http/assets.ts'
 import { openBackOffice } from './http/back-office.ts'
 import { batchHandlers } from './http/batches.ts'
 import { boundConnections } from './http/connections.ts'
+import { mountDocs } from './http/docs-routes.ts'
 import { createDrain } from './http/drain.ts'
 import { sdkBody } from './http/envelope.ts'
 import { jobHandlers, listJobs } from './http/jobs.ts'
@@ -158,6 +159,7 @@ export async function createGateway(options: GatewayOptions) {
       queue: () => jobs.facts(),
     },
   })
+  mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes })
 
   const timers = startUpkeep(options, { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries })
   return {

@@ -25,6 +25,7 @@ export type {
   BatchView as Batch,
   FileCheck,
 } from '../../src/deferred/views.ts'
+export type { QuoteView as Quote } from '../../src/http/account-views.ts'
 export type { AgentSetup } from '../../src/http/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/http/resources/consent.ts'
 export type {
@@ -33,7 +34,6 @@ export type {
   OwnKeyStored,
   OwnKeyView as OwnKey,
   PublicCatalog,
-  QuoteView as Quote,
   SystemView as System,
   VendorCredentialView as VendorCredential,
   VendorView as Vendor,

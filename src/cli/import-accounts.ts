@@ -1,13 +1,7 @@
-// The accounts and keys of another gateway, made here. Each account's id follows from what it is called there, and each key is known by
-// its hash, so that an import which is run again, or was cut off in the middle, makes only what is missing.
+// The accounts and keys that an import plans to make: what every source's reader fills in.
 import { hash } from 'node:crypto'
-import { accountIdFrom } from '../admission/accounts.ts'
-import type { KeyView } from '../admission/views.ts'
-import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
-import type { Page } from '../kernel/view.ts'
-import type { AccountView, LimitsInput } from '../ledger/views.ts'
-import { Refused } from './api.ts'
-import { at, CliError, type Invocation } from './command.ts'
+import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
+import type { LimitsInput } from '../ledger/views.ts'
 import type { Say } from './import-report.ts'
 
 export interface PlannedKey {
@@ -62,91 +56,4 @@ export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>,
 function isGuessed({ sha256, last4 }: Pick<PlannedKey, 'sha256' | 'last4'>): boolean {
   const starts = ['', ...GUESSED, ...GUESSED.flatMap((first) => GUESSED.map((second) => first + second))]
   return starts.some((start) => hash('sha256', `sk-${start}${last4}`, 'hex') === sha256)
-}
-
-/** What is there already of a plan. */
-interface Found {
-  readonly planned: PlannedAccount
-  readonly id: string
-  readonly account: AccountView | undefined
-  readonly keys: readonly KeyView[]
-}
-
-export async function findAccounts(
-  call: Invocation,
-  plan: readonly PlannedAccount[],
-  say: Say,
-): Promise<readonly Found[]> {
-  const found: Found[] = []
-  for (const planned of plan) {
-    const id = accountIdFrom(planned.reference)
-    const account = await orNothing(call.api.call<AccountView>('GET', at`/accounts/${id}`))
-    const keys = account ? await keysOf(call, id) : []
-    if (account) say(planned.at, 'left', `Account ${id} is there already, and stays as it is.`)
-    for (const key of planned.keys)
-      if (keys.some((one) => isSame(one, key))) say(key.at, 'left', 'The key is there already, and stays as it is.')
-    found.push({ planned, id, account, keys })
-  }
-  return found
-}
-
-const isSame = (one: KeyView, key: PlannedKey) => one.name === key.name && one.last4 === key.last4 && !one.replacedBy
-
-interface Made {
-  accounts: number
-  keys: number
-  readonly refused: string[]
-}
-
-/** Makes what is missing; answers how much that was, and what was refused. */
-export async function makeAccounts(call: Invocation, found: readonly Found[]): Promise<Made> {
-  const made: Made = { accounts: 0, keys: 0, refused: [] }
-  for (const { planned, id, account, keys } of found) {
-    const { name, credits, note, limits, reference } = planned
-    const body = { name, credits: formatCredits(credits), note, limits }
-    try {
-      if (!account) await call.api.call('POST', '/accounts', body, { 'idempotency-key': reference })
-    } catch (error) {
-      made.refused.push(`${planned.at}: ${messageOf(error)}`)
-      continue
-    }
-    if (!account) made.accounts += 1
-    for (const { at: where, ...key } of planned.keys) {
-      try {
-        const { id: keyId } = await call.api.call<KeyView>('POST', at`/accounts/${id}/imported-keys`, key)
-        if (!keys.some((one) => one.id === keyId)) made.keys += 1
-      } catch (error) {
-        made.refused.push(`${where}: ${messageOf(error)}`)
-      }
-    }
-  }
-  return made
-}
-
-async function keysOf(call: Invocation, account: string): Promise<readonly KeyView[]> {
-  const keys: KeyView[] = []
-  let next: string | null = ''
-  while (next !== null) {
-    const page: Page<KeyView> = await call.api.call(
-      'GET',
-      at`/accounts/${account}/keys` + (next === '' ? '?limit=200' : `?limit=200&cursor=${encodeURIComponent(next)}`),
-    )
-    keys.push(...page.items)
-    next = page.next
-  }
-  return keys
-}
-
-function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
-  return asked.catch((error: unknown) => {
-    if (error instanceof Refused && error.status === 404) return undefined
-    throw error
-  })
-}
-
-/** Refusals are told, and the rest goes on; a gateway that is away ends it. */
-function messageOf(error: unknown): string {
-  if (error instanceof Refused && error.status < 500 && error.status !== 401) return error.message
-  if (error instanceof CliError) throw new CliError(`${error.message} Run it again: what was made is not made twice.`)
-  throw error
 }

@@ -7,7 +7,7 @@ import { text as readText } from 'node:stream/consumers'
 import type { ChosenModel } from '../catalog/connect.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { isObject } from '../protocols/check.ts'
-import { CliError } from './command.ts'
+import { ImportProblem } from './import-report.ts'
 
 type Members = Readonly<Record<string, unknown>>
 /** Its entries by the names of models, with the provider before them or without. */
@@ -39,14 +39,16 @@ export async function readPriceTable(
 async function readTable(file: string): Promise<PriceTable> {
   try {
     const content = await readText(createReadStream(file, { end: TABLE_BYTES_MAX }))
-    if (content.length > TABLE_BYTES_MAX) throw new CliError(`${file} is too large for a table of prices.`)
+    if (content.length > TABLE_BYTES_MAX) throw new ImportProblem(`${file} is too large for a table of prices.`)
     const table: unknown = JSON.parse(content)
     if (isObject(table)) return table
   } catch (error) {
-    if (error instanceof CliError) throw error
-    throw new CliError(`${file} cannot be read as a table of prices: ${error instanceof Error ? error.message : ''}.`)
+    if (error instanceof ImportProblem) throw error
+    throw new ImportProblem(
+      `${file} cannot be read as a table of prices: ${error instanceof Error ? error.message : ''}.`,
+    )
   }
-  throw new CliError(`${file} is no table of prices: it should hold an object.`)
+  throw new ImportProblem(`${file} is no table of prices: it should hold an object.`)
 }
 
 /** What the table says of a deployment: by the model that it says it is, by its full name, by its bare one. */

@@ -14,6 +14,16 @@ export interface Report {
   readonly say: Say
 }
 
+/** Ends an import: the source cannot be read. `isUsage`: it was named wrongly. */
+export class ImportProblem extends Error {
+  readonly isUsage: boolean
+
+  constructor(message: string, { isUsage = false } = {}) {
+    super(message)
+    this.isUsage = isUsage
+  }
+}
+
 /** Lines are for people; whoever wrote a million names into a database gets no more of them on a screen. */
 const LINES_MAX = 20_000
 

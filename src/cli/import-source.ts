@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { addressProblem, withoutPassword } from '../database/address.ts'
 import { type Database, PATIENT, type Statement } from '../database/database.ts'
 import { isObject } from '../protocols/check.ts'
-import { CliError } from './command.ts'
+import { ImportProblem } from './import-report.ts'
 
 export type ForeignRow = Readonly<Record<string, unknown>>
 
@@ -37,7 +37,8 @@ type ForeignTable = keyof typeof TABLES
 export async function openSource(where: string): Promise<ForeignSource> {
   if (/^postgres(ql)?:/.test(where)) return openPostgres(where)
   const file = await stat(where).catch(() => undefined)
-  if (!file?.isFile()) throw new CliError(`${shown(where)} is neither a file nor an address such as postgres://…`, 2)
+  if (!file?.isFile())
+    throw new ImportProblem(`${shown(where)} is neither a file nor an address such as postgres://…`, { isUsage: true })
   return openSqlite(where)
 }
 
@@ -46,15 +47,15 @@ const shown = (where: string) => (/[:@]/.test(where) ? `${where.slice(0, where.s
 
 async function openPostgres(url: string): Promise<ForeignSource> {
   const problem = addressProblem(url)
-  if (problem) throw new CliError(`--database ${problem}.`, 2)
+  if (problem) throw new ImportProblem(`--database ${problem}.`, { isUsage: true })
   // Loaded only here: the other commands answer sooner without it.
   const { openDatabase } = await import('../database/database.ts')
   const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 1, prepare: false })
   return {
     rows: (table) =>
       readPostgres(database, table).catch((error: unknown) => {
-        if (error instanceof CliError) throw error
-        throw new CliError(`${withoutPassword(url).text} cannot be read: ${reasonOf(error)}.`)
+        if (error instanceof ImportProblem) throw error
+        throw new ImportProblem(`${withoutPassword(url).text} cannot be read: ${reasonOf(error)}.`)
       }),
     close: () => database.close(),
   }
@@ -87,8 +88,8 @@ async function openSqlite(path: string): Promise<ForeignSource> {
     try {
       return read()
     } catch (error) {
-      if (error instanceof CliError) throw error
-      throw new CliError(`${path} cannot be read: ${reasonOf(error)}.`)
+      if (error instanceof ImportProblem) throw error
+      throw new ImportProblem(`${path} cannot be read: ${reasonOf(error)}.`)
     }
   }
   const database = attempt(() => new DatabaseSync(path, { readOnly: true, limits: { length: ROW_BYTES_MAX } }))
@@ -122,8 +123,8 @@ function inJson(value: unknown): unknown {
   return value instanceof Uint8Array ? new TextDecoder().decode(value) : value
 }
 
-function tooLarge(table: ForeignTable): CliError {
-  return new CliError(`The table ${table} is too large: at most ${ROWS_MAX} rows and 256 MB are read.`)
+function tooLarge(table: ForeignTable): ImportProblem {
+  return new ImportProblem(`The table ${table} is too large: at most ${ROWS_MAX} rows and 256 MB are read.`)
 }
 
 /** The driver's words; they hold no password. */

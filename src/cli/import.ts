@@ -1,21 +1,26 @@
 // From another gateway to this one: its configuration becomes a catalog, its database accounts, balances and keys. Says line by line
 // what becomes of it, and applies nothing unless asked.
 import { readFile } from 'node:fs/promises'
+import { accountIdFrom } from '../admission/accounts.ts'
+import type { KeyView } from '../admission/views.ts'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { lossNotes } from '../catalog/margin.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
-import { parseCredits } from '../kernel/credits.ts'
-import { CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
-import { findAccounts, makeAccounts, type PlannedAccount } from './import-accounts.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import type { Page } from '../kernel/view.ts'
+import type { AccountView } from '../ledger/views.ts'
+import { Refused } from './api.ts'
+import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
+import type { PlannedAccount, PlannedKey } from './import-accounts.ts'
 import { type ImportOptions, Placement } from './import-deployment.ts'
 import { importLitellm } from './import-litellm.ts'
 import { type AccountOptions, litellmAccounts, readLitellm } from './import-litellm-accounts.ts'
 import { readPriceTable } from './import-litellm-prices.ts'
 import { importNewApi, readNewApi } from './import-new-api.ts'
 import { newApiAccounts } from './import-new-api-accounts.ts'
-import { createReport, type ImportLine, type Report } from './import-report.ts'
+import { createReport, type ImportLine, ImportProblem, type Report, type Say } from './import-report.ts'
 import { type ForeignSource, openSource } from './import-source.ts'
 
 const FILE_BYTES_MAX = 4 * 1024 * 1024
@@ -98,7 +103,7 @@ async function importing(
   }
   const { document: current } = await call.api.call<CurrentView>('GET', '/catalog')
   const report = createReport()
-  const { document, accounts } = await read(call, { current, report, options })
+  const { document, accounts } = await read(call, { current, report, options }).catch(asCliError)
   const checked = checkDocument(document)
   const problems = checked.ok ? [] : checked.problems
   const notes = checked.ok ? lossNotes(checked.document) : []
@@ -135,6 +140,10 @@ async function importing(
     words: `${words}\n${ends.join('\n')}`,
     failed: made.refused.length > 0,
   }
+}
+
+function asCliError(error: unknown): never {
+  throw error instanceof ImportProblem ? new CliError(error.message, error.isUsage ? 2 : 1) : error
 }
 
 async function fromLitellm(call: Invocation, { current, report, options }: Reading): Promise<Plan> {
@@ -207,4 +216,90 @@ async function readYaml(file: string): Promise<unknown> {
   } catch (error) {
     throw new CliError(`${file} is not YAML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`)
   }
+}
+
+// Each account's id follows from what it is called there, and each key is known by its hash, so that an import which is run again, or was
+// cut off in the middle, makes only what is missing.
+
+/** What is there already of a plan. */
+interface Found {
+  readonly planned: PlannedAccount
+  readonly id: string
+  readonly account: AccountView | undefined
+  readonly keys: readonly KeyView[]
+}
+
+async function findAccounts(call: Invocation, plan: readonly PlannedAccount[], say: Say): Promise<readonly Found[]> {
+  const found: Found[] = []
+  for (const planned of plan) {
+    const id = accountIdFrom(planned.reference)
+    const account = await orNothing(call.api.call<AccountView>('GET', at`/accounts/${id}`))
+    const keys = account ? await keysOf(call, id) : []
+    if (account) say(planned.at, 'left', `Account ${id} is there already, and stays as it is.`)
+    for (const key of planned.keys)
+      if (keys.some((one) => isSame(one, key))) say(key.at, 'left', 'The key is there already, and stays as it is.')
+    found.push({ planned, id, account, keys })
+  }
+  return found
+}
+
+const isSame = (one: KeyView, key: PlannedKey) => one.name === key.name && one.last4 === key.last4 && !one.replacedBy
+
+interface Made {
+  accounts: number
+  keys: number
+  readonly refused: string[]
+}
+
+/** Makes what is missing; answers how much that was, and what was refused. */
+async function makeAccounts(call: Invocation, found: readonly Found[]): Promise<Made> {
+  const made: Made = { accounts: 0, keys: 0, refused: [] }
+  for (const { planned, id, account, keys } of found) {
+    const { name, credits, note, limits, reference } = planned
+    const body = { name, credits: formatCredits(credits), note, limits }
+    try {
+      if (!account) await call.api.call('POST', '/accounts', body, { 'idempotency-key': reference })
+    } catch (error) {
+      made.refused.push(`${planned.at}: ${messageOf(error)}`)
+      continue
+    }
+    if (!account) made.accounts += 1
+    for (const { at: where, ...key } of planned.keys) {
+      try {
+        const { id: keyId } = await call.api.call<KeyView>('POST', at`/accounts/${id}/imported-keys`, key)
+        if (!keys.some((one) => one.id === keyId)) made.keys += 1
+      } catch (error) {
+        made.refused.push(`${where}: ${messageOf(error)}`)
+      }
+    }
+  }
+  return made
+}
+
+async function keysOf(call: Invocation, account: string): Promise<readonly KeyView[]> {
+  const keys: KeyView[] = []
+  let next: string | null = ''
+  while (next !== null) {
+    const page: Page<KeyView> = await call.api.call(
+      'GET',
+      at`/accounts/${account}/keys` + (next === '' ? '?limit=200' : `?limit=200&cursor=${encodeURIComponent(next)}`),
+    )
+    keys.push(...page.items)
+    next = page.next
+  }
+  return keys
+}
+
+function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (error instanceof Refused && error.status === 404) return undefined
+    throw error
+  })
+}
+
+/** Refusals are told, and the rest goes on; a gateway that is away ends it. */
+function messageOf(error: unknown): string {
+  if (error instanceof Refused && error.status < 500 && error.status !== 401) return error.message
+  if (error instanceof CliError) throw new CliError(`${error.message} Run it again: what was made is not made twice.`)
+  throw error
 }

@@ -17,13 +17,13 @@ import { chargeOf } from '../meter/charge.ts'
 import { permitAt, type ReadDeps } from '../pipeline/read.ts'
 import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
+import type { OwnAccount, QuoteView } from './account-views.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
 import { jsonBody } from './body.ts'
 import type { Caller } from './caller.ts'
 import { createModelLists, type ListShape } from './models.ts'
 import { type Question, readQuoted } from './quote.ts'
 import { rawQuery } from './server.ts'
-import type { OwnAccount, QuoteView } from './views.ts'
 
 export interface AccountDeps {
   readonly catalog: CatalogStore

@@ -1,4 +1,4 @@
-// The second half of composition: what operators and people use. The operator API, the console and the documentation.
+// The second half of composition: what operators and people use. The operator API and the console.
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
@@ -9,14 +9,12 @@ import { createMembers } from '../identity/members.ts'
 import { createPasswords } from '../identity/password.ts'
 import { createPeople, type People } from '../identity/people.ts'
 import { createSessions } from '../identity/sessions.ts'
-import { VERSION } from '../kernel/version.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { publicUrlOf } from './address.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
-import { mountDocs } from './docs-routes.ts'
 import type { Connections } from './resources/consent.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -24,6 +22,8 @@ const ROOT = join(import.meta.dirname, '..', '..')
 interface BackOffice {
   readonly people: People
   readonly consoleFiles: ConsoleFiles
+  /** For their description. */
+  readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
 }
 
 export function openBackOffice(
@@ -71,10 +71,5 @@ export function openBackOffice(
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  mountDocs(app, {
-    version: VERSION,
-    serverUrl: config.PUBLIC_URL ?? '/',
-    operator: { prefix: ADMIN_PREFIX, resources },
-  })
-  return { people, consoleFiles }
+  return { people, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
 }

@@ -9,11 +9,11 @@ import { ENDPOINTS } from '../catalog/index.ts'
 import { rulesOf } from '../catalog/reference.ts'
 import { component, string } from '../catalog/schema.ts'
 import { SOCIAL_COMPONENTS } from '../catalog/social-answers.ts'
+import { ownAccount, quoteView } from './account-views.ts'
 import { idempotencyKey, parametersOf } from './openapi-parameters.ts'
 import { ERROR_SCHEMAS, refusals } from './openapi-refusals.ts'
 import { OPERATOR_SECURITY, OPERATOR_TAG, operatorPaths, viewSchema } from './operator-openapi.ts'
 import type { Resource } from './resource.ts'
-import { ownAccount, quoteView } from './views.ts'
 
 /** Answers whose schemas are the views of the folders that make them. */
 const VIEWS: { readonly [id in keyof typeof FREE]?: z.ZodType } = { account: ownAccount, quote: quoteView }

@@ -4,9 +4,7 @@ import type { Field } from '../catalog/field.ts'
 import { KINDS, type KindName, TEXT_PROTOCOLS } from '../catalog/kind.ts'
 import { jobFacts } from '../jobs/views.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
-import { accountView, limitsView } from '../ledger/views.ts'
 import { pricing } from '../meter/price.ts'
-import { UNITS } from '../meter/usage.ts'
 
 export const credentialView = z.object({
   name: z.string(),
@@ -165,34 +163,3 @@ export const publicCatalog = z.object({
   ),
 })
 export type PublicCatalog = z.input<typeof publicCatalog>
-
-/** What a key is told of its account. */
-export const ownAccount = accountView.omit({ createdAt: true }).extend({
-  /** The key is a test key: vendors are simulated, and nothing costs anything. */
-  test: z.boolean(),
-  key: z.object({
-    id: z.string(),
-    /** null: all of them. */
-    models: z.array(z.string()).nullable(),
-    expiresAt: time.nullable(),
-    limits: limitsView,
-  }),
-})
-export type OwnAccount = z.infer<typeof ownAccount>
-
-export const quoteView = z.object({
-  endpoint: z.string(),
-  product: z.string(),
-  unit: z.literal('credits'),
-  hold: credits,
-  costAtMost: credits,
-  costAtLeast: credits,
-  worstCase: z.partialRecord(z.enum(UNITS), count),
-  lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: z.literal(1_000_000) })),
-  available: credits,
-  affordable: z.boolean(),
-  /** It goes by a key of the account's own, and costs the fee for that; where the account allows it and the key fails, the price, which is then what is held. */
-  ownKey: z.boolean(),
-  catalogVersion: count,
-})
-export type QuoteView = z.infer<typeof quoteView>
