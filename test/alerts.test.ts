@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
-import type { AlertSettings, AlertView, Receiver } from '../src/jobs/alert-views.ts'
+import type { AlertSettings, AlertView, Receiver } from '../src/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { readAudioFacts } from '../src/kernel/audio-file.ts'
+import { readAudioFacts } from '../src/parsers/audio-file.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
 

@@ -1,5 +1,5 @@
 // What somebody, or a fault, might do to the tables that money is in. `$call` and the like are ids of the test that plants them,
-// src/ledger/verify.test.ts.
+// src/verify/verify.test.ts.
 import { COSTS, DEFERRED, OTHERS, UNMOVED } from './corruptions-of-reasons.ts'
 
 /** What is done by hand, what is said of it, and whether only a full run says it. */

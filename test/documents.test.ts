@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import fastify from 'fastify'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/run.ts'
-import { mountDocs } from '../src/http/docs-routes.ts'
+import { mountDocs } from '../src/docs/routes.ts'
 import { listResources } from './pages/operator-api.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { verifyLedger } from '../src/ledger/verify.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import {
   type ChatVendor,

@@ -7,7 +7,7 @@ import { after, afterEach, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { verifyLedger } from '../src/ledger/verify.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
 import { testGateway } from './gateway.ts'
 
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }

@@ -7,7 +7,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI from 'openai'
-import { readImageFacts } from '../src/kernel/image-file.ts'
+import { readImageFacts } from '../src/parsers/image-file.ts'
 import { testGateway } from './gateway.ts'
 
 let key: string

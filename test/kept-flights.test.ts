@@ -7,7 +7,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { verifyLedger } from '../src/ledger/verify.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
 import {
   CHAT_PATH,
   type ChatVendor,

@@ -5,7 +5,7 @@ import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import type { AuditView } from '../src/database/audit-view.ts'
-import { verifyLedger } from '../src/ledger/verify.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
 import {
   CHAT_PATH,
   type ChatVendor,

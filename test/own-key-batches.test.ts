@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { verifyLedger } from '../src/ledger/verify.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
 import { testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 

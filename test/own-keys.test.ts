@@ -2,10 +2,10 @@
 // them is theirs.
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
-import type { OwnKeyStored, OwnKeyView, VendorView } from '../src/http/views.ts'
 import { parseCredits } from '../src/kernel/credits.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { Overview, UsageDetail } from '../src/ledger/views.ts'
+import type { OwnKeyStored, OwnKeyView, VendorView } from '../src/operator/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 

@@ -31,7 +31,7 @@ const COMPOSED: Record<string, readonly RegExp[]> = {
     /^https:\/\/[a-z0-9-]{1,63}\.openai\.azure\.com$/,
     /^https:\/\/a\.[a-z0-9-]{1,63}-b\.com$/,
   ],
-  'src/cli/import-deployment.ts': [/^https:\/\/[a-z0-9-]+\.openai\.azure\.com$/],
+  'src/importers/deployment.ts': [/^https:\/\/[a-z0-9-]+\.openai\.azure\.com$/],
   'src/assets/s3.ts': [/<Key>([^<]*)<\/Key>/g],
   'src/identity/weak-password.ts': [/password|admin|qwerty/g],
   'console/src/markdown-blocks.ts': [/^ {0,3}`{3,}\s*$/],

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { ADMIN_PREFIX } from '../src/http/admin.ts'
 import { jobView } from '../src/jobs/views.ts'
+import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { listResources } from './pages/operator-api.ts'
 

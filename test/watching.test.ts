@@ -1,9 +1,9 @@
 // One figure for all processes: two gateways share a database, and operators see both, whichever they ask.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { LivePage, VendorView } from '../src/http/views.ts'
 import type { Page } from '../src/kernel/view.ts'
-import type { HomeFigures } from '../src/ledger/figure-views.ts'
+import type { LivePage, VendorView } from '../src/operator/views.ts'
+import type { HomeFigures } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'

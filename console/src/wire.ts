@@ -3,11 +3,19 @@
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { KindName as ModelType } from '../../src/catalog/kind.ts'
-import type { PublicCatalog } from '../../src/http/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { LimitsInput } from '../../src/ledger/views.ts'
+import type { PublicCatalog } from '../../src/operator/views.ts'
 
 export type { ContentRules, ContentView as Content, KeyView as Key, NewKey } from '../../src/admission/views.ts'
+export type {
+  AlertPage,
+  AlertRules,
+  AlertSettings,
+  AlertView as Alert,
+  Receiver,
+} from '../../src/alerts/views.ts'
+export type { QuoteView as Quote } from '../../src/api/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
 export type { KindName as ModelType } from '../../src/catalog/kind.ts'
 export type {
@@ -25,19 +33,6 @@ export type {
   BatchView as Batch,
   FileCheck,
 } from '../../src/deferred/views.ts'
-export type { QuoteView as Quote } from '../../src/http/account-views.ts'
-export type { AgentSetup } from '../../src/http/agent-setup.ts'
-export type { ConsentView as Connect } from '../../src/http/resources/consent.ts'
-export type {
-  LiveCallView as LiveCall,
-  LivePage as Live,
-  OwnKeyStored,
-  OwnKeyView as OwnKey,
-  PublicCatalog,
-  SystemView as System,
-  VendorCredentialView as VendorCredential,
-  VendorView as Vendor,
-} from '../../src/http/views.ts'
 export type {
   InviteView as Invite,
   LinkView as Link,
@@ -49,17 +44,9 @@ export type {
   SetupView as Setup,
   WhoView as Session,
 } from '../../src/identity/views.ts'
-export type {
-  AlertPage,
-  AlertRules,
-  AlertSettings,
-  AlertView as Alert,
-  Receiver,
-} from '../../src/jobs/alert-views.ts'
 export type { DeliveryDetail, DeliveryPage, DeliveryView as Delivery } from '../../src/jobs/delivery-views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'
-export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from '../../src/ledger/figure-views.ts'
 export type {
   AccountView as Account,
   AttemptView as Attempt,
@@ -77,6 +64,19 @@ export type {
   WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
 export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
+export type { AgentSetup } from '../../src/operator/agent-setup.ts'
+export type { ConsentView as Connect } from '../../src/operator/resources/consent.ts'
+export type {
+  LiveCallView as LiveCall,
+  LivePage as Live,
+  OwnKeyStored,
+  OwnKeyView as OwnKey,
+  PublicCatalog,
+  SystemView as System,
+  VendorCredentialView as VendorCredential,
+  VendorView as Vendor,
+} from '../../src/operator/views.ts'
+export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from '../../src/reports/views.ts'
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &

@@ -15,8 +15,8 @@ import {
   readSystemLimits,
   showLimits,
 } from '../ledger/limits.ts'
-import { createStatements } from '../ledger/statement.ts'
 import type { AccountView, LimitsView } from '../ledger/views.ts'
+import { createStatements } from '../reports/statement.ts'
 import { hashRequest } from './idempotency.ts'
 
 export interface Accounts {

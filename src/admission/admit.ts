@@ -1,5 +1,6 @@
 // The last gate before a vendor: the durable hold, with every limit checked by the same statement.
 import type { Catalog, Product } from '../catalog/store.ts'
+import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -12,7 +13,6 @@ import type { Pricing } from '../meter/price.ts'
 import { tokensOf } from '../meter/usage.ts'
 import type { AskFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
-import type { OwnKeys, OwnUse } from './own-keys.ts'
 
 export interface Application {
   readonly requestId: string

@@ -1,6 +1,7 @@
 // The place where results are put, with the address that callers get.
-import type { ImageType } from '../kernel/image-file.ts'
+
 import type { World } from '../kernel/world.ts'
+import type { ImageType } from '../parsers/image-file.ts'
 import type { AssetSigner } from './signed-url.ts'
 import { type AssetExtension, type AssetStore, putAsset } from './store.ts'
 

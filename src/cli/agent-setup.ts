@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkDocument } from '../catalog/document.ts'
 import { readDefaultCatalog } from '../compose.ts'
-import { type AgentSetup, agentSetups, CODEX_HOME, limitsFor, modelFor } from '../http/agent-setup.ts'
+import { type AgentSetup, agentSetups, CODEX_HOME, limitsFor, modelFor } from '../operator/agent-setup.ts'
 import { mergeCodexConfig } from './codex-config.ts'
 import { CliError, type Command, type Invocation, text, told } from './command.ts'
 

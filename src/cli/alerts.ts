@@ -1,5 +1,5 @@
 // Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
-import type { AlertPage, AlertRules, AlertSettings, AlertView, Receiver } from '../jobs/alert-views.ts'
+import type { AlertPage, AlertRules, AlertSettings, AlertView, Receiver } from '../alerts/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
 import { card, table } from './table.ts'
 

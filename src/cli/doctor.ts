@@ -1,9 +1,9 @@
 // What is configured, what can be reached, and what is missing, in sentences that say what to do.
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SystemView, VendorView } from '../http/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
+import type { SystemView, VendorView } from '../operator/views.ts'
 import { isAlive } from '../postgres/alive.ts'
 import { CliError, type Command, type Invocation, type Settings } from './command.ts'
 

@@ -11,10 +11,10 @@ import { emptyDatabase, type FreshDatabase } from '../../test/database.ts'
 import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 import type { KeyView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
+import type { ImportLine } from '../importers/report.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
 import type { AccountView } from '../ledger/views.ts'
-import type { ImportLine } from './import-report.ts'
 import { runCli } from './run.ts'
 
 const FIXTURES = resolve(import.meta.dirname, '..', '..', 'test', 'fixtures')

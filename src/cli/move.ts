@@ -36,7 +36,7 @@ Repeat it after a crash: it goes on where it was. The password may be left out o
       throw new CliError(`--wait must be a number of seconds from 1 to ${WAIT_SECONDS_MAX}.`, 2)
     const connection = await sourceOf(call.settings)
     // Loaded only here: the other commands answer sooner without it.
-    const { cancelMove, MoveRefused, moveAccount } = await import('../process/move.ts')
+    const { cancelMove, MoveRefused, moveAccount } = await import('../account-move/move.ts')
     const { openDatabase } = await import('../database/database.ts')
     const source = openDatabase({ connection, connectionsMax: 4 })
     const target = openDatabase({ connection: { connectionString: to }, connectionsMax: 4 })

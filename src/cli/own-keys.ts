@@ -1,5 +1,5 @@
-import type { OwnKeyStored, OwnKeyView } from '../http/views.ts'
 import type { Page } from '../kernel/view.ts'
+import type { OwnKeyStored, OwnKeyView } from '../operator/views.ts'
 import { at, CliError, type Command, text, told } from './command.ts'
 import { table } from './table.ts'
 

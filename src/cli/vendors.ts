@@ -1,5 +1,5 @@
-import type { CredentialView, VendorCredentialView, VendorView } from '../http/views.ts'
 import type { Page } from '../kernel/view.ts'
+import type { CredentialView, VendorCredentialView, VendorView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
 import { at, CliError, type Command, type Invocation, told } from './command.ts'
 import { table } from './table.ts'

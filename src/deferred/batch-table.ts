@@ -4,7 +4,7 @@ import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
-import { CALLS_HASH } from '../ledger/verify-tables.ts'
+import { CALLS_HASH } from '../verify/tables.ts'
 import type { Errand } from './errands.ts'
 import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 

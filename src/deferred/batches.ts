@@ -7,7 +7,7 @@ import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
-import type { Overload } from '../pipeline/overload.ts'
+import type { Overload } from '../telemetry/overload.ts'
 import {
   type BatchRow,
   type BatchTable,

@@ -1,8 +1,8 @@
 // The job engine of one process: takes due steps from the queue, works on them, keeps their leases, and finds the jobs that
 // nobody works on any more. Any number of processes may run one on the same database.
 import type pg from 'pg'
-import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
 import type { CatalogStore } from '../catalog/store.ts'
+import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'

@@ -5,8 +5,8 @@ import type { AssetHost, AssetUpload } from '../assets/host.ts'
 import type { AssetSigner } from '../assets/signed-url.ts'
 import type { AssetExtension } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
-import { imageTypeOf } from '../kernel/image-file.ts'
 import type { World } from '../kernel/world.ts'
+import { imageTypeOf } from '../parsers/image-file.ts'
 import { createGuardedFetch, type GuardedFetch } from '../upstream/guard.ts'
 
 export interface ResultStore {

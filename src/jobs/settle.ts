@@ -1,7 +1,8 @@
 // The one money outcome of a job: charged for what was delivered, or given back whole. The resolution bears the hold's id, so
 // that it may be repeated until it is known to be durable.
-import { ownKeyFeeOf } from '../admission/own-keys.ts'
+
 import { type Catalog, findProduct } from '../catalog/store.ts'
+import { ownKeyFeeOf } from '../credentials/own-keys.ts'
 import { FAULTS, Fault } from '../kernel/fault.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import { OWN_KEY, type Resolution } from '../ledger/operation.ts'

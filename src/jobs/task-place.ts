@@ -1,7 +1,8 @@
 // Where a job's task is made, and where it is looked for afterwards: route and credential.
-import type { OwnKeys, OwnUse } from '../admission/own-keys.ts'
+
 import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
+import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
 import { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import { withCredential } from '../routing/credential-state.ts'

@@ -1,7 +1,8 @@
 // One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and be
 // repeated by anybody: what was written durably says where to go on, and nothing is done twice that costs money.
-import type { OwnKeys } from '../admission/own-keys.ts'
+
 import type { CatalogStore } from '../catalog/store.ts'
+import type { OwnKeys } from '../credentials/own-keys.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'

@@ -1,8 +1,8 @@
 // What a key can ask about itself: its models, its balance, the price of a call. Free of charge.
 import type { Principal } from '../admission/api-key.ts'
+import { type AccountDeps, quoteCall, readAccount } from '../api/account.ts'
+import type { createModelLists } from '../api/models.ts'
 import { KINDS } from '../catalog/kind.ts'
-import { type AccountDeps, quoteCall, readAccount } from '../http/account.ts'
-import type { createModelLists } from '../http/models.ts'
 import { invalid } from '../kernel/fault.ts'
 import { objectArgument } from './listing.ts'
 import { markdownOf } from './markdown.ts'

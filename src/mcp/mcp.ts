@@ -1,8 +1,8 @@
 // Everything that agents are offered: the endpoints as tools, the models and prices as resources, common questions as prompts.
 import type { Principal } from '../admission/api-key.ts'
-import type { AccountDeps } from '../http/account.ts'
-import type { FetchCall } from '../http/fetch-route.ts'
-import { createModelLists } from '../http/models.ts'
+import type { AccountDeps } from '../api/account.ts'
+import type { FetchCall } from '../api/fetch-route.ts'
+import { createModelLists } from '../api/models.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
 import { accountTools } from './account-tools.ts'

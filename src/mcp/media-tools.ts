@@ -1,11 +1,11 @@
 // What models make: text, pictures and videos, as tools.
 
 import { mayUse } from '../admission/restriction.ts'
+import { findOwnJob, hasEnded } from '../api/jobs.ts'
 import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
 import { PAID } from '../catalog/generation.ts'
 import type { KindName } from '../catalog/kind.ts'
 import type { Catalog } from '../catalog/store.ts'
-import { findOwnJob, hasEnded } from '../http/jobs.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'
 import { viewJob } from '../jobs/job-view.ts'

@@ -1,8 +1,8 @@
 // The protocol's paths, and its answers without its library until somebody first speaks it: that takes 20 MB of memory and a
 // moment of every start, which most gateways never need.
 import type { FastifyInstance } from 'fastify'
-import type { Api } from '../http/api.ts'
-import { type FetchCall, mountFetch } from '../http/fetch-route.ts'
+import type { Api } from '../api/api.ts'
+import { type FetchCall, mountFetch } from '../api/fetch-route.ts'
 import { type OauthDeps, openOauth } from '../oauth/open.ts'
 import { SUBSETS } from './listing.ts'
 import type { McpDeps } from './mcp.ts'

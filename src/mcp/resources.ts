@@ -1,7 +1,7 @@
 // What a client may read without a call: the models and the price list of its key.
 import type { UriTemplate } from '@modelcontextprotocol/server'
+import type { createModelLists } from '../api/models.ts'
 import type { Catalog } from '../catalog/store.ts'
-import type { createModelLists } from '../http/models.ts'
 import type { Guest, Tool } from './tool.ts'
 
 export interface Resource {

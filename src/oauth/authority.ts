@@ -3,10 +3,10 @@
 // use, and a person who consents each time.
 import { createPrivateKey } from 'node:crypto'
 import Provider, { errors, type RequestContext } from 'oidc-provider'
-import { logFault } from '../http/server.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
+import { logFault } from '../server/server.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { type AdapterDeps, type ClientDocuments, createAdapter, createClientDocuments } from './adapter.ts'
 import { mayRedirectTo } from './redirect.ts'

@@ -1,8 +1,8 @@
 // A person's consent: which program asks, and what it gets. What is allowed becomes a key of the account, with restrictions and a daily limit, listed
 // among the others; the tokens of the grant stand for it.
 import type { Keys } from '../admission/keys.ts'
-import type { Connections } from '../http/resources/consent.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { Connections } from '../operator/resources/consent.ts'
 import type { Authority } from './open.ts'
 import { shownRedirect } from './redirect.ts'
 import { resourceOf, SCOPE } from './scope.ts'

@@ -1,6 +1,5 @@
 // What runs beside the calls: saying that this process lives, tidying up, verifying.
 import type { ApiKeys } from '../admission/api-key.ts'
-import type { Contents } from '../admission/contents.ts'
 import { forgetOldAnswers } from '../admission/idempotency.ts'
 import { forgetKeptAnswers } from '../admission/kept-answers.ts'
 import type { AssetStore } from '../assets/store.ts'
@@ -16,12 +15,13 @@ import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Refusals } from '../ledger/refusals.ts'
 import { maintainUsage } from '../ledger/retention.ts'
-import type { Verifier } from '../ledger/verify-runs.ts'
 import { forgetOldTokens } from '../oauth/forget.ts'
-import type { Tracer } from '../pipeline/trace.ts'
+import type { Contents } from '../recordings/contents.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
+import type { Refusals } from '../telemetry/refusals.ts'
+import type { Tracer } from '../telemetry/trace.ts'
+import type { Verifier } from '../verify/runs.ts'
 
 interface Kept {
   readonly database: Database

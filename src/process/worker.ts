@@ -2,7 +2,7 @@
 // the whole group. workers.ts is the parent's side.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { Figures } from '../pipeline/group-metrics.ts'
+import type { Figures } from '../telemetry/group-metrics.ts'
 import type { FromParent, FromWorker, Shared } from './workers.ts'
 
 interface Parent {

@@ -4,7 +4,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type pg from 'pg'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
-import { createGroupMetrics, type Figures } from '../pipeline/group-metrics.ts'
+import { createGroupMetrics, type Figures } from '../telemetry/group-metrics.ts'
 
 /** What a worker needs of its parent; it travels by message, never by environment. */
 export interface Shared {

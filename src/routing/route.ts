@@ -1,8 +1,8 @@
 // Which routes an ask may take, in which order.
 import { createHash } from 'node:crypto'
-import type { OwnUse } from '../admission/own-keys.ts'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
 import type { ProtocolName } from '../catalog/kind.ts'
+import type { OwnUse } from '../credentials/own-keys.ts'
 import type { World } from '../kernel/world.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { storedCatalogs } from '../../src/catalog/store.ts'
-import { verifyLedger } from '../../src/ledger/verify.ts'
+import { verifyLedger } from '../../src/verify/verify.ts'
 import { freshDatabase } from '../database.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { agentSetups, limitsFor, modelFor } from '../../src/http/agent-setup.ts'
+import { agentSetups, limitsFor, modelFor } from '../../src/operator/agent-setup.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 

@@ -1,7 +1,8 @@
 // The page of every error, from the table of faults and the advice for each.
-import { faultBody } from '../../src/http/envelope.ts'
+
 import { type Blame, FAULTS, Fault, type FaultName } from '../../src/kernel/fault.ts'
 import { ADVICE } from '../../src/kernel/fault-advice.ts'
+import { faultBody } from '../../src/server/envelope.ts'
 import { code, page, table } from './markdown.ts'
 
 /** What each integer code means to the contract. */

@@ -1,5 +1,5 @@
 // The figures of /metrics, from the registry that makes them.
-import { createMetrics } from '../../src/pipeline/metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { code, page, table } from './markdown.ts'
 
 export interface MetricFact {

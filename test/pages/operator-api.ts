@@ -1,7 +1,7 @@
 // The operator API, from the table of resources that both the operator token and the console reach.
 import * as z from 'zod'
-import { ADMIN_PREFIX, operatorResources, type ResourceDeps } from '../../src/http/admin.ts'
-import type { Resource } from '../../src/http/resource.ts'
+import { ADMIN_PREFIX, operatorResources, type ResourceDeps } from '../../src/operator/admin.ts'
+import type { Resource } from '../../src/operator/resource.ts'
 import { code, page, table } from './markdown.ts'
 
 const WHO: Record<Resource['access'], string> = {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import OpenAI from 'openai'
 import { ResponsesWS } from 'openai/resources/responses/ws'
 import { storedCatalogs } from '../../src/catalog/store.ts'
-import { verifyLedger } from '../../src/ledger/verify.ts'
+import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
 import { openAllDoors } from './families.ts'
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import { parseCredits } from '../../src/kernel/credits.ts'
-import { verifyLedger } from '../../src/ledger/verify.ts'
+import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
 import { openAllDoors } from './families.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { storedCatalogs } from '../../src/catalog/store.ts'
-import { verifyLedger } from '../../src/ledger/verify.ts'
+import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
 import { openAllDoors } from './families.ts'
 

@@ -1,6 +1,6 @@
 // What must be true at the end of every story.
 import assert from 'node:assert/strict'
-import { verifyLedger } from '../../src/ledger/verify.ts'
+import { verifyLedger } from '../../src/verify/verify.ts'
 import { catalogs, PRICE_PER_SECOND } from './catalog.ts'
 import type { Line } from './faulty-database.ts'
 import type { Lane } from './lane.ts'

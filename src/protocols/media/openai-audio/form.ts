@@ -1,10 +1,10 @@
 // The form of a transcription: one file and some fields, in any order. It is whole before anything is held or sent, because SDKs put
 // the model behind the file; so a slow upload keeps neither credits nor a vendor's place, and a second vendor can get it too.
 import { createHash } from 'node:crypto'
-import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from '../../../kernel/audio-file.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
-import { FormError, FormReader, type PartHead, type PartSink } from '../../../kernel/multipart.ts'
+import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from '../../../parsers/audio-file.ts'
+import { FormError, FormReader, type PartHead, type PartSink } from '../../../parsers/multipart.ts'
 
 const MB = 1_048_576
 const AUDIO_BYTES_MAX = 25 * MB

@@ -1,10 +1,10 @@
 // Speech into text: transcriptions, and translations into English. The form goes on as it was sent, but for the model's name. Paid by
 // the second: held for what the file can hold at most, charged for what the vendor reports.
 import type { ModelOf } from '../../../catalog/document.ts'
-import type { AudioFacts } from '../../../kernel/audio-file.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
+import type { AudioFacts } from '../../../parsers/audio-file.ts'
 import { Fields, isObject, type Json, mustBe, text } from '../../check.ts'
 import type { Answer, Ask, Exchange, OpenOptions, Target } from '../../protocol.ts'
 import { PassRelay } from '../../text/relay.ts'

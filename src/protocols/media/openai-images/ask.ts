@@ -1,9 +1,9 @@
 // A caller's image request, checked: generation, editing and fusion are one endpoint.
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import type { ImageType } from '../../../kernel/image-file.ts'
 import { chargeOf } from '../../../meter/charge.ts'
 import type { Pricing } from '../../../meter/price.ts'
 import type { Usage } from '../../../meter/usage.ts'
+import type { ImageType } from '../../../parsers/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
 import { Fields, mustBe } from '../../check.ts'
 import type { Ask, PriceAttributes } from '../../protocol.ts'

@@ -2,8 +2,8 @@
 // pictures is 342 MB of JSON, and parsing that as text would take five times its size.
 import { createHash } from 'node:crypto'
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../kernel/image-file.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
+import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../parsers/image-file.ts'
 import { Base64File } from './base64-file.ts'
 import { JsonSieve, type StringSink } from './sieve.ts'
 

@@ -1,7 +1,7 @@
 // What a vendor drew: read from its JSON without ever holding the base64 as a string, and written for callers.
 import { Fault } from '../../../kernel/fault.ts'
-import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../kernel/image-file.ts'
 import { inputTokensOf, outputTokensOf, readCount, tokensOf, type Usage } from '../../../meter/usage.ts'
+import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../parsers/image-file.ts'
 import { isObject, type Json, text } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'

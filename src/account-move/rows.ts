@@ -1,0 +1,248 @@
+// The rows of one account, read in one database and written to another, and what they come to at either end.
+import { type Queryable, statement } from '../database/database.ts'
+import { one } from './statements.ts'
+
+interface Table {
+  readonly name: string
+  /** Which of its rows are the account's. */
+  readonly OF: string
+}
+
+/** These only grow, and by ids that follow time: most of them can be copied while the account is in use. */
+const GROWING = ['transfer', 'usage'] as const
+/** Copied like them, and not compared: calls are refused, and counted to rows that are there, also while the account is closed. */
+const LISTED = ['refusal'] as const
+type Growing = (typeof GROWING)[number] | (typeof LISTED)[number]
+/** These change, and are few: copied at the end, as a whole. */
+const CHANGING: readonly Table[] = [
+  ...[
+    ...['api_key', 'grant_key', 'counter', 'idempotency', 'kept_answer', 'own_key', 'usage_hour', 'content_rule'],
+    ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],
+  ].map((name) => ({
+    name,
+    OF: 'account_id = $1',
+  })),
+  { name: 'job', OF: 'account_id = $1 and not open' },
+]
+
+/** Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is delivered from where it fired. */
+const TOLD: readonly Table[] = [
+  { name: 'alert', OF: 'scope = $1' },
+  { name: 'delivery', OF: 'account_id = $1 and next_at is null' },
+  { name: 'alert_state', OF: 'scope = $1' },
+  { name: 'alert_setting', OF: 'scope = $1' },
+]
+
+export interface Tally {
+  readonly rows: number
+  /** A sum over hashes of whole rows: no column of any row differs where it is the same. */
+  readonly mark: string
+}
+
+/** What may differ: numbers of catalog versions are each database's own, and a key may be used at any time. */
+const HASH = `coalesce(sum(hashtextextended((to_jsonb(t) - 'catalog_version' - 'last_used_at')::text, 0)), 0)::text`
+
+const GROWN = Object.fromEntries(
+  [...GROWING, ...LISTED].map((TABLE) => [
+    TABLE,
+    {
+      // Rows that are older than the second moment were copied before.
+      page: statement(
+        `move_page_${TABLE}`,
+        `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows, count(*)::int as count, max(t.id) as last from (
+           select * from ${TABLE} where account_id = $1 and id > $2 and at >= $3 order by id limit $4) t`,
+      ),
+      tally: statement(
+        `move_tally_${TABLE}`,
+        `select count(*)::int as rows, ${HASH} as mark from ${TABLE} t where account_id = $1 and id >= $2 and id < $3`,
+        600_000,
+      ),
+      remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`, 600_000),
+    },
+  ]),
+) as Record<Growing, Record<'page' | 'tally' | 'remove', ReturnType<typeof statement>>> // one for each
+const ALL = ({ name: TABLE, OF }: Table) =>
+  statement(
+    `move_all_${TABLE}`,
+    `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows from ${TABLE} t where ${OF}`,
+  )
+const CHANGED = CHANGING.map(({ name: TABLE, OF }) => ({
+  name: TABLE,
+  all: ALL({ name: TABLE, OF }),
+  tally: statement(
+    `move_tally_${TABLE}`,
+    `select count(*)::int as rows, ${HASH} as mark from ${TABLE} t where ${OF}`,
+    600_000,
+  ),
+  remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`),
+}))
+const TOLD_ROWS = TOLD.map((table) => ({ name: table.name, all: ALL(table) }))
+const REMOVE_TOLD = [
+  ...['alert', 'alert_state', 'alert_setting'].map((TABLE) =>
+    statement(`move_remove_${TABLE}`, `delete from ${TABLE} where scope = $1`),
+  ),
+  statement('move_remove_delivery', 'delete from delivery where account_id = $1'),
+]
+/** What was kept of requests and answers stays behind, and goes at once: nobody reads it there any more. */
+export const REMOVE_CONTENT = statement(
+  'move_remove_content',
+  `with gone as (delete from content where (account_id, id) in (select account_id, id from content where account_id = $1 limit 500) returning 1)
+   select count(*)::int as count from gone`,
+)
+/** The name is one of the above. */
+const insertInto = (TABLE: string) =>
+  statement(
+    `move_insert_${TABLE}`,
+    `insert into ${TABLE} select p.* from jsonb_array_elements($1::jsonb) r, lateral jsonb_populate_record(null::${TABLE},
+         r || jsonb_build_object('catalog_version', coalesce($2::jsonb -> (r ->> 'catalog_version'), r -> 'catalog_version'))) p
+       on conflict do nothing`,
+    600_000,
+  )
+// People are known by their address; whoever is an operator here is not therefore one there.
+const MEMBERS = statement(
+  'move_members',
+  `select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'email', p.email, 'password', p.password, 'role', m.role, 'at', m.created_at)), '[]')::text as rows
+   from membership m join person p on p.id = m.person_id where m.account_id = $1`,
+)
+const PUT_PEOPLE = statement(
+  'move_put_people',
+  `insert into person (id, email, password) select x.id, x.email, x.password from jsonb_to_recordset($1::jsonb) as x(id text, email text, password text)
+   on conflict do nothing`,
+)
+const PUT_MEMBERS = statement(
+  'move_put_members',
+  `insert into membership (account_id, person_id, role, created_at) select $1, p.id, x.role, x.at
+   from jsonb_to_recordset($2::jsonb) as x(email text, role text, at timestamptz) join person p on p.email = x.email`,
+)
+const REMOVE_MEMBERS = statement('move_remove_members', 'delete from membership where account_id = $1')
+const TALLY_MEMBERS = statement(
+  'move_tally_members',
+  `select count(*)::int as rows, coalesce(sum(hashtextextended(p.email || ' ' || m.role, 0)), 0)::text as mark
+   from membership m join person p on p.id = m.person_id where m.account_id = $1`,
+)
+const VERSIONS = statement(
+  'move_versions',
+  `select distinct (r ->> 'catalog_version')::int as version from jsonb_array_elements($1::jsonb) r where r ? 'catalog_version'`,
+)
+const DOCUMENT = statement('move_document', 'select document from catalog_version where version = $1')
+const LOCK_VERSIONS = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
+// Below zero, where no version of its own ever is: a price that was valid elsewhere, by which nothing is sold here.
+const PUT_DOCUMENT = statement(
+  'move_put_document',
+  `with known as (select version from catalog_version where document = $1 order by abs(version) limit 1), made as (
+     insert into catalog_version (version, document, note, actor)
+     select least(min(version), 0) - 1, $1, $2, 'system' from catalog_version having not exists (select 1 from known) returning version)
+   select version from known union all select version from made`,
+)
+const BALANCE = statement(
+  'move_balance',
+  `select coalesce(sum(amount), 0)::bigint as sum from entry where account_id = $1 and account = 'account:' || $1::text`,
+  600_000,
+)
+
+const PAGE_ROWS = 1_000
+const ALWAYS = new Date(0)
+
+export interface Ends {
+  readonly account: string
+  readonly source: Queryable
+  readonly target: Queryable
+  /** The other database, for the notes of catalog versions that come from there. */
+  readonly from: string
+}
+
+/** Which version of the target's catalog is which of the source's. */
+export type Versions = Map<number, number>
+
+/** Rows of the growing tables from an id on, written since a moment. `each` runs one page's writing, in a transaction that it chooses. */
+export async function copyGrown(
+  ends: Ends,
+  versions: Versions,
+  since: { readonly id: string; readonly at?: Date },
+  each: (write: (tx: Queryable) => Promise<void>) => Promise<void>,
+): Promise<number> {
+  let sum = 0
+  for (const table of [...GROWING, ...LISTED])
+    for (let after = since.id; ; ) {
+      const [page] = await ends.source.query<{ rows: string; count: number; last: string }>(GROWN[table].page, [
+        ends.account,
+        after,
+        since.at ?? ALWAYS,
+        PAGE_ROWS,
+      ])
+      if (!page || page.count === 0) break
+      await each(async (tx) => {
+        await learnVersions({ ...ends, target: tx }, versions, page.rows)
+        await tx.query(insertInto(table), [page.rows, JSON.stringify(Object.fromEntries(versions))])
+      })
+      sum += page.count
+      after = page.last
+    }
+  return sum
+}
+
+/** Replaces what the target has of the changing tables. */
+export async function copyChanging(ends: Ends, versions: Versions): Promise<void> {
+  const { account, source, target } = ends
+  for (const { name, all, remove } of CHANGED) {
+    const found = await one<{ rows: string }>(source, all, [account])
+    await target.query(remove, [account])
+    await learnVersions(ends, versions, found.rows)
+    await target.query(insertInto(name), [found.rows, JSON.stringify(Object.fromEntries(versions))])
+  }
+  for (const remove of REMOVE_TOLD) await target.query(remove, [account])
+  for (const { name, all } of TOLD_ROWS) {
+    const found = await one<{ rows: string }>(source, all, [account])
+    await target.query(insertInto(name), [found.rows, '{}'])
+  }
+  const members = await one<{ rows: string }>(source, MEMBERS, [account])
+  await target.query(REMOVE_MEMBERS, [account])
+  await target.query(PUT_PEOPLE, [members.rows])
+  await target.query(PUT_MEMBERS, [account, members.rows])
+}
+
+async function learnVersions(ends: Ends, versions: Versions, rows: string): Promise<void> {
+  for (const { version } of await ends.target.query<{ version: number }>(VERSIONS, [rows])) {
+    if (versions.has(version)) continue
+    const [found] = await ends.source.query<{ document: string }>(DOCUMENT, [version])
+    // What the source cannot explain the target cannot either: `ledger verify` names it at both.
+    if (!found) continue
+    await ends.target.query(LOCK_VERSIONS)
+    const note = `version ${version} of ${ends.from}, for account ${ends.account}`
+    const made = await one<{ version: number }>(ends.target, PUT_DOCUMENT, [found.document, note])
+    versions.set(version, made.version)
+  }
+}
+
+/** Everything that was ever copied of an account. */
+export async function removeRows(tx: Queryable, account: string): Promise<void> {
+  for (const table of [...GROWING, ...LISTED]) await tx.query(GROWN[table].remove, [account])
+  for (const remove of REMOVE_TOLD) await tx.query(remove, [account])
+  for (const { remove } of CHANGED) await tx.query(remove, [account])
+  await tx.query(REMOVE_MEMBERS, [account])
+}
+
+/** The growing tables between two ids. Inside a transaction: times are hashed as text, in the zone of the session. */
+export async function tallyGrown(tx: Queryable, account: string, from: string, to: string) {
+  const tallies: Record<string, Tally> = {}
+  await tx.query({ text: `set local timezone = 'UTC'` })
+  for (const table of GROWING) {
+    const found = await one<Tally>(tx, GROWN[table].tally, [account, from, to])
+    tallies[table] = found
+  }
+  return tallies
+}
+
+export async function tallyChanging(tx: Queryable, account: string) {
+  const tallies: Record<string, Tally> = {}
+  await tx.query({ text: `set local timezone = 'UTC'` })
+  for (const { name, tally } of CHANGED) tallies[name] = await one<Tally>(tx, tally, [account])
+  tallies.membership = await one<Tally>(tx, TALLY_MEMBERS, [account])
+  return tallies
+}
+
+/** What the account's entries sum to. */
+export async function balanceOf(tx: Queryable, account: string): Promise<bigint> {
+  const [row] = await tx.query<{ sum: bigint }>(BALANCE, [account])
+  return row?.sum ?? 0n
+}

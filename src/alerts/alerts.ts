@@ -1,0 +1,326 @@
+// Alerts: once a minute one process looks what is true now. What has become true, or worse, since the last look is written down once, with a
+// delivery for each receiver, which deliveries.ts sends. What is no longer true may fire again.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import type { Deliveries } from '../jobs/deliveries.ts'
+import type { Message } from '../jobs/delivery.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import { every } from '../kernel/timers.ts'
+import type { Paging } from '../kernel/view.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
+import { type AlertFact, fact, readFacts } from './facts.ts'
+import {
+  type AlertPage,
+  type AlertSettings,
+  type AlertView,
+  alertRules,
+  alertSettings,
+  type Receiver,
+  UNREAD_MAX,
+} from './views.ts'
+
+export interface Alerts {
+  /** Of an account; of '' the gateway's own; of null all. Newest first. `unread` counts the scope's own, of null the gateway's. */
+  list(scope: string | null, paging: Paging): Promise<AlertPage>
+  /** Those up to this one have been seen. */
+  read(scope: string, until: string): Promise<void>
+  settings(scope: string): Promise<AlertSettings>
+  change(scope: string, settings: AlertSettings): Promise<AlertSettings>
+  /** Tells all receivers of a scope something that means nothing; once a minute, else rejects with rate_limited. */
+  test(scope: string): Promise<AlertView>
+  /** Looks now. Answers how many have fired. */
+  look(): Promise<number>
+  stop(): Promise<void>
+}
+
+interface AlertsOptions {
+  readonly secrets: Secrets
+  readonly guard: Pick<GuardedFetch, 'check'>
+  readonly world: World
+  readonly log: Log
+  readonly database: Database
+  readonly deliveries: Pick<Deliveries, 'add' | 'due' | 'about' | 'withdrawAlerts'>
+  /** A mail server is set up. */
+  readonly mails: boolean
+  /** Vendors whose circuit breaker is open in this process. */
+  readonly openVendors: () => readonly string[]
+  /** Vendors that billed more than the cap that they were told, of the last hour. */
+  readonly overruns: () => ReadonlyArray<{ readonly vendor: string; readonly calls: number; readonly loss: Credits }>
+  readonly everyMs?: number
+}
+
+const LOOK_EVERY_MS = 60_000
+
+export function createAlerts(options: AlertsOptions): Alerts {
+  const { database, deliveries, world, log } = options
+  const store = createSettings(options)
+  const stopping = new AbortController()
+
+  /** What has become worse since it was last true, each once, whoever else looks at the same time. */
+  async function fire(tx: Queryable, facts: readonly AlertFact[], receivers: (scope: string) => readonly Receiver[]) {
+    const told = JSON.stringify(
+      facts.map(({ scope, rule, subject, level, rank }, place) => ({ scope, rule, subject, level, rank, place })),
+    )
+    await tx.query(LOWER, [told])
+    const risen = await tx.query<{ place: number }>(RAISE, [told])
+    const fired: string[] = []
+    for (const { place } of risen) {
+      const one = facts[place]
+      if (one) fired.push(...(await write(tx, one, receivers(one.scope))))
+    }
+    return { fired, count: risen.length }
+  }
+
+  async function look(): Promise<number> {
+    const { rulesOf, receiversOf, special } = await store.all()
+    const facts = [...(await readFacts(database, rulesOf, special))]
+    if (rulesOf('').vendorOpen)
+      for (const name of options.openVendors())
+        facts.push(fact('', 'vendor', name, { title: `The circuit breaker of ${name} is open`, message: VENDOR_TEXT }))
+    if (rulesOf('').vendorOverrun)
+      for (const { vendor, calls, loss } of options.overruns()) {
+        const lost = loss > 0n ? ` ${formatCredits(loss)} credits of it were not on the accounts, and are lost.` : ''
+        const message = `It billed ${calls} calls of the last hour beyond the output limit that it was told.${lost} Check how the vendor counts, or its route.`
+        facts.push(fact('', 'vendor', `${vendor} overrun`, { title: `${vendor} exceeds its output limits`, message }))
+      }
+    const { fired, count } = await database.transaction(async (tx) => {
+      await tx.query(LOCK)
+      return fire(tx, facts, receiversOf)
+    })
+    deliveries.due(fired)
+    return count
+  }
+
+  /** Answers the ids of the deliveries. */
+  async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[]): Promise<string[]> {
+    const id = newId(world)
+    const { scope, rule, subject, level, title } = one
+    const message = one.message.slice(0, 1000)
+    const [row] = await tx.query<{ at: Date }>(WRITE, [id, scope, rule, subject, level, title, message])
+    const alert = { id, scope, rule, subject, level, title, message, at: row?.at ?? new Date(world.nowMs()) }
+    return deliveries.add(
+      tx,
+      receivers.map((receiver, index) => alertMessage(alert, receiver, index)),
+    )
+  }
+
+  /** One process a minute looks at the database; each looks for its own vendors. */
+  async function tick(): Promise<void> {
+    const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
+    if (due || options.openVendors().length > 0 || options.overruns().length > 0) await look()
+    if (due) await database.query(FORGET)
+  }
+  const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
+
+  async function list(scope: string | null, { cursor, limit }: Paging): Promise<AlertPage> {
+    const [rows, [unread]] = await Promise.all([
+      database.query<AlertRow>(LIST, [scope, cursor ?? '~', limit + 1]),
+      database.query<{ count: bigint }>(UNREAD, [scope ?? '', UNREAD_MAX]),
+    ])
+    const shown = rows.slice(0, limit)
+    const told = await deliveries.about(shown.map(({ id }) => id))
+    return {
+      items: shown.map((row) => view(row, told.get(row.id) ?? [])),
+      next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
+      unread: Number(unread?.count ?? 0n),
+    }
+  }
+
+  return {
+    list,
+    read: async (scope, until) => void (await database.query(READ, [scope, until])),
+    settings: store.of,
+    async change(scope, settings) {
+      for (const { kind, to } of settings.receivers) {
+        if (kind === 'email' && !options.mails)
+          throw new Fault('conflict', {
+            message: 'No mail server is set up: TOLLGATE_SMTP_URL and TOLLGATE_MAIL_FROM.',
+          })
+        if (kind === 'email' && !/^[^\s@,;<>]{1,64}@[^\s@,;<>]{1,190}$/.test(to))
+          throw new Fault('request_invalid', { message: `receivers: "${to}" is not the address of a mailbox.` })
+        if (kind !== 'email') await options.guard.check(to, { signal: stopping.signal })
+      }
+      await store.put(scope, settings)
+      const known = new Set(settings.receivers.map(({ kind, to }) => `${kind} ${to}`))
+      await deliveries.withdrawAlerts(
+        scope,
+        'This receiver is no longer in the settings.',
+        ({ kind, to }) => !known.has(`${kind} ${to}`),
+      )
+      return settings
+    },
+    async test(scope) {
+      const { receivers } = await store.of(scope)
+      const about = { title: 'A test', message: 'Somebody pressed the test button. Nothing has happened.' }
+      const one = fact(scope, 'test', scope, about)
+      const fired = await database.transaction(async (tx) => {
+        await tx.query(LOCK_TESTS, [scope])
+        const [last] = await tx.query<{ wait: number }>(LAST_TEST, [scope])
+        if (last) throw tooSoon(last.wait)
+        return write(tx, one, receivers)
+      })
+      deliveries.due(fired)
+      const { items } = await list(scope, { limit: 1 })
+      if (!items[0]) throw new Fault('internal')
+      return items[0]
+    },
+    look,
+    async stop() {
+      stopTicking()
+      stopping.abort()
+    },
+  }
+}
+
+const VENDOR_TEXT =
+  'Its calls fail. Routes to others are taken where there are some; the page of vendors has its last error.'
+
+function tooSoon(waitSeconds: number): Fault {
+  return new Fault('rate_limited', {
+    message: `Receivers are told a test once a minute. Try again in ${waitSeconds} s.`,
+    retryAfterSeconds: waitSeconds,
+  })
+}
+
+type Fired = Omit<AlertFact, 'rank'> & { readonly id: string; readonly at: Date }
+
+function alertMessage(alert: Fired, { kind, to }: Receiver, index: number): Message {
+  const { id, scope, rule, subject, level, title, message, at } = alert
+  const event = `alert.${rule}`
+  const about = { id: `msg_${id}-${index}`, account: scope, kind, event, subject: id, to }
+  switch (kind) {
+    case 'email':
+      return {
+        ...about,
+        title: `[Tollgate] ${title}`,
+        body: `${message}\n\n${rule} · ${subject} · ${at.toISOString()}\n`,
+      }
+    case 'slack':
+      return { ...about, body: JSON.stringify({ text: `*${title}*\n${message}` }) }
+    case 'webhook': {
+      const data = { id, account: scope === '' ? null : scope, rule, subject, level, title, message }
+      return { ...about, body: JSON.stringify({ type: event, timestamp: at.toISOString(), data }) }
+    }
+  }
+}
+
+interface SettingRow {
+  scope: string
+  sealed: Buffer
+}
+
+/** Addresses of receivers are secrets to whoever reads the database: some let anybody write to a channel. */
+function createSettings({ database, secrets, world }: { database: Database; secrets: Secrets; world: World }) {
+  const DEFAULTS: AlertSettings = { rules: alertRules.parse({}), receivers: [] }
+  const placeOf = (scope: string) => `alert_setting:${scope}`
+  function open({ scope, sealed }: SettingRow): AlertSettings {
+    const text = unseal(secrets.key('alert'), placeOf(scope), sealed)
+    const read = text === undefined ? undefined : alertSettings.safeParse(JSON.parse(text))
+    return read?.success ? read.data : DEFAULTS
+  }
+  return {
+    async of(scope: string): Promise<AlertSettings> {
+      const [row] = await database.query<SettingRow>(SETTING, [scope])
+      return row ? open(row) : DEFAULTS
+    },
+    async put(scope: string, settings: AlertSettings): Promise<void> {
+      const sealed = seal(secrets.key('alert'), placeOf(scope), JSON.stringify(settings), world)
+      await database.query(PUT_SETTING, [scope, sealed])
+    },
+    async all() {
+      const rows = await database.query<SettingRow>(SETTINGS)
+      const known = new Map(rows.map((row) => [row.scope, open(row)]))
+      return {
+        special: [...known.keys()],
+        rulesOf: (scope: string) => (known.get(scope) ?? DEFAULTS).rules,
+        receiversOf: (scope: string) => (known.get(scope) ?? DEFAULTS).receivers,
+      }
+    },
+  }
+}
+
+interface AlertRow {
+  id: string
+  at: Date
+  scope: string
+  rule: AlertView['rule']
+  subject: string
+  level: string
+  title: string
+  message: string
+  read: boolean
+}
+
+function view({ scope, at, ...row }: AlertRow, deliveries: AlertView['deliveries']): AlertView {
+  return { ...row, at: at.toISOString(), account: scope === '' ? null : scope, deliveries }
+}
+
+const LOCK = statement('alert_lock', 'select pg_advisory_xact_lock(7046029257)')
+const CLAIM = statement(
+  'alert_claim',
+  `insert into setting as s (name, value) values ('alerts looked at', extract(epoch from now())::text)
+   on conflict (name) do update set value = excluded.value
+   where s.value::float8 < extract(epoch from now()) - $1::float8 * 0.9 or s.value::float8 > extract(epoch from now()) + 60 returning name`,
+)
+const RAISE = statement(
+  'alert_raise',
+  `with now_true as (
+     select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, level text, rank int, place int)
+   ), risen as (
+     insert into alert_state as s (scope, rule, subject, level, rank) select scope, rule, subject, level, rank from now_true
+     on conflict (scope, rule, subject) do update set level = excluded.level, rank = excluded.rank, at = now() where s.rank < excluded.rank
+     returning s.scope, s.rule, s.subject
+   )
+   select n.place from risen r join now_true n on n.scope = r.scope and n.rule = r.rule and n.subject = r.subject order by n.place`,
+)
+// What is true to a lesser degree goes down to it, what is no longer true goes; a job's failure stays one. A breaker is each process' own:
+// it is closed when nobody has seen it open for ten minutes. A balance moves with every hold, and a rate with every call: they have to
+// stay on the good side for an hour, or one near its threshold would fire every other minute.
+const LOWER = statement(
+  'alert_lower',
+  `with now_true as (
+     select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, rank int)
+   ), fresh as (
+     update alert_state s set rank = least(s.rank, n.rank), at = now() from now_true n
+     where s.scope = n.scope and s.rule = n.rule and s.subject = n.subject and (n.rank < s.rank or s.rule in ('vendor', 'balance', 'failures'))
+   )
+   delete from alert_state s where not exists (select 1 from now_true n where n.scope = s.scope and n.rule = s.rule and n.subject = s.subject)
+     and s.at <= now() - case s.rule when 'job' then interval '2 hours' when 'vendor' then interval '10 minutes'
+       when 'balance' then interval '1 hour' when 'failures' then interval '1 hour' else interval '0' end`,
+)
+const LOCK_TESTS = statement('alert_lock_tests', 'select pg_advisory_xact_lock(70460, hashtext($1))')
+const LAST_TEST = statement(
+  'alert_last_test',
+  `select greatest(1, ceil(extract(epoch from at + interval '1 minute' - clock_timestamp())))::int as wait from alert
+   where scope = $1 and rule = 'test' and at > clock_timestamp() - interval '1 minute' limit 1`,
+)
+const WRITE = statement(
+  'alert_write',
+  'insert into alert (id, scope, rule, subject, level, title, message) values ($1, $2, $3, $4, $5, $6, $7) returning at',
+)
+const LIST = statement(
+  'alert_list',
+  `select id, at, scope, rule, subject, level, title, message, read_at is not null as read
+   from alert where ($1::text is null or scope = $1) and id < $2 order by id desc limit $3`,
+)
+const UNREAD = statement(
+  'alert_unread',
+  'select count(*) from (select from alert where scope = $1 and read_at is null limit $2) x',
+)
+const READ = statement(
+  'alert_read',
+  'update alert set read_at = now() where scope = $1 and id <= $2 and read_at is null',
+)
+const SETTING = statement('alert_setting', 'select scope, sealed from alert_setting where scope = $1')
+const SETTINGS = statement('alert_settings', 'select scope, sealed from alert_setting')
+const PUT_SETTING = statement(
+  'alert_setting_put',
+  'insert into alert_setting (scope, sealed) values ($1, $2) on conflict (scope) do update set sealed = excluded.sealed',
+)
+const FORGET = statement(
+  'alert_forget',
+  `delete from alert where ctid = any(array(select ctid from alert where at < now() - interval '90 days' limit 1000))`,
+)

@@ -1,0 +1,327 @@
+// The public API: one route per endpoint of the catalog's list and for each of its aliases, directly on Node's requests and responses. The key is
+// checked from the headers before a body is read. Whatever is thrown on the way is answered here, in the words of the endpoint's surface.
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import type { ContentRule } from '../admission/views.ts'
+import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
+import { isId } from '../catalog/field.ts'
+import type { FreeId } from '../catalog/generation.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { asFault, Fault, GONE } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { PaidSpec } from '../pipeline/read.ts'
+import type { Contents } from '../recordings/contents.ts'
+import type { Call } from '../recordings/recording.ts'
+import { type BodyRules, holdBack, mayBeLong, takeWhole } from '../server/body.ts'
+import { Caller } from '../server/caller.ts'
+import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
+import { linkOf } from '../server/link.ts'
+import { type ApiRoute, BODY_BYTES_MAX, logFault, rawQuery } from '../server/server.ts'
+import type { Monitor } from '../telemetry/monitor.ts'
+import type { Overload } from '../telemetry/overload.ts'
+import type { Refusals } from '../telemetry/refusals.ts'
+import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
+import { RecordingCaller } from './recording-caller.ts'
+
+/** Answers by `out`, and throws what it refuses. */
+export type Handle = (request: RequestContext, out: Caller) => void | Promise<void>
+
+export type HandlersOf<Id extends FreeId> = Record<Id, Handle>
+
+/** What answers at one path, and what is asked before it. */
+interface Route {
+  readonly surface: Surface
+  /** Reached by a path that only SDKs use. */
+  readonly alias: boolean
+  /** Of a paid endpoint. */
+  readonly endpoint?: string
+  /** The most that is read of its body. Absent: the handler reads it. */
+  readonly bodyBytesMax?: number
+  /** What is checked of the path when the key is known. */
+  readonly checkParams?: (params: Readonly<Record<string, string>>) => void
+  /** What is checked before the key is. */
+  readonly before?: (request: RequestContext) => void
+  /** What an answer says to whom it does not let in. */
+  readonly challenge?: () => Record<string, string>
+  /** Tokens of OAuth stand for a key too. */
+  readonly tokens?: true
+  /** Whether what is asked and answered may be kept. */
+  readonly isRecorded: boolean
+  readonly handle: Handle
+}
+
+interface ApiOptions {
+  readonly keys: ApiKeys
+  readonly strictErrors: boolean
+  readonly log: Log
+  readonly world: World
+  readonly admit: Overload['admit']
+  readonly budget: ByteBudget
+  readonly bodies: BodyRules
+  /** Where the bytes of calls may be kept. */
+  readonly contents?: Pick<Contents, 'begin'>
+  /** Hears of what is refused at the door. */
+  readonly refused?: Refused
+}
+
+type Refused = (fault: Fault, request: RequestContext) => void
+
+/** A request of the API, from its headers to its answer. */
+export class RequestContext {
+  readonly id: string
+  readonly raw: IncomingMessage
+  readonly headers: IncomingHttpHeaders
+  readonly method: string
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  /** Undefined until the key was found. */
+  known: Principal | undefined
+  /** The memory that its body takes, where that is counted. */
+  lease: ByteLease | null = null
+  /** Undefined: it has none, or the handler reads it. */
+  body: Buffer | undefined
+
+  constructor(raw: IncomingMessage, id: string, route: Route, params: Readonly<Record<string, string>>) {
+    this.id = id
+    this.raw = raw
+    this.headers = raw.headers
+    this.method = raw.method ?? ''
+    this.route = route
+    this.params = params
+  }
+
+  /** Whose key was checked before any handler runs. */
+  get principal(): Principal {
+    if (!this.known) throw new Fault('internal', { internal: { why: 'a handler runs before the key was checked' } })
+    return this.known
+  }
+
+  /** A parameter of the path. */
+  param(name: string): string {
+    return this.params[name] ?? ''
+  }
+}
+
+/** Notes what is refused to a key that is known at a paid endpoint, unless the path has. */
+export function createRefused(refusals: Refusals, monitor: Pick<Monitor, 'refused'>): Refused {
+  return (fault, { id: requestId, known, route: { endpoint } }) => {
+    const whose = known ?? fault.details.whose
+    if (endpoint === undefined || !whose || refusals.isNoted(fault)) return
+    const { product } = fault
+    const call = { requestId, account: whose.accountId, key: whose.keyId, product, endpoint }
+    refusals.note(fault, call)
+    monitor.refused(fault, call)
+  }
+}
+
+interface Endpoints {
+  readonly free: HandlersOf<FreeId>
+  readonly paid: (spec: PaidSpec) => Handle
+}
+
+/** Free endpoints whose answers hold what a vendor or a caller wrote. */
+const RECORDED: ReadonlySet<string> = new Set<FreeId>([
+  ...(['responses/{id}', 'responses/{id}/delete', 'responses/{id}/input_items', 'files/create'] as const),
+  ...(['jobs/{id}/events', 'conversations/create', 'conversations/{id}', 'conversations/{id}/update'] as const),
+  ...(['conversations/{id}/delete', 'conversations/{id}/items', 'conversations/{id}/items/create'] as const),
+  ...(['conversations/{id}/items/{item}', 'conversations/{id}/items/{item}/delete'] as const),
+])
+
+export function mountApi(api: Api, { free, paid }: Endpoints): void {
+  const paths: string[] = []
+  for (const spec of ENDPOINTS) {
+    const { id, sells } = spec
+    // An endpoint that sells nothing is listed as a free one.
+    const handle = sells === undefined ? free[id as FreeId] : paid({ ...spec, sells })
+    for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
+      paths.push(path)
+      api.add(spec.method, path, {
+        surface: surfaceOf(path, spec.surface),
+        alias: index > 0,
+        ...(sells === undefined ? {} : { endpoint: id }),
+        ...(spec.largeBody ? {} : { bodyBytesMax: BODY_BYTES_MAX }),
+        checkParams: (params) => checkIds(spec, params),
+        isRecorded: sells !== undefined || RECORDED.has(id),
+        handle,
+      })
+    }
+  }
+  for (const path of paths) api.crossSite(path)
+  for (const path of ['/alpha/v1/images/edits', '/alpha/images/edits', '/v1/images/edits'])
+    api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: noEdits, handle: noEdits })
+}
+
+/** The contract has no edits route; whoever looks for it learns where editing is done. */
+function noEdits(): never {
+  throw new Fault('not_found', {
+    message: 'There is no edits route. Send the pictures as image_urls to /alpha/v1/images/generations, as JSON.',
+  })
+}
+
+/** Before anything is looked up or asked by them. An endpoint of data says itself what it takes. */
+function checkIds(spec: EndpointSpec, given: Readonly<Record<string, string>>): void {
+  if (isDataEndpoint(spec)) return
+  for (const name in given) {
+    const field = spec.params?.[name]
+    if (field?.kind === 'text' && field.pattern !== undefined && !isId(given[name] ?? ''))
+      throw new Fault('not_found', { message: 'There is nothing with this id.' })
+  }
+}
+
+export interface Api {
+  add(method: EndpointSpec['method'], path: string, route: Route): void
+  /** Browsers of other sites may call what is at this path. */
+  crossSite(path: string): void
+}
+
+export function createApi(app: FastifyInstance, options: ApiOptions): Api {
+  const { world, keys } = options
+
+  /** A key that is known is let in at once; a promise would cost every call turns of the queue. */
+  function authenticate(request: RequestContext): Principal | Promise<Principal> {
+    const { headers, raw, route } = request
+    const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? firstOf(headers['x-api-key'])
+    const header = { authorization: headers.authorization, xApiKey }
+    const known = keys.known(header, linkOf(raw.socket).key)
+    if (known) return known
+    const from = {
+      // Asked for rarely, and then it costs a system call.
+      get ip() {
+        return app.addressOf(raw)
+      },
+    }
+    return keys.authenticate(header, from, { tokens: route.tokens === true })
+  }
+
+  function enter(request: RequestContext, response: ServerResponse, principal: Principal): undefined | Promise<void> {
+    const { route, params, raw } = request
+    request.known = principal
+    route.checkParams?.(params)
+    if (route.bodyBytesMax === undefined || mayBeLong(raw)) leaseBody(request, response)
+    const line = options.admit()
+    if (line) return line.then(() => begin(request, response))
+    begin(request, response)
+    return undefined
+  }
+
+  /** What the body takes is its account's, until the answer begins or nobody waits for one. */
+  function leaseBody(request: RequestContext, response: ServerResponse): void {
+    const lease = options.budget.open(request.principal.accountId)
+    request.lease = lease
+    response.once('close', () => lease.release())
+  }
+
+  function begin(request: RequestContext, response: ServerResponse): void {
+    const { route, method, raw, lease } = request
+    if (route.bodyBytesMax === undefined || method === 'GET' || method === 'HEAD') {
+      answer(request, response)
+      return
+    }
+    takeWhole(raw, { ...options.bodies, bytesMax: route.bodyBytesMax }, lease, {
+      whole(body) {
+        request.body = body
+        answer(request, response)
+      },
+      failed: (error) => refuse(request, callerOf(request, response), error),
+    })
+  }
+
+  function answer(request: RequestContext, response: ServerResponse): void {
+    const { route, lease, known } = request
+    // Nearly nobody wants the bytes to be kept, and then this is all that it costs.
+    const rule = route.isRecorded ? known?.content : undefined
+    const recording = rule && options.contents?.begin(recordedCall(request, rule))
+    // A body that is read later, because it is large, is noted by whoever reads it.
+    if (recording && request.body) recording.asked(request.body)
+    const out = recording ? new RecordingCaller(response, recording) : callerOf(request, response)
+    // From its first byte on, an answer is nobody else's to make: what was asked is not sent again.
+    if (lease) out.whenStarted(() => lease.release())
+    let running: void | Promise<void>
+    try {
+      running = route.handle(request, out)
+    } catch (error) {
+      running = refuse(request, out, error)
+    }
+    const ended = running?.catch((error: unknown) => refuse(request, out, error))
+    if (recording) Promise.resolve(ended).finally(() => recording.end())
+  }
+
+  function callerOf({ id }: RequestContext, response: ServerResponse): Caller {
+    return new Caller(response, id, app.hurry)
+  }
+
+  function refuse(request: RequestContext, out: Caller, error: unknown): void {
+    if (error === GONE) return
+    const fault = asFault(error)
+    // Whoever hangs up in the middle of a body makes reading it fail, which is nobody's mistake.
+    if (!out.signal.aborted || request.raw.complete) logFault(fault, request.id, options.log)
+    if (out.signal.aborted) return
+    // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.
+    if (out.started) {
+      out.destroy()
+      return
+    }
+    const { surface, alias, challenge } = request.route
+    const sdk = !options.strictErrors && (alias || hasSdkMark(request.headers))
+    const headers = { ...(request.known ? {} : challenge?.()), ...faultHeaders(fault) }
+    out.send(fault.status, headers, faultBody(fault, surface, { requestId: request.id, sdk }))
+    options.refused?.(fault, request)
+  }
+
+  function answerFault(request: RequestContext, response: ServerResponse, entering: undefined | Promise<void>): void {
+    entering?.catch((error: unknown) => refuse(request, callerOf(request, response), error))
+  }
+
+  function open(route: Route): ApiRoute {
+    return {
+      run(raw, response, params, vouched) {
+        const request = new RequestContext(raw, `req_${newId(world)}`, route, params)
+        try {
+          route.before?.(request)
+          const found = vouched ?? authenticate(request)
+          if (found instanceof Promise) {
+            holdBack(raw)
+            answerFault(
+              request,
+              response,
+              found.then((principal) => enter(request, response, principal)),
+            )
+          } else answerFault(request, response, enter(request, response, found))
+        } catch (error) {
+          refuse(request, callerOf(request, response), error)
+        }
+      },
+    }
+  }
+
+  return {
+    add: (method, path, route) =>
+      app.router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], open(route), route.surface),
+    crossSite: (path) => app.router.add(path, ['OPTIONS']),
+  }
+}
+
+function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}
+
+/** Where Google's SDKs, and its examples for curl, put a key. */
+function googleKey(request: RequestContext): string | undefined {
+  return firstOf(request.headers['x-goog-api-key']) ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
+}
+
+function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: ContentRule): Call {
+  const { accountId: account, keyId: key } = principal
+  return { requestId, account, key, rule, method, path: withoutKey(raw.url ?? '') }
+}
+
+/** Google's SDKs may put the key into the address. */
+function withoutKey(url: string): string {
+  const [path = '', query] = url.split('?', 2)
+  if (query === undefined) return path
+  const params = new URLSearchParams(query)
+  params.delete('key')
+  return params.size === 0 ? path : `${path}?${params}`
+}

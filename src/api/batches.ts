@@ -1,0 +1,251 @@
+// Files and batches of a caller, in the shapes of the openai SDKs.
+import { Readable } from 'node:stream'
+import { maySee, sightOf } from '../admission/restriction.ts'
+import type { BATCHES } from '../catalog/batches.ts'
+import { isId } from '../catalog/field.ts'
+import type { BatchRow } from '../deferred/batch-table.ts'
+import { viewBatch } from '../deferred/batch-view.ts'
+import type { Batches } from '../deferred/batches.ts'
+import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload, viewFile } from '../deferred/files.ts'
+import { ENDPOINT_URLS, endpointAt } from '../deferred/lines.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { Fields, isObject } from '../protocols/check.ts'
+import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
+import type { Caller } from '../server/caller.ts'
+import { rawQuery } from '../server/server.ts'
+import type { HandlersOf, RequestContext } from './api.ts'
+import { type PartTaker, readForm } from './form.ts'
+
+interface BatchDeps {
+  readonly files: Files
+  readonly batches: Batches
+  readonly bodies: BodyRules
+}
+
+const FIELD_BYTES_MAX = 1_024
+const FILENAME_CHARS_MAX = 255
+const SECONDS_MIN = 3_600
+/** What of a form is not its file. */
+const BESIDE_BYTES_MAX = 65_536
+const WINDOW = { name: '24h', seconds: 86_400 } as const
+const METADATA = { members: 16, nameChars: 64, valueChars: 512 } as const
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES> {
+  const { files, batches } = deps
+
+  const ownFile = async (request: RequestContext): Promise<FileRow> => {
+    const found = await files.find(accountOf(request), idOf(request))
+    if (!found || !maySee(viewerOf(request), found))
+      throw new Fault('not_found', { message: 'There is no file with this id.' })
+    return found
+  }
+  const ownBatch = async (request: RequestContext): Promise<BatchRow> => {
+    const found = await batches.table.find(accountOf(request), idOf(request))
+    // Its lines may ask for any model: none that it could be seen by.
+    if (!found || !maySee(viewerOf(request), found)) throw batchUnknown()
+    return found
+  }
+
+  return {
+    async files(request, out) {
+      const query = new URLSearchParams(rawQuery(request))
+      const order = query.get('order') ?? 'desc'
+      if (order !== 'asc' && order !== 'desc') throw invalid('"order" must be asc or desc.', 'order')
+      const page = {
+        after: afterOf(query),
+        limit: limitOf(query, 1000, 100),
+        order,
+        purpose: purposeOf(query),
+        key: keyOf(request),
+      } as const
+      const { rows, more } = await files.list(accountOf(request), page)
+      return send(out, pageOf(rows.map(viewFile), rows, more))
+    },
+    async 'files/create'(request, out) {
+      const made = await takeFile(request, deps)
+      out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(viewFile(made)))
+    },
+    'files/{id}': async (request, out) => send(out, viewFile(await ownFile(request))),
+    async 'files/{id}/content'(request, out) {
+      const file = await ownFile(request)
+      const content = await files.read(file)
+      if (!content && file.bytes > 0n) throw new Fault('not_found', { message: 'The content of this file is gone.' })
+      // A caller wrote it: no browser may take it for a page of ours.
+      const headers = {
+        'content-type': 'application/octet-stream',
+        'content-length': String(file.bytes),
+        'content-disposition': 'attachment',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'cache-control': 'no-store',
+      }
+      await out.sendStream(headers, content ?? Readable.from([]))
+    },
+    async 'files/{id}/delete'(request, out) {
+      const { id } = await ownFile(request)
+      if (!(await files.remove(accountOf(request), id)))
+        throw new Fault('not_found', { message: 'There is no file with this id.' })
+      return send(out, { id, object: 'file', deleted: true })
+    },
+    async batches(request, out) {
+      const query = new URLSearchParams(rawQuery(request))
+      const page = { after: afterOf(query), limit: limitOf(query, 100, 20), key: keyOf(request) }
+      const { rows, more } = await batches.table.list(accountOf(request), page)
+      return send(out, pageOf(rows.map(viewBatch), rows, more))
+    },
+    async 'batches/create'(request, out) {
+      const order = readOrder(new Fields(readJson(jsonBody(request))))
+      return send(out, viewBatch(await batches.create(order, viewerOf(request))))
+    },
+    'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
+    async 'batches/{id}/cancel'(request, out) {
+      const { id } = await ownBatch(request)
+      const cancelled = await batches.cancel(accountOf(request), id)
+      if (!cancelled) throw batchUnknown()
+      return send(out, viewBatch(cancelled))
+    },
+  }
+}
+
+/** The parts may come in any order, so that the file is stored before it is known whether it may be. */
+async function takeFile(request: RequestContext, { files, bodies }: BatchDeps): Promise<FileRow> {
+  const { raw, headers, lease } = request
+  if (Number(headers['content-length'] ?? 0) > FILE_BYTES_MAX + BESIDE_BYTES_MAX) throw new Fault('request_too_large')
+  const fields = new Map<string, string>()
+  let upload: Upload | undefined
+  let filename = ''
+  try {
+    await readForm(arriving(raw, bodies, lease), headers['content-type'], async (head): Promise<PartTaker> => {
+      if (head.name !== 'file') return fieldOf(fields, head.name)
+      if (upload) throw invalid('"file" was sent twice.', 'file')
+      filename = head.filename ?? ''
+      upload = await files.upload({ account_id: accountOf(request), key_id: viewerOf(request).keyId })
+      const taken = upload
+      return {
+        async write(piece) {
+          await taken.write(piece)
+          // What is stored needs no room any more.
+          lease?.shrinkTo(taken.bytesInMemory)
+        },
+      }
+    })
+    if (!upload) throw invalid('"file" is missing: the form has no such part.', 'file')
+    const seconds = readFacts(fields)
+    const name = filename
+      .toWellFormed()
+      .replaceAll(/\p{Cc}/gu, '')
+      .slice(0, FILENAME_CHARS_MAX)
+    const made = await upload.commit()
+    return await made.record({ purpose: 'batch', filename: name || 'batch.jsonl', seconds })
+  } catch (error) {
+    await upload?.abort().catch(() => undefined)
+    throw error
+  }
+}
+
+function fieldOf(fields: Map<string, string>, name: string): PartTaker {
+  if (fields.has(name)) throw invalid(`${JSON.stringify(name.slice(0, 60))} was sent twice.`)
+  fields.set(name, '')
+  return {
+    write(piece) {
+      const value = fields.get(name) + piece.toString()
+      if (value.length > FIELD_BYTES_MAX) throw invalid(`${JSON.stringify(name.slice(0, 60))} is too long.`)
+      fields.set(name, value)
+    },
+  }
+}
+
+/** Answers how long the file is kept. */
+function readFacts(fields: ReadonlyMap<string, string>): number {
+  const purpose = fields.get('purpose')
+  if (purpose !== 'batch') throw invalid('"purpose" must be batch: files for other purposes are not kept.', 'purpose')
+  const anchor = fields.get('expires_after[anchor]')
+  const seconds = fields.get('expires_after[seconds]')
+  if (anchor === undefined && seconds === undefined) return FILE_SECONDS_MAX
+  return expiryOf({ anchor, seconds: /^\d{1,9}$/.test(seconds ?? '') ? Number(seconds) : seconds }, 'expires_after')
+}
+
+function expiryOf(value: unknown, name: string): number {
+  if (!isObject(value) || value.anchor !== 'created_at')
+    throw invalid(`"${name}.anchor" must be created_at.`, `${name}.anchor`)
+  const { seconds } = value
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < SECONDS_MIN || seconds > FILE_SECONDS_MAX)
+    throw invalid(`"${name}.seconds" must be ${SECONDS_MIN} to ${FILE_SECONDS_MAX}.`, `${name}.seconds`)
+  return seconds
+}
+
+function readOrder(fields: Fields) {
+  const endpoint = fields.string('endpoint')
+  if (endpoint === undefined || !endpointAt(endpoint))
+    throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
+  const input_file_id = fields.string('input_file_id')
+  if (input_file_id === undefined || !isId(input_file_id))
+    throw invalid('"input_file_id" must be the id of a file.', 'input_file_id')
+  const completion_window = fields.string('completion_window')
+  if (completion_window !== WINDOW.name)
+    throw invalid(`"completion_window" must be ${WINDOW.name}.`, 'completion_window')
+  const kept = fields.get('output_expires_after')
+  return {
+    endpoint,
+    input_file_id,
+    completion_window,
+    windowSeconds: WINDOW.seconds,
+    output_seconds: kept === undefined ? FILE_SECONDS_MAX : expiryOf(kept, 'output_expires_after'),
+    metadata: metadataOf(fields.get('metadata')),
+  }
+}
+
+function metadataOf(value: unknown): Record<string, string> | null {
+  if (value === undefined) return null
+  const entries = isObject(value) ? Object.entries(value) : undefined
+  const isText = (text: unknown, most: number) =>
+    typeof text === 'string' && text.length <= most && text.isWellFormed() && !text.includes('\0')
+  const { members, nameChars, valueChars } = METADATA
+  const isRight = entries?.every(([name, text]) => isText(name, nameChars) && isText(text, valueChars))
+  if (!entries || !isRight || entries.length > members)
+    throw invalid(
+      `"metadata" must be an object of up to ${members} texts, of up to ${valueChars} characters each.`,
+      'metadata',
+    )
+  // As it was found to be.
+  return Object.fromEntries(entries) as Record<string, string>
+}
+
+const viewerOf = (request: RequestContext) => request.principal
+const accountOf = (request: RequestContext) => viewerOf(request).accountId
+const keyOf = (request: RequestContext) => sightOf(viewerOf(request))[0]
+const idOf = (request: RequestContext) => request.param('id')
+
+function afterOf(query: URLSearchParams): string | undefined {
+  const after = query.get('after') ?? undefined
+  if (after !== undefined && !isId(after)) throw invalid('"after" must be the id of the last one seen.', 'after')
+  return after
+}
+
+function purposeOf(query: URLSearchParams): string | undefined {
+  const purpose = query.get('purpose') ?? undefined
+  if (purpose !== undefined && !/^[\w-]{1,40}$/.test(purpose)) throw invalid('"purpose" must be a purpose.', 'purpose')
+  return purpose
+}
+
+function limitOf(query: URLSearchParams, most: number, initial: number): number {
+  const limit = query.get('limit')
+  if (limit === null) return initial
+  if (!(/^\d{1,5}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= most))
+    throw invalid(`"limit" must be a whole number from 1 to ${most}.`, 'limit')
+  return Number(limit)
+}
+
+function batchUnknown(): Fault {
+  return new Fault('not_found', { message: 'There is no batch with this id.' })
+}
+
+function pageOf(data: readonly object[], rows: ReadonlyArray<{ id: string }>, more: boolean): object {
+  return { object: 'list', data, first_id: rows[0]?.id ?? null, last_id: rows.at(-1)?.id ?? null, has_more: more }
+}
+
+function send(out: Caller, body: object): void {
+  out.send(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-store' }, JSON.stringify(body))
+}

@@ -1,0 +1,155 @@
+// The paid endpoints: each request is read into what it asks for, and put on the path.
+import { readIdempotencyKey } from '../admission/idempotency.ts'
+import type { Background } from '../deferred/background.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
+import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
+import { serve } from '../pipeline/serve.ts'
+import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
+import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
+import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
+import type { Caller } from '../server/caller.ts'
+import { rawQuery } from '../server/server.ts'
+import type { Handle, RequestContext } from './api.ts'
+import { RecordingCaller } from './recording-caller.ts'
+
+interface PaidDeps extends ArriveDeps {
+  readonly background: Background
+  readonly bodies: BodyRules
+}
+
+/** What of a request is its body, as far as the endpoint has one. */
+interface Taken extends RequestBody {
+  /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
+  readonly digest?: string | Buffer | undefined
+}
+
+/** The number before that of a stream's first event. */
+const NOTHING_YET = -1
+
+const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
+
+export function paidHandler(deps: PaidDeps): (spec: PaidSpec) => Handle {
+  return (spec) => (request, out) =>
+    spec.largeBody
+      ? handleLarge(request, out, spec, deps)
+      : handleSmall(request, out, { spec, body: takeBody(request, spec) }, deps)
+}
+
+async function handleLarge(request: RequestContext, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
+  const body = spec.form ? await takeForm(request, deps) : await takeLarge(request, deps)
+  if (out instanceof RecordingCaller) out.recording.asked(body.json.text)
+  await handle(request, out, { spec, body }, deps)
+}
+
+/** A response may be one that nobody waits for, or go on from one. */
+function handleSmall(
+  request: RequestContext,
+  out: Caller,
+  asked: { spec: PaidSpec; body: Taken },
+  deps: PaidDeps,
+): Promise<void> {
+  const { background, previous_response_id: previous } = asked.body.json.value
+  const isPlain = asked.spec.format !== 'openai-responses' || (background !== true && typeof previous !== 'string')
+  return isPlain ? handle(request, out, asked, deps) : handleResponse(request, out, asked, deps)
+}
+
+async function handleResponse(
+  request: RequestContext,
+  out: Caller,
+  { spec, body }: { spec: PaidSpec; body: Taken },
+  deps: PaidDeps,
+): Promise<void> {
+  const principal = request.principal
+  const { json } = body
+  if (json.value.background !== true || spec.id !== 'responses') {
+    const goesOn = await deps.background.goingOn(json, principal.accountId)
+    return handle(request, out, { spec, body: { ...body, json: goesOn } }, deps)
+  }
+  const accepted = await deps.background.accept({ principal, spec, json, idempotencyKey: idempotencyKeyOf(request) })
+  if (accepted.streams) return deps.background.follow(accepted, NOTHING_YET, out)
+  out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
+}
+
+function handle(
+  request: RequestContext,
+  out: Caller,
+  { spec, body }: { spec: PaidSpec; body: Taken },
+  deps: PaidDeps,
+): Promise<void> {
+  const { id: requestId, principal, params } = request
+  const header = (name: string) => headerOf(request, name)
+  const keeps = keepsOf(header('x-tollgate-cache'))
+  const { asked, catalog } = readFor({ spec, principal, params, query: rawQuery(request), body, keeps }, deps)
+  // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
+  if (request.method === 'HEAD') {
+    out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
+    return Promise.resolve()
+  }
+  const { digest } = body
+  const key = digest === undefined ? undefined : idempotencyKeyOf(request)
+  const idempotency = key === undefined || digest === undefined ? undefined : { key, digest }
+  const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }
+  return serve(arrive(arrival, asked, catalog, deps.path), deps.path)
+}
+
+function takeBody(request: RequestContext, spec: PaidSpec): Taken {
+  if (spec.method === 'GET') return NO_BODY
+  const { json: sent } = readBody(spec, jsonBody(request))
+  const json = spec.path.includes('{model}') ? addressed(sent, request, spec) : sent
+  return { json, digest: json.text }
+}
+
+/** Of a format that says in its address what others say in the body: from here on all of them say it in the body. */
+function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): JsonText {
+  const model = request.param('model')
+  const alt = new URLSearchParams(rawQuery(request)).get('alt') ?? 'json'
+  const says = { model, stream: spec.streams === true, alt }
+  const edits = { replace: {} as Record<string, string>, add: {} as Record<string, string> } // Filled below.
+  for (const [name, value] of Object.entries(says))
+    edits[json.member(name) ? 'replace' : 'add'][name] = JSON.stringify(value)
+  return readJson(Buffer.from(splice(json, edits)))
+}
+
+/** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
+async function takeLarge(request: RequestContext, deps: PaidDeps): Promise<Taken> {
+  checkImageContentType(request.headers['content-type'])
+  const contentLength = contentLengthOf(request)
+  if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
+  const lease = request.lease! // The route of a large body has made it.
+  const digest = idempotencyKeyOf(request) !== undefined
+  const read = await readImageBody(arriving(request.raw, deps.bodies, lease), { contentLength, digest })
+  // The text is gone; what stays are the pictures and little else.
+  lease.shrinkTo(read.inlineBytes + read.json.text.length)
+  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
+}
+
+/** A form with a recording, within the same budget. */
+async function takeForm(request: RequestContext, deps: PaidDeps): Promise<Taken> {
+  const contentLength = contentLengthOf(request)
+  const contentType = request.headers['content-type']
+  const body = arriving(request.raw, deps.bodies, request.lease)
+  const { json, file, digest } = await readAudioForm(body, { contentType, contentLength })
+  request.lease?.shrinkTo(file.bytes + json.text.length)
+  return { json, file, digest }
+}
+
+function contentLengthOf({ headers: { 'content-length': length } }: RequestContext): number | undefined {
+  return length === undefined ? undefined : Number(length)
+}
+
+function keepsOf(header: string | undefined): boolean | undefined {
+  if (header === undefined || header === '') return undefined
+  if (header !== 'on' && header !== 'off') throw invalid('"x-tollgate-cache" must be on or off.', 'x-tollgate-cache')
+  return header === 'on'
+}
+
+function idempotencyKeyOf(request: RequestContext): string | undefined {
+  return readIdempotencyKey(headerOf(request, 'idempotency-key'))
+}
+
+export function headerOf({ headers }: RequestContext, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}

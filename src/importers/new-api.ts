@@ -1,0 +1,340 @@
+// Channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models a route to it. Its ratios are
+// what callers pay there, so that they become prices; what vendors take is the presets' list price, where one is noted.
+import type { ChosenModel } from '../catalog/connect.ts'
+import type { CatalogInput } from '../catalog/document.ts'
+import type { KindName } from '../catalog/kind.ts'
+import type { Preset } from '../catalog/preset.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { isObject } from '../protocols/check.ts'
+import { creditsOf } from './accounts.ts'
+import { type ImportOptions, Placement, uidOf, withDeployment } from './deployment.ts'
+import { isUnset, plain, type Say } from './report.ts'
+import type { ForeignRow, ForeignSource } from './source.ts'
+
+export interface NewApiRows {
+  readonly channels: readonly ForeignRow[]
+  readonly tokens: readonly ForeignRow[]
+  readonly users: readonly ForeignRow[]
+  readonly options: Readonly<Record<string, string>>
+}
+
+/** Undefined where it is no database of new-api's. */
+export async function readNewApi(source: ForeignSource): Promise<NewApiRows | undefined> {
+  const [channels, tokens] = [await source.rows('channels'), await source.rows('tokens')]
+  if (!channels || !tokens) return undefined
+  const options = (await source.rows('options')) ?? []
+  return {
+    ...{ channels, tokens, users: (await source.rows('users')) ?? [] },
+    options: Object.fromEntries(options.map(({ key, value }) => [String(key), String(value ?? '')])),
+  }
+}
+
+/** What one dollar is in its quota, unless it says otherwise. */
+const QUOTA_PER_DOLLAR = 500_000
+
+export function quotaPerDollar(options: NewApiRows['options']): number {
+  const value = Number(options.QuotaPerUnit ?? QUOTA_PER_DOLLAR)
+  return Number.isFinite(value) && value > 0 ? value : QUOTA_PER_DOLLAR
+}
+
+/** Its number for a kind of vendor, and the preset here. */
+const PRESETS: Readonly<Record<number, string>> = {
+  ...{ 1: 'openai', 3: 'azure', 4: 'ollama', 14: 'anthropic', 20: 'openrouter', 24: 'gemini', 25: 'moonshot' },
+  ...{ 34: 'cohere', 35: 'minimax', 42: 'mistral', 43: 'deepseek', 45: 'volcengine', 48: 'xai' },
+}
+/** Whatever speaks OpenAI's format at an address of one's own. */
+const CUSTOM = 8
+const COMPATIBLE = new Set([1, CUSTOM, 60])
+const MODELS_MAX = 1_000
+
+/** Of a channel: what is read below, or is only its own bookkeeping. */
+const READ = new Set([
+  ...['id', 'type', 'key', 'status', 'name', 'weight', 'base_url', 'models', 'group', 'model_mapping', 'priority'],
+  ...['created_time', 'test_time', 'response_time', 'balance', 'balance_updated_time', 'used_quota', 'test_model'],
+  ...['other', 'other_info', 'auto_ban', 'tag', 'remark', 'channel_info'],
+])
+const PRICES = ['ModelRatio', 'CompletionRatio', 'CacheRatio', 'ModelPrice', 'GroupRatio'] as const
+const READ_OPTIONS = new Set<string>([...PRICES, 'QuotaPerUnit'])
+
+type Tables = Readonly<Record<(typeof PRICES)[number], Readonly<Record<string, unknown>>>>
+
+interface NewApiOptions extends ImportOptions {
+  readonly say: Say
+  readonly placement?: Placement
+}
+interface Reading extends NewApiOptions {
+  readonly placement: Placement
+}
+
+export function importNewApi(rows: NewApiRows, current: CatalogInput, options: NewApiOptions): CatalogInput {
+  const { placement = new Placement(current, 'new-api', options) } = options
+  const reading: Reading = { ...options, placement }
+  const { say } = reading
+  // Object.fromEntries forgets which names it was given.
+  const tables = Object.fromEntries(PRICES.map((name) => [name, objectIn(rows.options[name])])) as Tables
+  const factor = Number(tables.GroupRatio.default ?? 1)
+  const channels = rows.channels
+    .flatMap((row) => channelOf(row, rows, reading) ?? [])
+    .sort((a, b) => b.priority - a.priority || a.id - b.id)
+  const perDollar = quotaPerDollar(rows.options)
+  let document = current
+  /** Of each model: the priority of its last route, and the order that this was. */
+  const last = new Map<string, { priority: number; order: number }>()
+  const places = new Map<string, ReturnType<Placement['model']>>()
+  for (const channel of channels)
+    for (const name of channel.models) {
+      const at = `${channel.at}.models.${plain(name, 60)}`
+      const place = places.get(uidOf(name)) ?? placement.model(uidOf(name), routesTo(name, channels), at, say)
+      places.set(uidOf(name), place)
+      const { uid } = place
+      const type = kindOf(name, channel.preset)
+      const pricing = type && priceOf(name, type, { tables, factor, perDollar, reading, at })
+      const before = last.get(uid)
+      const order = before ? before.order + (channel.priority < before.priority ? 1 : 0) : 0
+      if (type === undefined || uid === '') {
+        say(at, 'left', 'It is of a kind that is not offered here, or has no name.')
+        continue
+      }
+      const { vendorName, vendor, preset, weight } = channel
+      const model = mapped(name, channel.mapping)
+      const read = { group: name, model, type, vendorName, vendor, preset, weight, order, cost: undefined, pricing }
+      const made = withDeployment(document, read, place, reading)
+      if (made.problems.length > 0) {
+        say(at, 'left', `There is no ratio or price for it in the database, and no list price is noted: ${NO_PRICE}`)
+        continue
+      }
+      last.set(uid, { priority: channel.priority, order })
+      document = made.document
+      say(at, uid === name ? 'taken' : 'changed', `Offered as ${uid}, served by ${vendorName} as ${plain(model)}.`)
+    }
+  sayOptions(rows, tables, say)
+  return document
+}
+
+const NO_PRICE =
+  'save the ratios once in its console, which writes them down, or connect it with "tollgate connect --price".'
+
+/** Of all channels that have a model of this name. */
+function routesTo(name: string, channels: readonly Channel[]) {
+  return channels.flatMap(({ vendorName, models, mapping }) =>
+    models.filter((one) => uidOf(one) === uidOf(name)).map((one) => ({ vendorName, model: mapped(one, mapping) })),
+  )
+}
+
+/** One mapping may lead to the next, as new-api follows them; a ring ends where it began. */
+function mapped(name: string, mapping: Channel['mapping']): string {
+  const seen = new Set([name])
+  let model = name
+  while (Object.hasOwn(mapping, model)) {
+    const next = mapping[model] ?? model
+    if (seen.has(next)) break
+    seen.add(next)
+    model = next
+  }
+  return model
+}
+
+interface Channel {
+  readonly id: number
+  readonly at: string
+  readonly vendorName: string
+  readonly vendor: CatalogInput['vendors'][string]
+  readonly preset: Preset | undefined
+  readonly models: readonly string[]
+  readonly mapping: Readonly<Record<string, string>>
+  readonly priority: number
+  readonly weight: number | undefined
+}
+
+function channelOf(row: ForeignRow, rows: NewApiRows, { presets, placement, say }: Reading): Channel | undefined {
+  const [id, type] = [Number(row.id), Number(row.type)]
+  const name = plain(row.name, 60) || `channel ${id}`
+  const at = `channel ${name}`
+  if (Number(row.status) !== 1) {
+    say(at, 'left', 'It is switched off there.')
+    return undefined
+  }
+  const preset = presets.find((one) => one.name === PRESETS[type])
+  const address = addressOf(row.base_url, type, preset)
+  if (address === undefined) {
+    say(at, 'left', `Its kind of vendor (${type}) has no preset here, or no address: use "tollgate connect".`)
+    return undefined
+  }
+  const isAlone = rows.channels.filter((one) => slug(one.name) === slug(row.name)).length === 1
+  const wanted = isAlone && slug(row.name) !== '' ? slug(row.name) : `${slug(row.name) || 'channel'}-${id}`
+  const { credential: usual, ...known } = preset?.vendor ?? {}
+  const hasKey = !isUnset(row.key) && !(preset && usual === undefined)
+  const { name: vendorName, entry: vendor } = placement.vendor(
+    wanted,
+    {
+      // The preset's entry is checked with the document that it becomes a part of.
+      ...(known as CatalogInput['vendors'][string]),
+      baseUrl: address,
+      // A name of its own: the vendor's usual variable may hold another key than the channel's.
+      ...(hasKey ? { credential: placement.credential(wanted, address, undefined, undefined) } : {}),
+    },
+    at,
+    say,
+  )
+  const several = String(row.key ?? '')
+    .trim()
+    .includes('\n')
+  if (!isUnset(row.key))
+    say(
+      `${at}.key`,
+      'changed',
+      `${several ? 'Several keys stand' : 'The key stands'} in the database and ${several ? 'are' : 'is'} not copied. Store it: tollgate vendors credential ${vendorName}`,
+    )
+  for (const column of Object.keys(row))
+    if (!READ.has(column) && !isUnset(row[column]))
+      say(`${at}.${plain(column, 40)}`, 'left', 'Vendors have no such setting here.')
+  const groups = String(row.group ?? 'default').split(',')
+  if (!groups.includes('default'))
+    say(`${at}.group`, 'changed', 'It served certain groups only; here it serves whoever may use its models.')
+  const weight = Number(row.weight ?? 0)
+  return {
+    ...{ id, at, vendorName, preset },
+    vendor,
+    models: [
+      ...new Set(
+        String(row.models ?? '')
+          .split(',')
+          .map((one) => one.trim())
+          .filter(Boolean),
+      ),
+    ].slice(0, MODELS_MAX),
+    mapping: textsIn(objectIn(row.model_mapping)),
+    priority: Number(row.priority ?? 0) || 0,
+    weight: weight > 0 ? Math.round(weight) : undefined,
+  }
+}
+
+function slug(name: unknown): string {
+  return plain(name, 60)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|(?<![^a-z0-9])[^a-z0-9]+$/g, '')
+}
+
+/** It leaves out the path of a vendor's API, which a preset has. */
+function addressOf(base: unknown, type: number, preset: Preset | undefined): string | undefined {
+  const usual = preset && Object.keys(preset.blanks).length === 0 ? preset.vendor.baseUrl : undefined
+  if (isUnset(base)) return usual
+  const given = plain(base, 500).replace(/(?<!\/)\/+$/, '')
+  if (!/^https?:\/\//.test(given) || !URL.canParse(given)) return undefined
+  if (!preset && !COMPATIBLE.has(type)) return undefined
+  // The whole address of one endpoint, with the model's name in it or not; only the usual one can be asked.
+  if (type === CUSTOM && new URL(given).pathname !== '/') {
+    const bare = given.replace(/\/chat\/completions$/, '')
+    return bare === given && !/\/v\d+$/.test(given) ? undefined : bare
+  }
+  const path = pathOf(preset)
+  return path === '' || given.endsWith(path) ? given : `${given}${path}`
+}
+
+/** `/v1` where the address is one's own. */
+function pathOf(preset: Preset | undefined): string {
+  const address = preset?.vendor.baseUrl.replaceAll(/\{\w+\}/g, 'x') ?? ''
+  return URL.canParse(address) ? new URL(address).pathname.replace(/(?<!\/)\/+$/, '') : '/v1'
+}
+
+const KINDS: readonly (readonly [RegExp, KindName | undefined])[] = [
+  [/embed|^bge-|^m3e/i, 'embedding'],
+  [/image|dall-e|imagen|flux|^sd-/i, 'image'],
+  [
+    /rerank|moderation|tts|whisper|audio|speech|realtime|suno|^mj_|midjourney|sora|veo|kling|video|swap_face/i,
+    undefined,
+  ],
+]
+
+/** Its database does not say what kind a model is of. */
+function kindOf(name: string, preset: Preset | undefined): KindName | undefined {
+  const facts = preset?.models[name]
+  if (facts) return facts.type
+  const known = KINDS.find(([pattern]) => pattern.test(name))
+  return known ? known[1] : 'text'
+}
+
+interface Pricing {
+  readonly tables: Tables
+  /** Of the group that everybody is in. */
+  readonly factor: number
+  readonly perDollar: number
+  readonly reading: Reading
+  readonly at: string
+}
+
+/** A ratio of 1 is one of its quota for each token; a price is in dollars for each call. Undefined: it has none. */
+function priceOf(
+  name: string,
+  type: KindName,
+  { tables, factor, perDollar, reading, at }: Pricing,
+): ChosenModel['pricing'] {
+  const { say, creditsPerDollar } = reading
+  // Its ratios are by the token; what is sold by the second or the character keeps the list price.
+  if (type === 'speech' || type === 'transcription' || type === 'video') return undefined
+  const rate = (dollars: number) => {
+    const credits = creditsOf(dollars * factor, creditsPerDollar)
+    return credits === undefined || credits < 0n ? undefined : formatCredits(credits)
+  }
+  const [ratio, completion, cache, fixed] = [
+    tables.ModelRatio[name],
+    tables.CompletionRatio[name],
+    tables.CacheRatio[name],
+    tables.ModelPrice[name],
+  ].map((value) => (typeof value === 'number' && value >= 0 ? value : undefined))
+  if (fixed !== undefined && type === 'image') {
+    const image = rate(fixed)
+    return image === undefined ? undefined : { unit: 'credits', tiers: [{ image }] }
+  }
+  if (fixed !== undefined) say(at, 'changed', 'It has one price for each call there; here tokens have prices.')
+  const input = ratio === undefined ? undefined : rate((ratio * 1_000_000) / perDollar)
+  if (ratio === undefined || input === undefined) return undefined
+  const million = (ratio * 1_000_000) / perDollar
+  if (completion === undefined && type === 'text')
+    say(
+      at,
+      'changed',
+      'There is no completion ratio for it in the database: output is sold at the price of input. Check it.',
+    )
+  const [output, cachedInput] = [
+    type === 'embedding' ? undefined : rate(million * (completion ?? 1)),
+    cache === undefined ? undefined : rate(million * cache),
+  ]
+  return {
+    unit: 'credits',
+    tiers: [
+      { input, ...(cachedInput === undefined ? {} : { cachedInput }), ...(output === undefined ? {} : { output }) },
+    ],
+  }
+}
+
+function sayOptions({ options }: NewApiRows, tables: Tables, say: Say): void {
+  for (const [group, ratio] of Object.entries(tables.GroupRatio))
+    if (group !== 'default')
+      say(
+        `options.GroupRatio.${plain(group, 40)}`,
+        'left',
+        `Prices are the same for all here; theirs were × ${plain(ratio, 20)}.`,
+      )
+  for (const name of Object.keys(options))
+    if (!READ_OPTIONS.has(name)) say(`options.${plain(name, 60)}`, 'left', 'It has no counterpart here.')
+}
+
+const JSON_CHARS_MAX = 4_000_000
+
+function objectIn(text: unknown): Readonly<Record<string, unknown>> {
+  if (typeof text !== 'string' || text.length > JSON_CHARS_MAX) return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+function textsIn(value: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, text]) => (typeof text === 'string' && text !== '' ? [[name, text]] : [])),
+  )
+}

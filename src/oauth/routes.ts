@@ -1,0 +1,134 @@
+// The addresses of OAuth: what it says about itself, and those that its library answers. Strangers come here, so that each network address
+// has so many requests a minute.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import { Caller, CORS } from '../server/caller.ts'
+import { logFault } from '../server/server.ts'
+import { networkOf } from '../upstream/address.ts'
+import { createMinuteBudget } from '../upstream/minute-budget.ts'
+
+interface OauthRoutes {
+  readonly enabled: () => boolean
+  readonly publicUrl: () => string
+  /** For whoever asks from this network address. */
+  readonly answer: (address: string, request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Whether another program may register from this network address. */
+  readonly mayRegister: (address: string) => Promise<boolean>
+  /** The paths of what tokens are for; the first is its name. */
+  readonly resources: readonly [string, ...string[]]
+  readonly scope: string
+  readonly world: World
+  readonly log: Log
+}
+
+/** What its library answers, below our own names for it. */
+const ANSWERED = [
+  ['GET', '/.well-known/oauth-authorization-server'],
+  ['GET', '/.well-known/openid-configuration'],
+  ['GET', '/oauth/jwks'],
+  ['GET', '/oauth/authorize'],
+  ['GET', '/oauth/authorize/:uid'],
+  ['POST', '/oauth/token'],
+  ['POST', '/oauth/revoke'],
+  ['POST', '/oauth/register'],
+] as const
+const METADATA = '/.well-known/oauth-protected-resource'
+const BODY_BYTES_MAX = 65_536
+/** What is registered is kept, so that it is small and says beforehand how small. */
+const REGISTRATION_BYTES_MAX = 8_192
+const REQUESTS_PER_MINUTE = 120
+const REGISTRATIONS_PER_MINUTE = 20
+
+/** What a 401 says to programs that can connect by themselves. */
+export function challengeOf({ enabled, publicUrl, resources, scope }: OauthRoutes): () => string {
+  return () =>
+    enabled() ? `Bearer resource_metadata="${publicUrl()}${METADATA}${resources[0]}", scope="${scope}"` : 'Bearer'
+}
+
+export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
+  const { enabled, publicUrl, resources, scope, world } = options
+  const requests = createMinuteBudget(world, REQUESTS_PER_MINUTE)
+  const registrations = createMinuteBudget(world, REGISTRATIONS_PER_MINUTE)
+
+  async function admit(request: FastifyRequest, url: string): Promise<void> {
+    if (!enabled())
+      throw new Fault('not_found', {
+        message: 'Connecting by OAuth needs PUBLIC_URL to be an https address, without a path.',
+      })
+    const isRegistration = url === '/oauth/register'
+    const address = networkOf(request.ip)
+    const wait = (isRegistration ? registrations : requests).spend(address, 1)
+    if (wait !== undefined) throw tooMany(wait)
+    const length = request.headers['content-length']
+    if (isRegistration && length === undefined)
+      throw new Fault('request_invalid', { message: 'A registration needs a Content-Length.' })
+    if (Number(length ?? 0) > (isRegistration ? REGISTRATION_BYTES_MAX : BODY_BYTES_MAX))
+      throw new Fault('request_too_large')
+    if (isRegistration && !(await options.mayRegister(address))) throw tooMany(600)
+  }
+
+  for (const [method, url] of ANSWERED) {
+    app.route({
+      method,
+      url,
+      config: { surface: 'native' },
+      // Before the framework would read the body: the library reads it.
+      async onRequest(request, reply) {
+        if (url !== '/oauth/authorize') reply.headers(CORS)
+        await admit(request, url)
+        app.hurry(reply.raw)
+        reply.hijack()
+        reply.raw.setHeader('x-request-id', request.id).setHeader('cache-control', 'no-store')
+        reply.raw.setHeader('x-frame-options', 'DENY').setHeader('referrer-policy', 'no-referrer')
+        if (url === '/oauth/register')
+          for (const [name, value] of Object.entries(CORS)) reply.raw.setHeader(name, value)
+        // Nothing is left of an earlier consent: who consents is whoever is signed in to the console then.
+        if (url === '/oauth/authorize') delete request.raw.headers.cookie
+        // On the way back the consent's cookies are needed; whom the library remembers may be who used this browser before.
+        if (url === '/oauth/authorize/:uid') request.raw.headers.cookie = withoutSession(request.raw.headers.cookie)
+        await options.answer(networkOf(request.ip), request.raw, reply.raw).catch((error: unknown) => {
+          logFault(new Fault('internal', { cause: error }), request.id, options.log)
+          new Caller(reply.raw, request.id).send(500, {}, '')
+        })
+      },
+      handler: () => undefined,
+    })
+    app.crossSite(url)
+  }
+  for (const path of ['', ...resources]) {
+    const url = METADATA + path
+    app.get(url, { config: { surface: 'native' } }, async (request, reply) => {
+      await admit(request, url)
+      return reply.headers({ ...CORS, 'cache-control': 'public, max-age=300' }).send({
+        resource: publicUrl() + resources[0],
+        authorization_servers: [publicUrl()],
+        scopes_supported: [scope],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Tollgate',
+        resource_documentation: `${publicUrl()}/docs/guides/18-agents`,
+      })
+    })
+    app.crossSite(url)
+  }
+  // The consent's cookie is bound to this path, below which the console's page asks.
+  app.get('/console/api/connect/:uid', (request, reply) => {
+    const { uid } = request.params as { uid: string } // As the path says.
+    return reply.redirect(`/console/connect?consent=${encodeURIComponent(uid)}`, 303)
+  })
+}
+
+function tooMany(retryAfterSeconds: number): Fault {
+  return new Fault('rate_limited', {
+    message: `Too many programs connect from this network address. Try again in ${retryAfterSeconds} s.`,
+    retryAfterSeconds,
+  })
+}
+
+/** Cookies without those of the library's session, and their signatures. */
+function withoutSession(cookies = ''): string {
+  const kept = cookies.split(';').filter((cookie) => !cookie.trimStart().startsWith('tg_oauth_session'))
+  return kept.join(';')
+}

@@ -1,0 +1,83 @@
+// The operator API: every resource, for whoever holds the operator token.
+import type { FastifyInstance } from 'fastify'
+import type { Keys } from '../admission/keys.ts'
+import { Fault } from '../kernel/fault.ts'
+import { bearerCheck } from '../server/bearer.ts'
+import { type Actor, mountResources, type Resource } from './resource.ts'
+import { type AccountDeps, accountResources } from './resources/accounts.ts'
+import { type AlertDeps, alertResources } from './resources/alerts.ts'
+import { type BatchResourceDeps, batchResources } from './resources/batches.ts'
+import { catalogResources } from './resources/catalog.ts'
+import { type ConnectDeps, connectResources } from './resources/connect.ts'
+import { type ContentDeps, contentResources } from './resources/contents.ts'
+import { type DeliveryDeps, deliveryResources } from './resources/deliveries.ts'
+import { type FiguresDeps, figureResources } from './resources/figures.ts'
+import { keyResources } from './resources/keys.ts'
+import { type MemberDeps, memberResources } from './resources/members.ts'
+import { type OperationsDeps, operationsResources } from './resources/operations.ts'
+import { type OwnKeyDeps, ownKeyResources } from './resources/own-keys.ts'
+import { type UsageDeps, usageResources } from './resources/usage.ts'
+import { vendorCredentialResources } from './resources/vendor-credentials.ts'
+import { type VendorDeps, vendorResources } from './resources/vendors.ts'
+
+export interface ResourceDeps
+  extends AccountDeps,
+    UsageDeps,
+    ContentDeps,
+    ConnectDeps,
+    FiguresDeps,
+    AlertDeps,
+    DeliveryDeps,
+    BatchResourceDeps,
+    VendorDeps,
+    OwnKeyDeps,
+    OperationsDeps,
+    MemberDeps {
+  readonly keys: Keys
+}
+
+/** What both the operator token and the console's people reach. */
+export function operatorResources(deps: ResourceDeps): Resource[] {
+  return [
+    ...accountResources(deps),
+    ...keyResources(deps),
+    ...usageResources(deps),
+    ...batchResources(deps),
+    ...contentResources(deps),
+    ...figureResources(deps),
+    ...alertResources(deps),
+    ...deliveryResources(deps),
+    ...catalogResources(deps),
+    ...connectResources(deps),
+    ...vendorResources(deps),
+    ...vendorCredentialResources(deps),
+    ...ownKeyResources(deps),
+    ...operationsResources(deps),
+    ...memberResources(deps),
+  ]
+}
+
+export const ADMIN_PREFIX = '/admin/v1'
+const TOKEN_HOLDER: Actor = { name: 'operator token', operator: true, roles: new Map(), session: null }
+
+/** `resources`: those of `operatorResources`, made once for all who mount or describe them. */
+export function mountAdmin(app: FastifyInstance, resources: readonly Resource[], operatorToken: string): void {
+  const isOperator = bearerCheck(operatorToken)
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (_request, reply) => {
+        reply.header('cache-control', 'no-store')
+      })
+      mountResources(scope, resources, (request) => {
+        const { authorization } = request.headers
+        if (authorization === undefined)
+          throw new Fault('key_missing', {
+            message: 'No operator token was given. Send it as "Authorization: Bearer <token>".',
+          })
+        if (!isOperator(authorization)) throw new Fault('key_unknown', { message: 'This operator token is not valid.' })
+        return TOKEN_HOLDER
+      })
+    },
+    { prefix: ADMIN_PREFIX },
+  )
+}

@@ -1,0 +1,255 @@
+// The operator's resources as a table: what each takes, who may ask, and what it does. The same table is mounted for the
+// operator token (admin.ts) and for people in the console (console.ts); nothing about a resource is said anywhere else.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import * as z from 'zod'
+import { readIdempotencyKey } from '../admission/idempotency.ts'
+import { parseRawQuery } from '../catalog/raw-query.ts'
+import type { By } from '../database/audit.ts'
+import type { Session, Visit } from '../identity/sessions.ts'
+import { Fault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { ownAccountOf } from '../kernel/test-account.ts'
+import { jsonBody } from '../server/body.ts'
+import { rawQuery } from '../server/server.ts'
+import { readBrowser } from './cookie.ts'
+import { id, linkToken, text } from './fields.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a resource: the tests read every answer by it. */
+    answer?: z.ZodType
+  }
+}
+
+/** `member` and `owner` are roles in the account that the resource belongs to; operators may do everything. */
+type Access = 'operator' | 'owner' | 'member'
+
+export interface Actor {
+  /** For the audit. */
+  readonly name: string
+  readonly operator: boolean
+  readonly roles: ReadonlyMap<string, 'owner' | 'member'>
+  /** Of somebody in the console. */
+  readonly session: Session | null
+}
+
+interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  readonly actor: Actor
+  readonly by: By
+  readonly visit: Visit
+  /** Of a resource that is `repeatable`, when the caller sent one. */
+  readonly idempotencyKey: string | undefined
+  /** For what another library reads by itself. */
+  readonly http: { readonly request: IncomingMessage; readonly response: ServerResponse }
+}
+
+/** For the few answers that set a header of their own. */
+export class WithHeaders<T = unknown> {
+  readonly data: T
+  readonly headers: Readonly<Record<string, string | string[]>>
+
+  constructor(data: T, headers: Readonly<Record<string, string | string[]>>) {
+    this.data = data
+    this.headers = headers
+  }
+}
+
+export interface Resource {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below the prefix, with its parameters in braces. */
+  readonly path: string
+  readonly access: Access
+  /** The account whose members may ask. Absent on a resource for members: `run` shows each only their own. */
+  readonly account?: (params: never) => string | Promise<string>
+  readonly params?: z.ZodType
+  /** Strict, so that a misspelt filter is refused and not ignored. */
+  readonly query?: z.ZodType
+  /** Strict: a field that is not named here is refused, whoever sends it. */
+  readonly body?: z.ZodType
+  readonly bodyBytesMax?: number
+  /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
+  readonly repeatable?: boolean
+  /** What the answer's data holds: the types of whoever reads it, and OpenAPI, are made of it. */
+  readonly answer: z.ZodType
+  readonly run: (call: never) => unknown
+  /** The same rows as text, for `accept: text/csv`. */
+  readonly csv?: (call: never) => AsyncGenerator<string>
+}
+
+type Given<T> = T | WithHeaders<T>
+
+type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+type ParamsOf<Path> = { readonly [Name in NamesIn<Path>]: string }
+
+/** What stands in a path; every other name is that of an id. */
+const PARAMS: Readonly<Record<string, z.ZodType<string>>> = { name: text(100), uid: text(100), token: linkToken }
+
+interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>
+  extends Omit<Resource, 'method' | 'path' | 'access' | 'params'> {
+  readonly query?: Q
+  readonly body?: B
+  /** Left out for what lies below an account. */
+  readonly account?: (params: ParamsOf<Path>) => string | Promise<string>
+  readonly answer: A
+  readonly run: (
+    call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>,
+  ) => Given<z.input<A>> | Promise<Given<z.input<A>>>
+  readonly csv?: (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
+}
+
+/** `GET /accounts/{id}`: gives `run` the types of its path and schemas, and asks of it every field of its answer. */
+export function resource<Path extends string, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>(
+  route: `${Resource['method']} ${Path}`,
+  access: Access,
+  entry: Entry<Path, Q, B, A>,
+): Resource {
+  // The type of the route says what stands before its space.
+  const [method, path = ''] = route.split(' ') as [Resource['method'], string]
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const below = access !== 'operator' && path.startsWith('/accounts/{id}')
+  return {
+    ...(below ? { account: ({ id: account }: { id: string }) => account } : {}),
+    ...(names.length === 0
+      ? {}
+      : { params: z.strictObject(Object.fromEntries(names.map((name) => [name, PARAMS[name] ?? id]))) }),
+    ...entry,
+    method,
+    path,
+    access,
+  }
+}
+
+/** Decides from the headers who asks; throws when nobody does. */
+type Authenticate = (request: FastifyRequest) => Actor | Promise<Actor>
+
+const BODY_BYTES_MAX = 262_144
+
+/** To be called inside a scope that has the prefix. */
+export function mountResources(
+  scope: FastifyInstance,
+  resources: readonly Resource[],
+  authenticate: Authenticate,
+): void {
+  for (const entry of resources) {
+    const actors = new WeakMap<FastifyRequest, Actor>()
+    scope.route({
+      method: entry.method,
+      url: entry.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { answer: entry.answer },
+      bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
+      // Who asks, and whether they may, is known before a body is read.
+      onRequest: async (request, reply) => {
+        const actor = await authenticate(request)
+        await checkAccess(entry, request, actor)
+        actors.set(request, actor)
+        if (!actor.operator && !actor.session) scope.hurry(reply.raw)
+      },
+      handler: async (request, reply) => {
+        await scope.booked()
+        return answer(entry, request, reply, actors.get(request)!)
+      },
+    })
+  }
+}
+
+async function checkAccess(entry: Resource, request: FastifyRequest, actor: Actor): Promise<void> {
+  if (actor.operator) return
+  if (entry.access === 'operator') throw new Fault('access_denied', { message: 'Only operators may do that.' })
+  if (entry.account) requireRole(actor, await entry.account(readParams(entry, request) as never), entry.access)
+}
+
+export function requireRole(actor: Actor, account: string, least: 'owner' | 'member'): void {
+  if (actor.operator) return
+  const role = actor.roles.get(ownAccountOf(account))
+  if (role === undefined) throw new Fault('access_denied', { message: 'You do not belong to this account.' })
+  if (least === 'owner' && role !== 'owner')
+    throw new Fault('access_denied', { message: 'Only owners of the account may do that.' })
+}
+
+async function answer(entry: Resource, request: FastifyRequest, reply: FastifyReply, actor: Actor): Promise<unknown> {
+  const call: ResourceCall = {
+    params: readParams(entry, request),
+    query: readFields(entry.query, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
+    body: readBody(entry, request),
+    actor,
+    by: { actor: actor.name, ip: request.ip, requestId: request.id },
+    visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
+    idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
+    http: { request: request.raw, response: reply.raw },
+  }
+  if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
+    return sendCsv(reply, entry.path, entry.csv(call as never))
+  const result = await entry.run(call as never)
+  if (result instanceof WithHeaders) reply.headers(result.headers)
+  return { success: true, data: result instanceof WithHeaders ? result.data : result, requestId: request.id }
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** What a list of sessions shows of a browser's name for itself. */
+function userAgentOf(request: FastifyRequest): string {
+  return (request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
+}
+
+function readParams(entry: Resource, request: FastifyRequest): unknown {
+  if (!entry.params) return {}
+  const result = entry.params.safeParse(request.params)
+  if (!result.success) throw new Fault('not_found', { message: 'There is nothing with this id.' })
+  return result.data
+}
+
+function readBody(entry: Resource, request: FastifyRequest): unknown {
+  const empty = !Buffer.isBuffer(request.body) || request.body.length === 0
+  if (!entry.body) {
+    // Some clients cannot send a POST or DELETE without a body: an empty object is none.
+    if (!empty) readFields(NOTHING, readJson(jsonBody(request)).value, 'field')
+    return undefined
+  }
+  return readFields(entry.body, empty ? {} : readJson(jsonBody(request)).value, 'field')
+}
+
+const NOTHING = z.strictObject({})
+
+/** Refuses with every problem, each naming its field. */
+function readFields(schema: z.ZodType | undefined, input: unknown, noun: string): unknown {
+  const result = (schema ?? NOTHING).safeParse(input)
+  if (result.success) return result.data
+  const problems = result.error.issues.slice(0, 5).map((issue) => problemOf(issue, schema ?? NOTHING, noun))
+  const param = String(result.error.issues[0]?.path[0] ?? '')
+  throw new Fault('request_invalid', { message: problems.join(' '), ...(param ? { param } : {}) })
+}
+
+function problemOf(issue: z.core.$ZodIssue, schema: z.ZodType, noun: string): string {
+  const path = issue.path.join('.')
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.map((name) => JSON.stringify(name.slice(0, 60).toWellFormed())).join(', ')
+    const object = schema instanceof z.ZodPipe ? schema.in : schema
+    const known = path === '' && object instanceof z.ZodObject ? Object.keys(object.shape) : []
+    const allowed = known.length > 0 ? ` It takes ${known.join(', ')}.` : ''
+    return `${path ? `${path}: ` : ''}There is no ${noun} ${names} here.${allowed}`
+  }
+  const message = issue.message.replace(/^Invalid input: /, '').replace(/\.?$/, '.')
+  return `${path || 'body'}: ${message}`
+}
+
+/** The first lines are read before anything is sent, so that a refusal is still a refusal. */
+async function sendCsv(reply: FastifyReply, path: string, lines: AsyncGenerator<string>): Promise<FastifyReply> {
+  const first = await lines.next()
+  async function* all(): AsyncGenerator<string> {
+    if (!first.done) yield first.value
+    yield* lines
+  }
+  const name = path.split('/').at(-1)
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${name}.csv"`)
+    .send(Readable.from(all()))
+}

@@ -1,0 +1,85 @@
+import * as z from 'zod'
+import type { Alerts } from '../../alerts/alerts.ts'
+import { alertPage, alertSettings, alertSettingsInput, alertView } from '../../alerts/views.ts'
+import type { Audit } from '../../database/audit.ts'
+import type { Database } from '../../database/database.ts'
+import { id, paging } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+export interface AlertDeps {
+  readonly alerts: Alerts
+  readonly audit: Audit
+  readonly database: Database
+}
+
+/** The gateway's own. */
+const GATEWAY = ''
+
+const readBody = z.strictObject({ until: id })
+const done = z.object({ ok: z.literal(true) })
+const DONE = { ok: true } as const
+
+export function alertResources({ alerts, audit, database }: AlertDeps): Resource[] {
+  /** What is told to whom is nobody's secret but an address's: the audit says how many there are. */
+  async function change(
+    scope: string,
+    settings: z.output<typeof alertSettingsInput>,
+    by: Parameters<Audit['write']>[1],
+  ) {
+    const changed = await alerts.change(scope, settings)
+    const detail = { rules: changed.rules, receivers: changed.receivers.length }
+    await database.transaction((tx) =>
+      audit.write(tx, by, { action: 'alert.settings', object: scope || 'gateway', detail }),
+    )
+    return changed
+  }
+
+  return [
+    resource('GET /alerts', 'operator', {
+      query: z.strictObject({ ...paging, of: z.enum(['all', 'gateway']).default('all') }),
+      answer: alertPage,
+      run: ({ query }) => alerts.list(query.of === 'gateway' ? GATEWAY : null, query),
+    }),
+    resource('POST /alerts/read', 'operator', {
+      body: readBody,
+      answer: done,
+      run: async ({ body }) => {
+        await alerts.read(GATEWAY, body.until)
+        return DONE
+      },
+    }),
+    resource('POST /alerts/test', 'operator', { answer: alertView, run: () => alerts.test(GATEWAY) }),
+    resource('GET /alert-settings', 'operator', { answer: alertSettings, run: () => alerts.settings(GATEWAY) }),
+    resource('PUT /alert-settings', 'operator', {
+      body: alertSettingsInput,
+      answer: alertSettings,
+      run: ({ body, by }) => change(GATEWAY, body, by),
+    }),
+    resource('GET /accounts/{id}/alerts', 'member', {
+      query: z.strictObject(paging),
+      answer: alertPage,
+      run: ({ params, query }) => alerts.list(params.id, query),
+    }),
+    resource('POST /accounts/{id}/alerts/read', 'member', {
+      body: readBody,
+      answer: done,
+      run: async ({ params, body }) => {
+        await alerts.read(params.id, body.until)
+        return DONE
+      },
+    }),
+    resource('POST /accounts/{id}/alerts/test', 'owner', {
+      answer: alertView,
+      run: ({ params }) => alerts.test(params.id),
+    }),
+    resource('GET /accounts/{id}/alert-settings', 'owner', {
+      answer: alertSettings,
+      run: ({ params }) => alerts.settings(params.id),
+    }),
+    resource('PUT /accounts/{id}/alert-settings', 'owner', {
+      body: alertSettingsInput,
+      answer: alertSettings,
+      run: ({ params, body, by }) => change(params.id, body, by),
+    }),
+  ]
+}

@@ -1,0 +1,302 @@
+// A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
+import * as z from 'zod'
+import { type ChosenModel, type Connection, listPrice, suggestedUid, withConnection } from '../../catalog/connect.ts'
+import { belongsTo, originOf } from '../../catalog/credential-origins.ts'
+import {
+  auth,
+  type CatalogInput,
+  catalogName,
+  checkDocument,
+  credentialName,
+  isSandbox,
+} from '../../catalog/document.ts'
+import { KINDS, type KindName, PROTOCOLS } from '../../catalog/kind.ts'
+import { lossNotes } from '../../catalog/margin.ts'
+import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import { readTextTraits } from '../../catalog/traits.ts'
+import { appliedView, connectCheckView, presetView } from '../../catalog/views.ts'
+import type { Credentials } from '../../credentials/credentials.ts'
+import type { Audit } from '../../database/audit.ts'
+import type { Database } from '../../database/database.ts'
+import { parseCredits } from '../../kernel/credits.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { page } from '../../kernel/view.ts'
+import type { Target } from '../../protocols/protocol.ts'
+import type { ModelFacts } from '../../protocols/text/text.ts'
+import { type VendorTest, vendorTest } from '../../routing/views.ts'
+import { isMetadataHost } from '../../upstream/address.ts'
+import { secret, text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+export interface ConnectDeps {
+  readonly database: Database
+  readonly audit: Audit
+  readonly catalog: CatalogStore
+  readonly credentials: Credentials
+  /** The real test: lists the models there, and makes the smallest call. */
+  readonly probe: (target: Target, call: ModelFacts | undefined) => Promise<VendorTest>
+}
+
+const factor = z
+  .union([z.string(), z.number()])
+  .refine((value) => (parseCredits(value) ?? 0n) > 0n, 'must be a positive decimal such as 1.2')
+  .transform(String)
+
+const price = z.record(z.string(), z.unknown())
+
+const chosen = z.strictObject({
+  model: z.string().min(1).max(200),
+  uid: catalogName.optional(),
+  type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]).optional(), // the names of an object that has some
+  cost: price.optional(),
+  pricing: price.optional(),
+})
+
+const connectFields = {
+  preset: text(100).optional(),
+  /** Its name in the catalog; absent: the preset's. */
+  vendor: catalogName.optional(),
+  blanks: z.record(z.string().max(20), text(200)).default({}),
+  baseUrl: z.string().max(2000).optional(),
+  auth: auth.optional(),
+  formats: z.array(z.enum(PROTOCOLS)).min(1).optional(),
+  credential: z.strictObject({ name: credentialName.optional(), value: secret.optional() }).default({}),
+}
+
+const connectBody = z.strictObject({
+  ...connectFields,
+  /** Absent: every model that the preset knows. */
+  models: z.array(chosen).max(500).optional(),
+  markup: factor.optional(),
+  creditsPerDollar: factor.default('100'),
+  /** Without it nothing is applied that would be sold for less than it costs. */
+  belowCost: z.boolean().default(false),
+  note: text(200, 0).default(''),
+})
+type ConnectBody = z.output<typeof connectBody>
+type Place = Pick<ConnectBody, keyof typeof connectFields>
+
+export function connectResources({ database, audit, catalog, credentials, probe }: ConnectDeps): Resource[] {
+  /** What an operator does not know is not sent to an address that they type: neither another vendor's key nor a variable of the system. */
+  async function requireOwnOrigin(name: string, { vendor }: PlaceFound): Promise<void> {
+    if (belongsTo(name, vendor.baseUrl, catalog.current.input, await readPresets())) return
+    throw new Fault('request_invalid', {
+      message: `Neither the catalog nor a preset uses ${name} at ${originOf(vendor.baseUrl)}: give its value again.`,
+      param: 'credential.value',
+    })
+  }
+  /** There is none yet, it is replaced by the one that is given, or whoever asks has it. */
+  const isSaid = (name: string, value: string | undefined) =>
+    credentials.source(name) === 'none' ||
+    (value !== undefined && (credentials.source(name) === 'stored' || credentials.get(name) === value))
+
+  return [
+    resource('GET /presets', 'operator', {
+      answer: page(presetView),
+      async run() {
+        return { items: (await readPresets()).map((one) => show(one, catalog.current.input)), next: null }
+      },
+    }),
+    resource('POST /connect/test', 'operator', {
+      body: z.strictObject({ ...connectFields, model: z.string().max(200).default('') }),
+      answer: vendorTest,
+      async run({ body, by }) {
+        const place = await placeOf(body)
+        const name = place.vendor.credential
+        const value = body.credential.value ?? (name === undefined ? undefined : credentials.get(name))
+        if (name !== undefined && value === undefined)
+          throw new Fault('request_invalid', {
+            message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment, of which only names with KEY or TOKEN are read.`,
+          })
+        if (name !== undefined && body.credential.value === undefined) await requireOwnOrigin(name, place)
+        const [{ protocol }] = place.formats
+        const target: Target = {
+          protocol,
+          ...{ baseUrl: place.vendor.baseUrl.replace(/(?<!\/)\/+$/, ''), secret: value, auth: place.vendor.auth },
+          ...{ headers: place.vendor.headers ?? {}, model: body.model || cheapestOf(place.preset) },
+        }
+        // It sends a credential to an address that nobody has agreed to yet: who did it stays known.
+        const detail = { baseUrl: target.baseUrl, credential: name ?? null }
+        await database.transaction((tx) =>
+          audit.write(tx, by, { action: 'vendor.test', object: place.vendorName, detail }),
+        )
+        return probe(target, factsFor(target.model, place.preset))
+      },
+    }),
+    resource('POST /connect', 'operator', {
+      query: z.strictObject({ dryRun: z.enum(['0', '1', 'true', 'false']).optional() }),
+      body: connectBody,
+      answer: z.union([appliedView.extend({ notes: z.array(z.string()) }), connectCheckView]),
+      async run({ query, body, by }) {
+        const place = await placeOf(body)
+        const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
+        const { credential: name } = place.vendor
+        if (name !== undefined && !isSaid(name, body.credential.value)) await requireOwnOrigin(name, place)
+        const notes = credentialNotes(name, body, credentials)
+        if (query.dryRun === '1' || query.dryRun === 'true') {
+          const made = withConnection(catalog.current.input, connection)
+          const { problems, changes } = catalog.check(made.document)
+          return {
+            problems: [...made.problems, ...problems],
+            changes,
+            notes: [...notes, ...made.notes],
+            losses: lossesOf(made.document, place.vendorName),
+            document: made.document,
+          }
+        }
+        const all: string[] = []
+        const applied = await catalog.amend(
+          async (current, tx) => {
+            const made = withConnection(current, connection)
+            if (made.problems.length > 0)
+              throw new Fault('request_invalid', { message: `Nothing was applied. ${made.problems.join(' ')}` })
+            const losses = body.belowCost ? [] : lossesOf(made.document, place.vendorName)
+            if (losses.length > 0)
+              throw new Fault('request_invalid', {
+                message: `Nothing was applied, because it would be sold below cost. Give "markup" or prices, or "belowCost": true. ${losses.join(' ')}`,
+                param: 'markup',
+              })
+            all.push(...notes, ...made.notes)
+            const { value } = body.credential
+            if (name !== undefined && value !== undefined && credentials.source(name) !== 'env')
+              await credentials.storeWith(tx, name, value, by)
+            return made.document
+          },
+          by,
+          body.note || `connect ${place.vendorName}`,
+        )
+        await credentials.noticed()
+        return { ...applied, notes: all }
+      },
+    }),
+  ]
+}
+
+/** What this vendor would serve below its cost. A document that is wrong is refused for that. */
+function lossesOf(document: CatalogInput, vendorName: string): string[] {
+  const checked = checkDocument(document)
+  return checked.ok ? lossNotes(checked.document, vendorName) : []
+}
+
+type PlaceFound = Pick<Connection, 'vendorName' | 'vendor' | 'preset'> & {
+  readonly formats: readonly [PresetFormat, ...PresetFormat[]]
+}
+
+/** Where the vendor is and how it is spoken to: as the preset says, unless something else was given. */
+async function placeOf(body: Place): Promise<PlaceFound> {
+  const preset = body.preset === undefined ? undefined : await findPreset(body.preset)
+  if (body.preset !== undefined && !preset)
+    throw new Fault('request_invalid', {
+      message: `There is no preset "${body.preset}". There are: ${(await readPresets()).map(({ name }) => name).join(', ')}.`,
+      param: 'preset',
+    })
+  const vendorName = body.vendor ?? preset?.name
+  if (vendorName === undefined)
+    throw new Fault('request_invalid', { message: 'Give "vendor", its name in the catalog, or a "preset".' })
+  const formats = (body.formats?.map((protocol) => ({ protocol })) ?? preset?.formats ?? []).slice()
+  const [first, ...rest] = formats
+  if (!first)
+    throw new Fault('request_invalid', { message: 'Give "formats": what the vendor speaks.', param: 'formats' })
+  const credential = body.credential.name ?? preset?.vendor.credential ?? madeName(vendorName, body)
+  return {
+    vendorName,
+    preset,
+    formats: [first, ...rest],
+    vendor: {
+      // The preset's entry is checked with the document that it becomes a part of.
+      ...(preset?.vendor as CatalogInput['vendors'][string] | undefined),
+      baseUrl: addressOf(body, preset),
+      ...(credential === undefined ? {} : { credential }),
+      ...(body.auth === undefined ? {} : { auth: body.auth }),
+    },
+  }
+}
+
+/** A credential that is given without a name is stored under one made of the vendor's. */
+function madeName(vendorName: string, { credential }: Place): string | undefined {
+  if (credential.value === undefined) return undefined
+  return `${vendorName
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]+/g, '_')
+    .replace(/^[^A-Z]+/, '')}_API_KEY`.slice(-64)
+}
+
+function addressOf(body: Place, preset: Preset | undefined): string {
+  if (body.baseUrl !== undefined) return checkedAddress(body.baseUrl)
+  if (!preset) throw new Fault('request_invalid', { message: 'Give "baseUrl": where the vendor is.', param: 'baseUrl' })
+  const filled = filledAddress(preset, body.blanks)
+  if (typeof filled === 'string') return checkedAddress(filled)
+  const missing = filled.map((name) => `"${name}" (${preset.blanks[name]})`).join(' and ')
+  throw new Fault('request_invalid', { message: `${preset.title} needs ${missing}.`, param: 'blanks' })
+}
+
+function checkedAddress(given: string): string {
+  const url = URL.parse(given)
+  if (url && isMetadataHost(url.hostname))
+    throw new Fault('request_invalid', {
+      message: 'No vendor is at an address of link-local metadata.',
+      param: 'baseUrl',
+    })
+  const usable = url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
+  if (!usable || isSandbox(given))
+    throw new Fault('request_invalid', {
+      message: `"${given.slice(0, 200)}" is no http(s) address, or has a user, a query or a fragment.`,
+      param: 'baseUrl',
+    })
+  return given.replace(/(?<!\/)\/+$/, '')
+}
+
+function choiceOf({ models, markup, creditsPerDollar }: ConnectBody, preset: Preset | undefined) {
+  const all: ChosenModel[] = Object.keys(preset?.models ?? {}).map((model) => ({ model, optional: true }))
+  // Prices are checked with the document that they become a part of.
+  return { models: (models as ChosenModel[] | undefined) ?? all, markup, creditsPerDollar }
+}
+
+/** Which of the two credentials there may be is the one that is used. */
+function credentialNotes(name: string | undefined, { credential }: ConnectBody, credentials: Credentials): string[] {
+  if (name === undefined) return []
+  const source = credentials.source(name)
+  if (source === 'env')
+    return credential.value === undefined
+      ? []
+      : [`${name} is in the gateway's environment, which wins: the one that was given is not stored.`]
+  if (credential.value !== undefined) return [`${name} is stored encrypted.`]
+  return source === 'stored' ? [] : [`${name} is neither stored nor in the gateway's environment: calls will fail.`]
+}
+
+function cheapestOf(preset: Preset | undefined): string {
+  const text = Object.entries(preset?.models ?? {}).filter(([, { type }]) => type === 'text')
+  const rate = (at: number) => text[at]?.[1].usd?.[0]?.output ?? 1_000_000_000_000n
+  const order = text.map((_, at) => at).sort((a, b) => (rate(a) < rate(b) ? -1 : 1))
+  return text[order[0] ?? 0]?.[0] ?? ''
+}
+
+function factsFor(model: string, preset: Preset | undefined): ModelFacts {
+  const traits = readTextTraits({ ...preset?.traits, ...preset?.models[model]?.traits })
+  return { uid: model || 'model', traits, limits: { outputTokensReserve: 1, outputTokensFloor: 1 } }
+}
+
+const PREVIEW_CREDITS_PER_DOLLAR = '100'
+
+function show(preset: Preset, current: CatalogInput): z.input<typeof presetView> {
+  return {
+    name: preset.name,
+    title: preset.title,
+    about: preset.about ?? null,
+    baseUrl: preset.vendor.baseUrl,
+    credential: preset.vendor.credential ?? null,
+    blanks: Object.entries(preset.blanks).map(([name, about]) => ({ name, about })),
+    formats: preset.formats.map(({ protocol }) => protocol),
+    prices: preset.prices ?? null,
+    takesOver: preset.takesOver ?? null,
+    models: Object.entries(preset.models).map(([model, facts]) => ({
+      model,
+      uid: suggestedUid(current, model, facts),
+      type: facts.type,
+      capabilities: [...facts.capabilities],
+      contextTokens: 'contextTokens' in facts.limits ? Number(facts.limits.contextTokens) : null,
+      cost: listPrice(facts, PREVIEW_CREDITS_PER_DOLLAR) ?? null,
+    })),
+  }
+}

@@ -1,0 +1,104 @@
+import * as z from 'zod'
+import type { CatalogStore } from '../../catalog/store.ts'
+import type { Audit } from '../../database/audit.ts'
+import { auditCheck, auditView } from '../../database/audit-view.ts'
+import { type Database, statement } from '../../database/database.ts'
+import type { Migrations } from '../../database/migrate.ts'
+import type { JobFacts } from '../../jobs/views.ts'
+import { page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
+import { verificationRun, verificationState } from '../../ledger/views.ts'
+import type { Reports } from '../../telemetry/reports.ts'
+import type { Verifier } from '../../verify/runs.ts'
+import { paging, text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+import { livePage, systemView } from '../views.ts'
+
+export interface OperationsDeps {
+  readonly database: Database
+  readonly catalog: CatalogStore
+  readonly audit: Audit
+  readonly world: World
+  readonly verifier: Pick<Verifier, 'state' | 'start'>
+  /** Of all processes. */
+  readonly reports: Reports
+  readonly system: {
+    readonly version: string
+    readonly storeKind: string
+    readonly storeVersion: string
+    readonly migrations: Migrations
+    readonly queue: () => Promise<JobFacts>
+  }
+}
+
+const SIZE = statement('system_size', 'select pg_database_size(current_database()) as bytes')
+// A process that has been silent for a minute is gone.
+const PROCESSES = statement(
+  'system_processes',
+  `select id, started_at, heartbeat_at from process where heartbeat_at > now() - interval '1 minute' order by id limit 500`,
+)
+
+export function operationsResources(deps: OperationsDeps): Resource[] {
+  const { database, catalog, audit, world, system } = deps
+  const startedMs = world.elapsedMs()
+  return [
+    resource('GET /ledger/verify', 'operator', {
+      answer: verificationState,
+      run: () => deps.verifier.state(),
+    }),
+    resource('POST /ledger/verify', 'operator', {
+      body: z.strictObject({ full: z.boolean().optional() }),
+      answer: verificationRun,
+      run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
+    }),
+    resource('GET /audit', 'operator', {
+      query: z.strictObject({
+        ...paging,
+        actor: text(200).optional(),
+        action: text(100).optional(),
+        object: text(200).optional(),
+      }),
+      answer: page(auditView),
+      run: ({ query }) => audit.list(query),
+    }),
+    resource('GET /audit/verify', 'operator', {
+      answer: auditCheck,
+      run: () => audit.verify(),
+    }),
+    resource('GET /requests/live', 'operator', {
+      answer: livePage,
+      async run() {
+        const { calls: items, running, processes } = await deps.reports.read()
+        return { items, next: null, running, processes }
+      },
+    }),
+    resource('GET /system', 'operator', {
+      answer: systemView,
+      async run() {
+        const [size, processes, queue] = await Promise.all([
+          database.query<{ bytes: bigint }>(SIZE),
+          database.query<{ id: string; started_at: Date; heartbeat_at: Date }>(PROCESSES),
+          system.queue(),
+        ])
+        return {
+          version: system.version,
+          runtime: `Node ${process.versions.node}`,
+          store: {
+            kind: system.storeKind,
+            version: system.storeVersion,
+            sizeBytes: Number(size[0]?.bytes ?? 0n),
+          },
+          migrations: system.migrations,
+          processes: processes.map((row) => ({
+            id: row.id,
+            startedAt: row.started_at.toISOString(),
+            heartbeatAt: row.heartbeat_at.toISOString(),
+          })),
+          queue,
+          catalogVersion: catalog.current.version,
+          uptimeSeconds: Math.round((world.elapsedMs() - startedMs) / 1000),
+        }
+      },
+    }),
+  ]
+}

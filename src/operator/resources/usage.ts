@@ -1,0 +1,202 @@
+import * as z from 'zod'
+import { accountUnknown } from '../../admission/accounts.ts'
+import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
+import { type CatalogStore, findProduct } from '../../catalog/store.ts'
+import type { Database } from '../../database/database.ts'
+import { type ListedJobView, listedJob } from '../../jobs/views.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { testAccountOf } from '../../kernel/test-account.ts'
+import { type Page, type Paging, page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
+import {
+  clientSum,
+  ledgerView,
+  movement,
+  overview,
+  routeFigures,
+  type UsageDetail,
+  usageDetail,
+  usageOutcome,
+  usageView,
+} from '../../ledger/views.ts'
+import type { Contents } from '../../recordings/contents.ts'
+import { readClients } from '../../reports/clients.ts'
+import { ledgerCsv, usageCsv } from '../../reports/csv.ts'
+import { readMargin, readOverview } from '../../reports/overview.ts'
+import { readRouteFigures } from '../../reports/route-figures.ts'
+import type { Statements } from '../../reports/statement.ts'
+import { id, paging, range, test, text } from '../fields.ts'
+import { type Resource, resource } from '../resource.ts'
+
+const DAYS_MAX = 366
+const HOUR_MS = 3_600_000
+const HOURS_MAX = 24 * 7
+const CLIENT_CHARS_MAX = 80
+
+interface JobFilter extends Paging {
+  readonly status?: string | undefined
+}
+
+export interface UsageDeps {
+  readonly database: Database
+  readonly statements: Statements
+  readonly contents: Contents
+  readonly catalog: CatalogStore
+  readonly world: World
+  /** With {request_id} in it. */
+  readonly traceUrl?: string | undefined
+  /** The account's jobs as the contract shows them, with `product` and `charged`. */
+  readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
+}
+
+const usageQuery = z.strictObject({
+  ...paging,
+  ...range,
+  test,
+  product: text(100).optional(),
+  key: id.optional(),
+  client: text(CLIENT_CHARS_MAX).optional(),
+  outcome: usageOutcome.optional(),
+  fault: text(40).optional(),
+  /** What the rows are in the order of. A cursor is of one order. */
+  sort: z.enum(['time', 'duration', 'charged']).optional(),
+  order: z.enum(['asc', 'desc']).default('desc'),
+})
+
+const ledgerQuery = z.strictObject({
+  ...paging,
+  ...range,
+  test,
+  kind: movement.optional(),
+  zero: test,
+})
+
+type Test = z.output<typeof test>
+
+/** Its own rows, or those of its test account. */
+const chosen = (account: string, query: { readonly test?: Test }) =>
+  query.test === 'true' ? testAccountOf(account) : account
+
+/** What we pay, and with which of our credentials, is ours. */
+function withoutCost<T extends { cost?: string | null; credential?: string | null }>({
+  cost: _,
+  credential: __,
+  ...rest
+}: T): Omit<T, 'cost' | 'credential'> {
+  return rest
+}
+
+/** Who the vendors are, and what they say about their own accounts, is the operator's. */
+function withoutVendors(known: UsageDetail): UsageDetail {
+  const detail = withoutCost(known)
+  if (detail.story === null) return detail
+  const attempts = detail.story.attempts.map(
+    ({ vendor: _, said: __, mend: ___, credential: ____, ...attempt }) => attempt,
+  )
+  return { ...detail, story: { ...detail.story, attempts } }
+}
+
+/** The statements take moments by these names. */
+const filterOf = <T extends { from?: number | undefined; to?: number | undefined; test?: Test }>(
+  account: string,
+  { from, to, test: isTest, ...rest }: T,
+) => ({ account: chosen(account, { test: isTest }), fromMs: from, toMs: to, ...rest })
+
+const usageFilterOf = (account: string, { order, ...query }: z.output<typeof usageQuery>) => ({
+  ...filterOf(account, query),
+  ascending: order === 'asc',
+})
+
+/** Rows that moved nothing are out of the way, unless they are asked for. */
+const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledgerQuery>) => ({
+  ...filterOf(account, query),
+  zero: zero === 'true',
+})
+
+export function usageResources(deps: UsageDeps): Resource[] {
+  const { database, statements, contents, listJobs, world } = deps
+  async function usageOf(requestId: string) {
+    const found = await statements.usageOf(requestId)
+    if (!found) throw new Fault('not_found', { message: 'There is no usage of a call with this id.' })
+    return found
+  }
+
+  /** By the catalog that the call was priced with: its routes have changed places since. */
+  async function vendorOf({
+    product,
+    route,
+    catalogVersion,
+  }: Pick<UsageDetail, 'product' | 'route' | 'catalogVersion'>): Promise<string | null> {
+    if (route === null || catalogVersion === null) return null
+    // An account that came from another database has versions that are not here.
+    const catalog = await deps.catalog.at(catalogVersion).catch(() => undefined)
+    return (catalog && findProduct(catalog, product)?.routes[route - 1]?.vendor) ?? null
+  }
+
+  return [
+    resource('GET /accounts/{id}/overview', 'member', {
+      query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
+      answer: overview,
+      async run({ params, query, actor }) {
+        const account = chosen(params.id, query)
+        const found = await readOverview(database, account, query.days)
+        if (!found) throw accountUnknown()
+        return actor.operator ? { ...found, margin: await readMargin(database, account, query.days) } : found
+      },
+    }),
+    resource('GET /accounts/{id}/usage', 'member', {
+      query: usageQuery,
+      answer: page(usageView),
+      async run({ params, query, actor }) {
+        const { items, next } = await statements.usage(usageFilterOf(params.id, query))
+        return { items: actor.operator ? items : items.map(withoutCost), next }
+      },
+      csv: ({ params, query, actor }) =>
+        usageCsv(statements, usageFilterOf(params.id, query), { costs: actor.operator }),
+    }),
+    resource('GET /models/{uid}/routes', 'operator', {
+      query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
+      answer: page(routeFigures),
+      async run({ params, query }) {
+        return {
+          items: await readRouteFigures(database, params.uid, world.nowMs() - query.hours * HOUR_MS),
+          next: null,
+        }
+      },
+    }),
+    resource('GET /accounts/{id}/usage-by-client', 'member', {
+      query: z.strictObject({ ...range, test }),
+      answer: page(clientSum),
+      run: async ({ params, query }) => ({
+        items: await readClients(database, filterOf(params.id, query)),
+        next: null,
+      }),
+    }),
+    resource('GET /usage/{requestId}', 'member', {
+      account: async ({ requestId }) => (await usageOf(requestId)).account,
+      answer: usageDetail,
+      run: async ({ params, actor }) => {
+        const { account, detail } = await usageOf(params.requestId)
+        const whole = { ...detail, content: await contents.has(account, params.requestId) }
+        if (!actor.operator) return withoutVendors(whole)
+        const trace = deps.traceUrl?.replaceAll('{request_id}', encodeURIComponent(params.requestId))
+        return { ...whole, vendor: await vendorOf(detail), ...(trace === undefined ? {} : { trace }) }
+      },
+    }),
+    resource('GET /accounts/{id}/ledger', 'member', {
+      query: ledgerQuery,
+      answer: page(ledgerView),
+      run: ({ params, query }) => statements.ledger(movementsOf(params.id, query)),
+      csv: ({ params, query }) => ledgerCsv(statements, movementsOf(params.id, query)),
+    }),
+    resource('GET /accounts/{id}/jobs', 'member', {
+      query: z.strictObject({
+        ...paging,
+        test,
+        status: z.enum(JOB_STATUSES).optional(),
+      }),
+      answer: page(listedJob),
+      run: ({ params, query: { test: isTest, ...filter } }) => listJobs(chosen(params.id, { test: isTest }), filter),
+    }),
+  ]
+}

@@ -1,0 +1,115 @@
+// Whose requests and answers are kept: nobody's, unless the owner of an account or an operator has said so, for the account or for one of its keys.
+// Every process hears of a change as of a change of keys, whose entries in memory carry the rule.
+
+import { accountUnknown } from '../admission/accounts.ts'
+import { keyUnknown } from '../admission/keys.ts'
+import type { ContentRule, ContentRules } from '../admission/views.ts'
+import type { Audit, By } from '../database/audit.ts'
+import type { Changes } from '../database/changes.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import { ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
+
+export interface ContentRuleStore {
+  get(account: string): Promise<ContentRules>
+  /** What holds for calls of the account that are made without a key. */
+  ofAccount(account: string): Promise<ContentRule | undefined>
+  /** For the account and its test account, or for one key of either. */
+  set(account: string, key: string | undefined, rule: ContentRule, by: By): Promise<ContentRules>
+  /** `remove`: what was kept goes at once. */
+  unset(account: string, key: string | undefined, remove: boolean, by: By): Promise<ContentRules>
+}
+
+/** The rule of the whole account. */
+const ACCOUNT = 'account'
+
+const LIST = statement(
+  'content_rules',
+  `select scope, days, bytes as "maxBytes" from content_rule where account_id = any($1) order by account_id, scope`,
+)
+const OF_ACCOUNT = statement(
+  'content_rule_of_account',
+  `select days, bytes as "maxBytes" from content_rule where account_id = $1 and scope = '${ACCOUNT}'`,
+)
+const COUNT = statement(
+  'content_count',
+  'select count(*)::int as calls from content where account_id = any($1) and expires_at > now() and sealed is not null',
+)
+const EXISTS = statement('content_account', 'select 1 from account where id = $1')
+const KEY = statement('content_key', 'select account_id from api_key where id = $1 and account_id = any($2)')
+const SET = statement(
+  'content_rule_set',
+  `insert into content_rule (account_id, scope, days, bytes) select x, $2, $3, $4 from unnest($1::text[]) x
+   on conflict (account_id, scope) do update set days = excluded.days, bytes = excluded.bytes`,
+)
+const UNSET = statement('content_rule_unset', 'delete from content_rule where account_id = any($1) and scope = $2')
+// Rows of another key, or of one that has a rule of its own, are not those of the rule that goes.
+const REMOVE = statement(
+  'content_remove_all',
+  `with gone as (delete from content where (account_id, id) in (
+     select c.account_id, c.id from content c where c.account_id = any($1) and case when $2 = '${ACCOUNT}'
+       then not exists (select 1 from content_rule r where r.account_id = c.account_id and r.scope = c.key_id) else c.key_id = $2 end
+     limit 500) returning 1)
+   select count(*)::int as count from gone`,
+)
+
+export function createContentRules(options: { database: Database; changes: Changes; audit: Audit }): ContentRuleStore {
+  const { database, changes, audit } = options
+
+  async function get(account: string): Promise<ContentRules> {
+    const both = [account, testAccountOf(account)]
+    const rows = await database.query<{ scope: string } & ContentRule>(LIST, [both])
+    const [kept] = await database.query<{ calls: number }>(COUNT, [both])
+    const whole = rows.find(({ scope }) => scope === ACCOUNT)
+    return {
+      account: whole ? { days: whole.days, maxBytes: whole.maxBytes } : null,
+      keys: rows.filter(({ scope }) => scope !== ACCOUNT).map(({ scope: key, ...rule }) => ({ key, ...rule })),
+      kept: kept?.calls ?? 0,
+    }
+  }
+
+  /** Which accounts a rule is for, and its scope. */
+  async function scopeOf(account: string, key: string | undefined): Promise<[accounts: string[], scope: string]> {
+    const own = ownAccountOf(account)
+    if ((await database.query(EXISTS, [own])).length === 0) throw accountUnknown()
+    const both = [own, testAccountOf(own)]
+    if (key === undefined) return [both, ACCOUNT]
+    const [row] = await database.query<{ account_id: string }>(KEY, [key, both])
+    if (!row) throw keyUnknown()
+    return [[row.account_id], key]
+  }
+
+  async function changing(run: (tx: Queryable) => Promise<void>): Promise<void> {
+    await database.transaction(async (tx) => {
+      await changes.bump(tx, 'keys')
+      await run(tx)
+    })
+    await changes.notice('keys')
+  }
+
+  return {
+    get,
+    ofAccount: async (account) => (await database.query<ContentRule>(OF_ACCOUNT, [account]))[0],
+    async set(account, key, rule, by) {
+      const [accounts, scope] = await scopeOf(account, key)
+      await changing(async (tx) => {
+        await tx.query(SET, [accounts, scope, rule.days, rule.maxBytes])
+        await audit.write(tx, by, { action: 'content.on', object: key ?? account, detail: { account, ...rule } })
+      })
+      return get(account)
+    },
+    async unset(account, key, remove, by) {
+      const [accounts, scope] = await scopeOf(account, key)
+      await changing(async (tx) => {
+        await tx.query(UNSET, [accounts, scope])
+        await audit.write(tx, by, {
+          action: 'content.off',
+          object: key ?? account,
+          detail: { account, removed: remove },
+        })
+      })
+      if (remove) await removeAll(database, REMOVE, [accounts, scope])
+      return get(account)
+    },
+  }
+}

@@ -1,0 +1,187 @@
+// What callers sent and were sent, where an account or a key has asked for it to be kept. It costs the answer nothing: bytes are gathered in memory up
+// to a bound, and redacted, sealed and written later, many at once. Where there is no room, or the database is away, they are dropped and counted; a
+// process that is killed loses what it has not written. No rule about money reads any of it.
+
+import type { ContentView } from '../admission/views.ts'
+import { credentialsOf } from '../catalog/document.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Credentials } from '../credentials/credentials.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
+import type { Log } from '../kernel/log.ts'
+import { redact, withoutCredentials } from '../kernel/redact.ts'
+import type { ContentSealer } from '../kernel/secret.ts'
+import { later, sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import { type Call, Recording } from './recording.ts'
+
+export interface Contents {
+  /** Undefined: there is no room for another. */
+  begin(call: Call): Recording | undefined
+  /** Writes what waits. */
+  flush(): Promise<void>
+  /** The same, for the last time. */
+  close(): Promise<void>
+  /** Calls of which nothing was kept although somebody had asked for it. */
+  readonly dropped: number
+  has(account: string, requestId: string): Promise<boolean>
+  /** Whose call it was, also while what it sent waits here. */
+  accountOf(requestId: string): Promise<string | undefined>
+  /** Writes down who read it. */
+  read(account: string, requestId: string, by: By): Promise<ContentView | undefined>
+  /** For good, also what is still on its way. False when there is none, and none can come. */
+  remove(account: string, requestId: string, by: By): Promise<boolean>
+  /** Those whose days are over go. */
+  forget(): Promise<number>
+}
+
+/** Of everything that is gathered or waits. */
+const HELD_BYTES_MAX = 64 * 1024 * 1024
+const BATCH_CALLS = 16
+
+const HAS = statement(
+  'content_has',
+  'select 1 from content where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
+)
+const WHOSE = statement('content_whose', 'select account_id from content where id = $1')
+const READ = statement(
+  'content_read',
+  'select sealed, at, expires_at from content where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
+)
+// What a call sent may be on its way here, from any process: where it was, an empty row stands for a day, and nothing is put in its place.
+const REMOVE = statement(
+  'content_remove',
+  `insert into content (account_id, id, key_id, sealed, expires_at)
+   select $1, $2, '', null, now() + interval '1 day'
+   where exists (select 1 from content_rule where account_id = $1) or exists (select 1 from content where account_id = $1 and id = $2)
+   on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where content.sealed is not null
+   returning 1`,
+)
+// Whoever switches it off has to wait for this, or comes first: nothing is written after what was kept is removed.
+const PUT = statement(
+  'content_put',
+  `with rules as materialized (
+     select account_id, scope from content_rule where account_id = any($1::text[]) for share
+   )
+   insert into content (account_id, id, key_id, sealed, expires_at)
+   select c.account_id, c.id, c.key_id, decode(c.sealed, 'hex'), now() + make_interval(days => c.days)
+   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[]) as c(account_id, id, key_id, sealed, days)
+   where exists (select 1 from rules r where r.account_id = c.account_id and r.scope in ('account', c.key_id))
+   on conflict do nothing`,
+  SHORT_MS,
+)
+const FORGET = statement(
+  'content_forget',
+  `with gone as (delete from content where (account_id, id) in (select account_id, id from content where expires_at < now() limit 500) returning 1)
+   select count(*)::int as count from gone`,
+)
+
+interface Options {
+  readonly database: Database
+  readonly world: World
+  readonly log: Log
+  readonly audit: Audit
+  readonly sealer: ContentSealer
+  readonly catalog: Pick<CatalogStore, 'current'>
+  readonly credentials: Pick<Credentials, 'get'>
+}
+
+export function createContents({ database, world, log, audit, sealer, catalog, credentials }: Options): Contents {
+  const waiting: Recording[] = []
+  const room = { left: HELD_BYTES_MAX }
+  let dropped = 0
+
+  /** Vendors' credentials must not be kept with what vendors answered. */
+  const known = () =>
+    Object.values(catalog.current.document.vendors)
+      .flatMap(credentialsOf)
+      .flatMap(({ name }) => credentials.get(name) ?? [])
+
+  /** Not while a caller waits for it: it takes a while for long texts. */
+  function sealed(recording: Recording): Buffer {
+    const { account, requestId } = recording.call
+    const clean = (text: string) => withoutCredentials(redact(text, known()))
+    return sealer.seal(placeOf(account, idOf(requestId)), JSON.stringify(recording.kept(clean)))
+  }
+
+  async function write(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, BATCH_CALLS)
+      const bodies: string[] = []
+      for (const recording of batch) {
+        // Other calls have their turn between any two of these.
+        await sleep(world, 0)
+        bodies.push(sealed(recording).toString('hex'))
+      }
+      const texts = (read: (recording: Recording) => string) => quoted(batch.map(read))
+      await database.query(PUT, [
+        texts(({ call }) => call.account),
+        texts(({ call }) => idOf(call.requestId)),
+        texts(({ call }) => call.key),
+        quoted(bodies),
+        plain(batch.map(({ call }) => call.rule.days)),
+      ])
+      waiting.splice(0, batch.length)
+      for (const recording of batch) recording.free()
+    }
+  }
+
+  const writing = later({ world, log, write, failed: 'kept contents could not be written, and wait' })
+
+  return {
+    begin(call) {
+      if (room.left <= 0 || writing.closed) {
+        dropped += 1
+        return undefined
+      }
+      return new Recording(call, room, (recording) => {
+        if (!recording.fits) {
+          dropped += 1
+          recording.free()
+          return
+        }
+        waiting.push(recording)
+        writing.soon()
+      })
+    },
+    flush: writing.flush,
+    close: writing.close,
+    get dropped() {
+      return dropped
+    },
+    has: async (account, requestId) => (await database.query(HAS, [account, idOf(requestId)])).length > 0,
+    async accountOf(requestId) {
+      const here = waiting.find(({ call }) => call.requestId === requestId)
+      if (here) return here.call.account
+      const [row] = await database.query<{ account_id: string }>(WHOSE, [idOf(requestId)])
+      return row?.account_id
+    },
+    async read(account, requestId, by) {
+      const [row] = await database.query<{ sealed: Buffer; at: Date; expires_at: Date }>(READ, [
+        account,
+        idOf(requestId),
+      ])
+      if (!row) return undefined
+      const text = sealer.open(placeOf(account, idOf(requestId)), row.sealed)?.toString()
+      if (text === undefined) return undefined
+      await database.transaction((tx) =>
+        audit.write(tx, by, { action: 'content.read', object: requestId, detail: { account } }),
+      )
+      const kept = JSON.parse(text) as Pick<ContentView, 'request' | 'answer'> // what `sealed` wrote
+      return { requestId, at: row.at.toISOString(), expiresAt: row.expires_at.toISOString(), ...kept }
+    },
+    remove: (account, requestId, by) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(REMOVE, [account, idOf(requestId)])
+        if (rows.length === 0) return false
+        await audit.write(tx, by, { action: 'content.remove', object: requestId, detail: { account } })
+        return true
+      }),
+    forget: () => removeAll(database, FORGET),
+  }
+}
+
+const idOf = (requestId: string) => requestId.slice('req_'.length)
+
+const placeOf = (account: string, id: string) => ({ table: 'content', row: `${account} ${id}`, column: 'sealed' })

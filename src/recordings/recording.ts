@@ -1,0 +1,122 @@
+// One call's bytes on their way into what is kept of it: as they were sent, up to a bound, cut where they are longer.
+
+import type { ContentRule, ContentView } from '../admission/views.ts'
+import { withoutFiles } from '../kernel/redact.ts'
+
+export interface Call {
+  /** `req_<id>`. */
+  readonly requestId: string
+  readonly account: string
+  readonly key: string
+  readonly rule: ContentRule
+  readonly method: string
+  readonly path: string
+}
+
+/** Pictures and secrets are left out first, and the rest is cut afterwards: so much is gathered of each body. */
+const GATHERED_BYTES_MAX = 524_288
+/** At the end of what was gathered a secret may have been cut in two, which nobody would recognize. */
+const TAIL_CHARS = 256
+/** What a call takes beside its bytes: without it, room for many small bodies would be room for far more memory. */
+const CALL_BYTES = 1_024
+
+class Body {
+  readonly #pieces: Buffer[] = []
+  size = 0
+  isCut = false
+
+  /** Answers how many bytes it took. Copies: a small piece may lie in a large buffer. */
+  push(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): number {
+    const room = GATHERED_BYTES_MAX - this.size
+    const bytes = typeof piece === 'string' ? Buffer.from(piece.slice(0, room), encoding) : piece
+    const taken = Buffer.from(bytes.subarray(0, room))
+    if (taken.length < (typeof piece === 'string' ? Buffer.byteLength(piece, encoding) : piece.length))
+      this.isCut = true
+    if (taken.length > 0) this.#pieces.push(taken)
+    this.size += taken.length
+    return taken.length
+  }
+
+  text(clean: (text: string) => string, charsMax: number): { body: string; cut: boolean } {
+    const whole = Buffer.concat(this.#pieces).toString('utf8')
+    const words = withoutFiles(this.isCut ? whole.slice(0, -TAIL_CHARS) : whole)
+    // Secrets are looked for in what is kept only: that takes long in long texts.
+    const seen = clean(words.slice(0, charsMax + TAIL_CHARS))
+    const cut = this.isCut || words.length > charsMax + TAIL_CHARS || seen.length > charsMax
+    return { body: seen.slice(0, charsMax).toWellFormed(), cut }
+  }
+
+  clear(): void {
+    this.#pieces.length = 0
+  }
+}
+
+const TEXT = /^(?:text\/|application\/(?:json|[\w.-]{1,60}\+json|x-ndjson))/
+
+export class Recording {
+  readonly call: Call
+  readonly #room: { left: number }
+  readonly #done: (recording: Recording) => void
+  readonly #request = new Body()
+  readonly #answer = new Body()
+  #status = 0
+  #contentType = ''
+  #taken = 0
+  /** Of an answer that is no text: how long it was. */
+  #unread = 0
+  fits = true
+
+  constructor(call: Call, room: { left: number }, done: (recording: Recording) => void) {
+    this.call = call
+    this.#room = room
+    this.#done = done
+    this.#taken = CALL_BYTES + call.path.length
+    room.left -= this.#taken
+  }
+
+  asked(body: string | Buffer): void {
+    this.#take(this.#request, body)
+  }
+
+  answers(status: number, contentType: string): void {
+    this.#status = status
+    this.#contentType = contentType
+  }
+
+  sent(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
+    if (TEXT.test(this.#contentType)) this.#take(this.#answer, piece, encoding)
+    else this.#unread += piece.length
+  }
+
+  end(): void {
+    this.#done(this)
+  }
+
+  kept(clean: (text: string) => string): Pick<ContentView, 'request' | 'answer'> {
+    const { method, path, rule } = this.call
+    const unread = { body: `[${this.#unread} bytes of ${this.#contentType || 'an unknown type'}]`, cut: true }
+    const answer = this.#unread > 0 ? unread : this.#answer.text(clean, rule.maxBytes)
+    return {
+      request: { method, path: clean(path), ...this.#request.text(clean, rule.maxBytes) },
+      answer: this.#status === 0 ? null : { status: this.#status, contentType: this.#contentType, ...answer },
+    }
+  }
+
+  /** What it took is free for others. */
+  free(): void {
+    this.#room.left += this.#taken
+    this.#taken = 0
+    this.#request.clear()
+    this.#answer.clear()
+  }
+
+  #take(into: Body, piece: string | Buffer, encoding?: 'latin1' | 'utf8'): void {
+    if (!this.fits) return
+    const taken = into.push(piece, encoding)
+    this.#taken += taken
+    this.#room.left -= taken
+    if (this.#room.left >= 0) return
+    this.fits = false
+    this.free()
+  }
+}

@@ -1,0 +1,79 @@
+// The statement: what moved an account's money, in the order in which it moved, each with the balance that was true after it. Both are written
+// with the movement, and never change.
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import type { Page, Paging } from '../kernel/view.ts'
+import type { LedgerView, Movement } from '../ledger/views.ts'
+
+export interface LedgerFilter extends Paging {
+  readonly account: string
+  /** Moments at which money moved; `toMs` is the first moment after. */
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
+  readonly kind?: Movement | undefined
+  /** Those that moved nothing instead, by the age of their calls. */
+  readonly zero?: boolean | undefined
+}
+
+interface TransferRow {
+  id: string
+  at: Date
+  kind: Movement
+  amount: bigint
+  loss: bigint
+  note: string | null
+  actor: string | null
+  product: string | null
+  balance: bigint | null
+}
+
+/** What the account had more afterwards. */
+export function movedBy({ kind, amount }: { readonly kind: string; readonly amount: bigint }): bigint {
+  return kind === 'grant' ? amount : kind === 'takeback' || kind === 'settled' ? -amount : 0n
+}
+
+/** Held and given back: these never move anything. */
+const NEVER_MOVES: ReadonlySet<Movement | undefined> = new Set(['released', 'expired'])
+const GIVEN: ReadonlySet<Movement | undefined> = new Set(['grant', 'takeback'])
+
+export async function readMovements(database: Queryable, filter: LedgerFilter): Promise<Page<LedgerView>> {
+  const { account, cursor, fromMs, toMs, kind, limit } = filter
+  const moment = (ms: number | undefined) => (ms === undefined ? null : new Date(ms))
+  const read = filter.zero || NEVER_MOVES.has(kind) ? ZERO : GIVEN.has(kind) ? FEW : MOVED
+  const values = [account, cursor ?? null, moment(fromMs), moment(toMs), kind ?? null, limit + 1]
+  const rows = await database.query<TransferRow>(read, values)
+  const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
+  return { items: rows.slice(0, limit).map(ledgerView), next }
+}
+
+function ledgerView(row: TransferRow): LedgerView {
+  const ofCall = !GIVEN.has(row.kind)
+  return {
+    id: row.id,
+    at: row.at.toISOString(),
+    kind: row.kind,
+    amount: formatCredits(row.amount),
+    moved: formatCredits(movedBy(row)),
+    loss: formatCredits(row.loss),
+    balanceAfter: row.balance === null ? null : formatCredits(row.balance),
+    requestId: ofCall ? `req_${row.id}` : null,
+    product: row.product,
+    note: row.note,
+    actor: row.actor,
+  }
+}
+
+const READ = (AT: string, WHERE: string, ORDER: string) =>
+  `select t.id, ${AT} as at, t.kind, t.amount, t.loss, t.note, t.actor, case when t.amount <> 0 then t.balance end as balance, u.product
+   from transfer t left join usage u on u.account_id = $1 and u.id = t.id
+   where t.account_id = $1 and ($3::timestamptz is null or ${AT} >= $3) and ($4::timestamptz is null or ${AT} < $4)
+     and ($5::text is null or t.kind = $5) and ${WHERE}
+   order by ${ORDER} desc limit $6`
+// A page goes on after the row of its cursor.
+const AFTER = `t.moved_at < case when $2::text is null then 'infinity' else (select c.moved_at from transfer c where c.account_id = $1 and c.id = $2) end`
+const MOVED = statement('statement_moved', READ('t.moved_at', `t.amount <> 0 and ${AFTER}`, 't.moved_at'))
+const FEW = statement(
+  'statement_given',
+  READ('t.moved_at', `t.amount <> 0 and t.kind in ('grant', 'takeback') and ${AFTER}`, 't.moved_at'),
+)
+const ZERO = statement('statement_zero', READ('t.at', `t.amount = 0 and t.id < coalesce($2, '~')`, 't.id'))

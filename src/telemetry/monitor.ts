@@ -1,0 +1,339 @@
+// What happens right now and what just happened: the live list, the counters, and one log line per call.
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import type { Fault, FaultName } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { withoutContent } from '../kernel/redact.ts'
+import type { World } from '../kernel/world.ts'
+import type { AttemptView, Story } from '../ledger/views.ts'
+import type { Usage } from '../meter/usage.ts'
+import type { Trail, Tried } from '../routing/attempt.ts'
+import { askedOf } from './asked.ts'
+import type { RefusedCall } from './refusals.ts'
+import { RefusedCalls } from './refused-calls.ts'
+import type { TracedStage, Tracer } from './trace.ts'
+
+export interface Seen {
+  /** Its credits were held. */
+  readonly held: boolean
+  readonly trail: Trail
+  /** What befell it, for its usage row; undefined: nothing worth telling. */
+  story(fault?: Fault): Story | undefined
+  /** The answer ended at this many output tokens of each choice, because the credits that were left covered no more. */
+  cutAt(tokens: number): void
+  /** A stage of the path has ended now; stages follow one another. */
+  stage(name: Stage): void
+  end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage; fault?: Fault }): void
+}
+
+type Stage = 'admit' | 'vendor' | 'relay'
+
+export interface LiveCall {
+  readonly id: string
+  atMs: number
+  readonly account: string
+  readonly key: string
+  readonly product: string
+  readonly endpoint: string
+  readonly stream: boolean
+  running: boolean
+  status: number | null
+  outcome: string | null
+  /** Why it failed or was refused. */
+  fault: FaultName | null
+  charged: Credits
+  durationMs: number
+  /** How many it stands for: of those that are refused alike, the first. */
+  calls: number
+}
+
+export interface Meters {
+  call(call: LiveCall, usage: Usage | undefined): void
+  stage(name: Stage, seconds: number): void
+  impossible(product: string): void
+  overrun(vendor: string): void
+}
+
+interface Overrun {
+  readonly vendor: string
+  calls: number
+  loss: Credits
+  atMs: number
+}
+
+export interface Monitor {
+  begin(call: {
+    readonly requestId: string
+    readonly principal: { readonly accountId: string; readonly keyId: string }
+    readonly ask: { readonly product: string; readonly stream: boolean; readonly sent?: string }
+    readonly endpoint: string
+    readonly startedMs: number
+    readonly callerHeaders: Readonly<Record<string, string>>
+  }): Seen
+  /** Refused at the door, before it began. */
+  refused(fault: Fault, call: RefusedCall): void
+  /** A vendor reported usage that a call of this product cannot have had. */
+  impossible(product: string): void
+  /** A vendor billed more than the cap that it was told; `loss` is what the account did not have. */
+  overrun(vendor: string, loss: Credits): void
+  /** Of the last hour, by vendor. */
+  overruns(): Overrun[]
+  live(): LiveCall[]
+  readonly running: number
+}
+
+const KEPT = 200
+const OVERRUNS_FOR_MS = 3_600_000
+
+type Beginning = Parameters<Monitor['begin']>[0]
+
+interface MonitorOptions {
+  readonly world: World
+  readonly log: Log
+  readonly meters?: Meters
+  readonly tracer?: Tracer
+}
+
+export function createMonitor(options: MonitorOptions): Monitor {
+  const ring: (LiveCall | undefined)[] = []
+  let last = KEPT - 1
+  /** Places in the ring that refused calls had. */
+  const free: number[] = []
+  const refused = new RefusedCalls(options.world)
+  const overruns = new Map<string, Overrun>()
+  const load: Load = {
+    running: 0,
+    refused(call) {
+      refused.note(call)
+      const place = ring.indexOf(call)
+      if (place < 0) return
+      ring[place] = undefined
+      if (free.length < KEPT) free.push(place)
+    },
+  }
+  function take(): number {
+    const place = free.pop()
+    if (place !== undefined && ring[place] === undefined) return place
+    last = (last + 1) % KEPT
+    return last
+  }
+  return {
+    begin(beginning) {
+      const seen = new SeenCall(beginning, options, load)
+      ring[take()] = seen.call
+      return seen
+    },
+    refused({ kind: fault, status }, { requestId: id, ...call }) {
+      const ending = { stream: false, running: false, status, outcome: 'refused', fault, charged: 0n, durationMs: 0 }
+      refused.note({ id, atMs: options.world.nowMs(), ...call, ...ending, calls: 1 })
+    },
+    impossible: (product) => options.meters?.impossible(product),
+    overrun(vendor, loss) {
+      options.meters?.overrun(vendor)
+      const atMs = options.world.elapsedMs()
+      const known = recentOverruns(overruns, atMs).find((one) => one.vendor === vendor)
+      if (known) Object.assign(known, { calls: known.calls + 1, loss: known.loss + loss, atMs })
+      else overruns.set(vendor, { vendor, calls: 1, loss, atMs })
+    },
+    overruns: () => recentOverruns(overruns, options.world.elapsedMs()),
+    live: () =>
+      [...ring, ...refused.list()].filter((call) => call !== undefined).sort((one, other) => other.atMs - one.atMs),
+    get running() {
+      return load.running
+    },
+  }
+}
+
+function recentOverruns(overruns: Map<string, Overrun>, nowMs: number): Overrun[] {
+  for (const { vendor, atMs } of overruns.values()) if (nowMs - atMs > OVERRUNS_FOR_MS) overruns.delete(vendor)
+  return [...overruns.values()]
+}
+
+/** What a call tells of itself to those who look at all of them. */
+interface Load {
+  running: number
+  refused(call: LiveCall): void
+}
+
+class SeenCall implements Seen, Trail {
+  readonly call: LiveCall
+  readonly all: boolean
+  readonly #beginning: Beginning
+  readonly #options: MonitorOptions
+  readonly #load: Load
+  readonly #stages: TracedStage[] | undefined
+  #stageMs: number
+  #heldMs: number | undefined
+  #tried: Tried[] | undefined
+  #cutAtTokens: number | undefined
+
+  constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
+    const { requestId, principal, ask, endpoint, startedMs } = beginning
+    this.call = {
+      id: requestId,
+      atMs: options.world.nowMs(),
+      account: principal.accountId,
+      key: principal.keyId,
+      product: ask.product,
+      endpoint,
+      stream: ask.stream,
+      running: true,
+      status: null,
+      outcome: null,
+      fault: null,
+      charged: 0n,
+      durationMs: 0,
+      calls: 1,
+    }
+    this.#beginning = beginning
+    this.#options = options
+    this.#load = load
+    this.#stageMs = startedMs
+    this.#stages = options.tracer && []
+    this.all = options.tracer !== undefined
+    load.running += 1
+  }
+
+  /** On the wall clock. */
+  #atMs(elapsedMs: number): number {
+    return this.call.atMs + (elapsedMs - this.#beginning.startedMs)
+  }
+
+  get held(): boolean {
+    return this.#heldMs !== undefined
+  }
+
+  get trail(): Trail {
+    return this
+  }
+
+  tried(attempt: Tried): void {
+    // Of an answer that broke off, the trace knows the attempt already.
+    if (attempt.stop !== 'broke') this.#trace(attempt)
+    // A first attempt that succeeds is nothing to tell.
+    if (this.#tried === undefined && attempt.fault === undefined) return
+    this.#tried ??= []
+    // An answer that began well and broke off is the same attempt.
+    if (this.#tried.at(-1)?.startMs === attempt.startMs && !this.#tried.at(-1)?.skipped) this.#tried.pop()
+    this.#tried.push(attempt)
+  }
+
+  cutAt(tokens: number): void {
+    this.#cutAtTokens = tokens
+  }
+
+  story(fault?: Fault): Story | undefined {
+    const tried = this.#tried ?? []
+    const cutAtTokens = this.#cutAtTokens
+    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined) return undefined
+    const { startedMs, ask } = this.#beginning
+    const asked = askedOf(ask.sent)
+    return {
+      heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
+      attempts: tried.map((one, at) => toldAttempt(one, startedMs, at + 1 < tried.length)),
+      ...(asked ? { asked } : {}),
+      ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
+      fault: fault ? toldFault(fault, ask.sent) : null,
+    }
+  }
+
+  #trace({ vendor, startMs, endMs, status, fault }: Tried): void {
+    if (!this.#stages) return
+    const attributes = {
+      'tollgate.vendor': vendor,
+      ...(status === undefined ? {} : { 'http.response.status_code': status }),
+      ...(fault === undefined ? {} : { 'error.type': fault.kind }),
+    }
+    const span = { name: `attempt ${vendor}`, startMs: this.#atMs(startMs), endMs: this.#atMs(endMs) }
+    this.#stages.push({ ...span, attempt: { failed: fault !== undefined, attributes } })
+  }
+
+  stage(name: Stage): void {
+    const nowMs = this.#options.world.elapsedMs()
+    this.#options.meters?.stage(name, (nowMs - this.#stageMs) / 1000)
+    this.#stages?.push({ name, startMs: this.#atMs(this.#stageMs), endMs: this.#atMs(nowMs) })
+    this.#stageMs = nowMs
+    if (name === 'admit') this.#heldMs = nowMs - this.#beginning.startedMs
+  }
+
+  end({ status, outcome, charged, usage, fault }: Parameters<Seen['end']>[0]): void {
+    const { call } = this
+    if (!call.running) return
+    const { world, meters, log } = this.#options
+    const { requestId, principal, startedMs } = this.#beginning
+    this.#load.running -= 1
+    call.running = false
+    call.status = status
+    call.outcome = outcome
+    call.fault = fault?.kind ?? null
+    call.charged = charged
+    call.durationMs = Math.round(world.elapsedMs() - startedMs)
+    if (fault !== undefined && outcome === 'refused') this.#load.refused(call)
+    meters?.call(call, usage)
+    this.#traceCall()
+    log.info(
+      {
+        requestId,
+        account: call.account,
+        key: principal.keyId,
+        product: call.product,
+        endpoint: call.endpoint,
+        stream: call.stream,
+        status,
+        outcome,
+        ...(fault === undefined ? {} : { fault: fault.kind }),
+        charged: formatCredits(charged),
+        ms: call.durationMs,
+      },
+      'call',
+    )
+  }
+
+  #traceCall(): void {
+    const { id, atMs, endpoint, durationMs, status, product, outcome } = this.call
+    this.#options.tracer?.record({
+      name: endpoint,
+      traceparent: this.#beginning.callerHeaders.traceparent,
+      startMs: atMs,
+      endMs: atMs + durationMs,
+      status: status ?? 0,
+      attributes: {
+        'tollgate.request_id': id,
+        'tollgate.product': product,
+        'tollgate.outcome': outcome ?? '',
+      },
+      stages: this.#stages ?? [],
+    })
+  }
+}
+
+/** What a message repeats of the request is not kept. */
+function toldFault({ kind: name, code, status, blame, message }: Fault, sent?: string): NonNullable<Story['fault']> {
+  return { name, code, status, blame, message: withoutContent(message, sent) }
+}
+
+/** Bounded, whatever a vendor made of it. */
+const WORD_CHARS_MAX = 200
+
+function toldAttempt(tried: Tried, callStartedMs: number, retried: boolean): AttemptView {
+  const { vendor, route, credential, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, said, mend } = tried
+  const { phase, code, why } = fault?.details.internal ?? {}
+  const word = (value: unknown) => (value === undefined ? null : String(value).slice(0, WORD_CHARS_MAX))
+  return {
+    vendor,
+    route,
+    ...(credential === undefined ? {} : { credential }),
+    startMs: Math.round(startMs - callStartedMs),
+    ms: Math.round(endMs - startMs),
+    ...(queuedMs === undefined ? {} : { queuedMs: Math.round(queuedMs) }),
+    ...(skipped === undefined ? {} : { skipped }),
+    status: status ?? null,
+    fault: fault?.kind ?? null,
+    phase: word(phase),
+    cause: word(code ?? why),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    retried,
+    stopped: fault === undefined || retried ? null : (tried.stop ?? 'exhausted'),
+    ...(said === undefined ? {} : { said }),
+    ...(mend === undefined ? {} : { mend }),
+  }
+}

@@ -1,0 +1,337 @@
+// Replays one account, in pieces. Pieces are cut by when rows were written, on the database's clock: what was written before a
+// full hour that is over does not change any more, so that its sums are kept and it is not read again. Rows lie in the order
+// of their ids, which are as old as the calls; where a piece's rows begin is remembered, and the hours' sums, which the
+// statement that wrote a row has counted it to, tell when a row came that is older still.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import { idAtTime, timeOfId } from '../kernel/world.ts'
+import { movedBy } from '../reports/movements.ts'
+import { checkCharge, checkPair, checkTransfer, isOfCall, LATE, type TransferRow, type UsageRow } from './call.ts'
+import { checkChain } from './chain.ts'
+import { addHour, addMargin, compareHours, type HourSums, type Margins, readHours, readYoungHours } from './hours.ts'
+import { checkLimits } from './limits.ts'
+import { BATCH, type RateCheck } from './rate-check.ts'
+
+export interface AccountCheck {
+  readonly database: Database
+  readonly rates: RateCheck
+  /** Usage from before this moment, the start of an hour, may have been trimmed. */
+  readonly usageSinceMs: number
+  /** By the database's clock: now, and the full hour before which everything is written. */
+  readonly nowMs: number
+  readonly settledMs: number
+  /** When the chains began of accounts that were there before them; those of accounts from another database may have begun later. */
+  readonly chainedMsMax: number
+  /** Whether the account is read from its beginning in any case. */
+  readonly whole: boolean
+  /** What is wrong with a grant in the eyes of the audit; nothing is asked where there is no audit. */
+  readonly audited?: ((account: string, grant: TransferRow) => Promise<string | undefined>) | undefined
+  /** Of all accounts, where everything is read. */
+  readonly margins: Margins | undefined
+  readonly pieceRows: number
+  /** Between two pages: a large account takes a while. */
+  readonly onPage: () => Promise<void> | undefined
+}
+
+/** Up to where an account was checked, and what it came to. */
+interface Mark {
+  readonly untilMs: number
+  readonly oldest: string
+  readonly posted: bigint
+  readonly settled: bigint
+}
+
+interface Replayed {
+  readonly problems: string[]
+  readonly transfers: number
+  readonly usage: number
+  /** Charges that were worked out anew. */
+  readonly charges: number
+}
+
+const HOUR_MS = 3_600_000
+/** No call takes longer, but for jobs, whose holds are known. */
+const CALL_MS = HOUR_MS
+/** The next place to look for what came late, before everything is read. */
+const LATE_MS = 72 * HOUR_MS
+const START: Mark = { untilMs: 0, oldest: '', posted: 0n, settled: 0n }
+const END = '~'
+const PAGE_ROWS = 2_000
+const PROBLEMS_MAX = 50
+
+const MARK = statement('verified_read', 'select until, oldest, posted, settled from verified where account_id = $1')
+const SAVE = statement(
+  'verified_save',
+  `insert into verified (account_id, until, oldest, posted, settled) values ($1, $2, $3, $4, $5)
+   on conflict (account_id) do update set until = excluded.until, oldest = excluded.oldest, posted = excluded.posted, settled = excluded.settled`,
+)
+const FORGET = statement('verified_forget', 'delete from verified where account_id = $1')
+const OPEN = statement(
+  'verify_open',
+  `select (select min(id) from hold where account_id = $1) as id,
+     (select coalesce(extract(epoch from a.chained_at) * 1000, 0) from account a where a.id = $1 and isfinite(a.chained_at))::float8 as chained_ms`,
+)
+const FAR = statement(
+  'verify_far',
+  'select id from transfer where account_id = $1 and id >= $2 order by id offset $3 limit 1',
+)
+// Of a moment that is only asked whether it is there, nothing is read: that is a date to parse for each of millions of rows.
+const TRANSFER_COLUMNS = 'id, kind, amount, loss, held, note, actor, at, moved_at is not null as has_place, balance'
+const TRANSFERS = statement(
+  'verify_transfers',
+  `select ${TRANSFER_COLUMNS} from transfer
+   where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
+)
+const USAGE_COLUMNS =
+  'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, first_byte_ms, credential, endpoint, route, attributes, cost, cost_basis, client, at'
+const USAGE = statement(
+  'verify_usage',
+  `select ${USAGE_COLUMNS} from usage where account_id = $1 and id >= $2 and id < $3 and at >= $4 order by id limit ${PAGE_ROWS * 10}`,
+)
+const MOVED_HERE = statement('verify_moved_here', 'select 1 from account_move where account_id = $1')
+const ONE_TRANSFER = statement(
+  'verify_transfer',
+  `select ${TRANSFER_COLUMNS} from transfer where account_id = $1 and id = $2`,
+)
+const ONE_USAGE = statement('verify_usage_row', `select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`)
+
+/** An account in which something seems wrong is looked at again from further back, and in the end from its beginning, before anything is said. */
+export async function verifyAccount(check: AccountCheck, account: string): Promise<Replayed> {
+  const [row] = check.whole ? [] : await check.database.query<Omit<Mark, 'untilMs'> & { until: Date }>(MARK, [account])
+  const mark = row && { ...row, untilMs: row.until.getTime() }
+  const starts = mark ? [mark, { ...mark, oldest: idAtTime(Math.max(0, mark.untilMs - LATE_MS)) }, START] : [START]
+  let found: Replayed = { problems: [], transfers: 0, usage: 0, charges: 0 }
+  for (const start of starts) {
+    found = await replay(check, account, start)
+    if (found.problems.length === 0) return found
+  }
+  await check.database.query(FORGET, [account])
+  return found
+}
+
+async function replay(check: AccountCheck, account: string, start: Mark): Promise<Replayed> {
+  const { database } = check
+  const problems: string[] = []
+  const done = { problems, transfers: 0, usage: 0, charges: 0 }
+  for (let mark = start; ; ) {
+    // Before anything is read: whatever is written meanwhile was held by now, or began later.
+    const [open] = await database.query<{ id: string | null; chained_ms: number | null }>(OPEN, [account])
+    const chainedMs = open?.chained_ms ?? 0
+    const piece = { ...(await nextPiece(check, account, mark)), chainedMs }
+    const walked = await walk(check, account, piece)
+    done.transfers += walked.transfers
+    done.usage += walked.usage
+    done.charges += walked.charges
+    problems.push(...walked.problems)
+    const from = Math.max(mark.untilMs, check.usageSinceMs)
+    const written = await readHours(database, account, from, piece.untilMs)
+    problems.push(...compareHours(account, written, walked.hours))
+    mark = {
+      untilMs: piece.untilMs,
+      oldest: least(walked.oldest, idAtTime(Math.max(0, piece.untilMs - CALL_MS)), open?.id ?? END),
+      posted: mark.posted + walked.posted,
+      settled: mark.settled + walked.settled,
+    }
+    if (piece.last) {
+      problems.push(...(await checkChain(database, account, { sinceMs: start.untilMs, chainedMs })))
+      if (chainedMs > check.chainedMsMax && (await database.query(MOVED_HERE, [account])).length === 0)
+        problems.push(`Account ${account}: its chain is said to begin after all chains began.`)
+      problems.push(...(await checkBalance(check, account, mark)))
+    }
+    if (problems.length === 0)
+      await database.query(SAVE, [account, new Date(mark.untilMs), mark.oldest, mark.posted, mark.settled])
+    if (piece.last || problems.length > PROBLEMS_MAX) return done
+  }
+}
+
+interface Piece {
+  readonly fromMs: number
+  readonly untilMs: number
+  readonly low: string
+  readonly high: string
+  /** It reaches to the present. */
+  readonly last: boolean
+  /** From when on all transfers of the account are in its chain. */
+  readonly chainedMs: number
+}
+
+/** As many hours as have about so many rows. */
+async function nextPiece(check: AccountCheck, account: string, mark: Mark): Promise<Omit<Piece, 'chainedMs'>> {
+  const [far] = await check.database.query<{ id: string }>(FAR, [account, mark.oldest, check.pieceRows])
+  const settledMs = Math.max(check.settledMs, mark.untilMs)
+  const hourMs = far ? Math.floor(timeOfId(far.id) / HOUR_MS) * HOUR_MS : settledMs
+  const untilMs = Math.max(hourMs, mark.untilMs + HOUR_MS)
+  const common = { fromMs: mark.untilMs, low: mark.oldest }
+  if (!far || untilMs >= settledMs) return { ...common, untilMs: settledMs, high: END, last: true }
+  return { ...common, untilMs, high: idAtTime(untilMs + CALL_MS), last: false }
+}
+
+class Walked {
+  readonly problems: string[] = []
+  readonly hours = new Map<string, HourSums>()
+  /** The least id of what was written after the piece. */
+  oldest = END
+  posted = 0n
+  settled = 0n
+  transfers = 0
+  usage = 0
+  charges = 0
+  /** A call of each batch that was met. */
+  readonly batched = new Map<string, UsageRow>()
+  /** The last transfer: an expired hold's late settlement follows it. */
+  previous: TransferRow | undefined
+
+  readonly say = (problem: string | undefined): void => {
+    if (problem !== undefined && this.problems.length < PROBLEMS_MAX) this.problems.push(problem)
+  }
+}
+
+async function walk(check: AccountCheck, account: string, piece: Piece): Promise<Walked> {
+  const walked = new Walked()
+  for (let low = piece.low; ; ) {
+    const rows = await check.database.query<TransferRow>(TRANSFERS, [account, low, piece.high])
+    const last = rows.length === PAGE_ROWS ? rows.at(-1)?.id : undefined
+    // Nothing lies between an id and the same with a space.
+    const high = last === undefined ? piece.high : `${last} `
+    const usage = await check.database.query<UsageRow>(USAGE, [account, low, high, new Date(piece.fromMs)])
+    const byId = new Map(usage.map((row) => [row.id, row]))
+    for (const row of rows) {
+      if (row.at.getTime() >= piece.fromMs) await take(check, account, piece, { row, usage: byId.get(row.id), walked })
+      byId.delete(row.id)
+      walked.previous = row
+    }
+    // What is left has no transfer, unless that was written since the page was read.
+    for (const id of byId.keys())
+      if (!(await check.database.query(ONE_TRANSFER, [account, id]))[0])
+        walked.say(`Usage row ${id} of account ${account} has no transfer.`)
+    await checkBatched(check, account, walked)
+    await check.onPage()
+    if (last === undefined || walked.problems.length >= PROBLEMS_MAX) return walked
+    low = high
+  }
+}
+
+const BATCHES = statement('verify_batches_of', 'select id from batch where account_id = $1 and id = any($2)')
+/** Batches are kept for longer after they have ended. */
+const BATCH_MS = 29 * 24 * HOUR_MS
+
+/** The price of batches is for their calls only. */
+async function checkBatched(
+  { database, nowMs }: AccountCheck,
+  account: string,
+  { batched, say }: Walked,
+): Promise<void> {
+  const young = [...batched].filter(([, { at }]) => at.getTime() > nowMs - BATCH_MS)
+  batched.clear()
+  if (young.length === 0) return
+  const rows = await database.query<{ id: string }>(BATCHES, [account, young.map(([id]) => id)])
+  const known = new Set(rows.map(({ id }) => id))
+  for (const [id, usage] of young)
+    if (!known.has(id)) say(`Call ${usage.id} has the price of batches, but account ${account} has no batch "${id}".`)
+}
+
+interface Movement {
+  readonly row: TransferRow
+  readonly usage: UsageRow | undefined
+  readonly walked: Walked
+}
+
+async function take(check: AccountCheck, account: string, piece: Piece, movement: Movement): Promise<void> {
+  const { row, walked } = movement
+  const isYoung = row.at.getTime() >= piece.untilMs
+  if (isYoung && row.id < walked.oldest) walked.oldest = row.id
+  if (isYoung && !piece.last) return
+  walked.transfers += 1
+  for (const problem of checkTransfer(row, { nowMs: check.nowMs, chainedMs: piece.chainedMs })) walked.say(problem)
+  if (!isYoung) {
+    walked.posted += movedBy(row)
+    walked.settled += row.kind === 'settled' ? row.amount : 0n
+  }
+  let usage = movement.usage
+  if (!usage && isOfCall(row) && timeOfId(row.id) >= check.usageSinceMs) {
+    usage = (await check.database.query<UsageRow>(ONE_USAGE, [account, row.id]))[0]
+    if (!usage) walked.say(`Transfer ${row.id} (${row.kind}) has no usage row.`)
+  }
+  if (!isOfCall(row)) walked.say(await check.audited?.(account, row))
+  if (!usage) return
+  walked.usage += 1
+  if (usage.outcome === 'settled') {
+    walked.charges += 1
+    if (check.margins && !isTestAccount(account)) addMargin(check.margins, usage)
+  }
+  for (const problem of checkPair(row, usage)) walked.say(problem)
+  const expired = row.id.endsWith(LATE) ? await expiredBefore(check.database, account, movement) : undefined
+  const heldFor = expired?.held ?? usage.held
+  walked.say(await checkCharge(usage, { heldFor, chainedMs: piece.chainedMs }, check.rates))
+  if (usage.endpoint.startsWith(BATCH)) walked.batched.set(usage.client, usage)
+  if (!isYoung && usage.at.getTime() >= check.usageSinceMs) addHour(walked.hours, usage)
+}
+
+/** A settlement that came after its hold had expired is a second transfer, and only then. */
+async function expiredBefore(
+  database: Queryable,
+  account: string,
+  { row, walked }: Movement,
+): Promise<TransferRow | undefined> {
+  const id = row.id.slice(0, -LATE.length)
+  const expired =
+    walked.previous?.id === id ? walked.previous : (await database.query<TransferRow>(ONE_TRANSFER, [account, id]))[0]
+  if (expired?.kind !== 'expired') walked.say(`Transfer ${row.id} is a late settlement of a hold that did not expire.`)
+  return expired
+}
+
+function least(...ids: readonly string[]): string {
+  return ids.reduce((low, id) => (id < low ? id : low))
+}
+
+const BALANCE = statement(
+  'verify_balance',
+  `select a.posted, a.held, a.id is not null as known,
+     coalesce((select sum(case t.kind when 'grant' then t.amount when 'takeback' then -t.amount when 'settled' then -t.amount else 0 end)
+       from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
+     coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
+     coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds,
+     coalesce(l.balance, 0)::bigint as told,
+     a.chain is not distinct from l.hash and a.moved_at is not distinct from l.moved_at as whole
+   from (select 1) one left join account a on a.id = $1
+   left join (select t.balance, t.hash, t.moved_at from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1) l on true`,
+)
+
+/** What the account says of itself, against all that was read and what is too young to be kept, in one snapshot. */
+function checkBalance({ database }: AccountCheck, account: string, mark: Mark): Promise<string[]> {
+  return database.transaction(async (tx) => {
+    await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
+    const since = new Date(mark.untilMs)
+    const [state] = await tx.query<{
+      known: boolean
+      posted: bigint
+      held: bigint
+      young: bigint
+      spent: bigint
+      holds: bigint
+      told: bigint
+      whole: boolean
+    }>(BALANCE, [account, mark.oldest, since])
+    if (!state?.known) return [`There are transfers or holds of account ${account}, which does not exist.`]
+    const problems: string[] = []
+    const pairs = [
+      ['balance', state.posted, mark.posted + state.young, 'its transfers sum to'],
+      ['balance', state.posted, state.told, 'its statement ends with'],
+      ['held amount', state.held, state.holds, 'its holds sum to'],
+    ] as const
+    for (const [what, is, should, source] of pairs)
+      if (is !== should)
+        problems.push(
+          `Account ${account}: the ${what} is ${formatCredits(is)}, but ${source} ${formatCredits(should)}.`,
+        )
+    if (!state.whole)
+      problems.push(
+        `Account ${account}: its last transfer is not the one that was written last: some were removed or put there.`,
+      )
+    const { written, counted } = await readYoungHours(tx, account, { since, oldest: mark.oldest })
+    problems.push(...compareHours(account, written, counted))
+    problems.push(...(await checkLimits(tx, account, mark.settled + state.spent)))
+    return problems
+  })
+}

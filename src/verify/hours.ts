@@ -1,0 +1,172 @@
+// The hours' sums, by product and key, against the usage rows that they sum up; and those of margins, by product and route, over all accounts.
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import type { UsageRow } from './call.ts'
+
+export interface HourSums {
+  requests: bigint
+  errors: bigint
+  charged: bigint
+  duration_ms: bigint
+}
+
+interface HourRow extends HourSums {
+  readonly hour: Date
+  readonly product: string
+  readonly key_id: string
+}
+
+type Hours = ReadonlyMap<string, HourSums>
+
+const HOUR_MS = 3_600_000
+const SUMS = 'hour, product, key_id, requests, errors, charged, duration_ms'
+
+const WRITTEN = statement(
+  'verify_hours',
+  `select ${SUMS} from usage_hour where account_id = $1 and hour >= $2 and hour < $3`,
+)
+const COUNTED = statement(
+  'verify_young_hours',
+  `select date_trunc('hour', at, 'UTC') as hour, product, key_id, count(*) as requests, count(*) filter (where status >= 400) as errors,
+     sum(charged)::bigint as charged, sum(duration_ms)::bigint as duration_ms
+   from usage where account_id = $1 and id >= $2 and at >= $3 group by 1, 2, 3`,
+)
+
+export function addHour(hours: Map<string, HourSums>, usage: UsageRow): void {
+  const hourMs = Math.floor(usage.at.getTime() / HOUR_MS) * HOUR_MS
+  const name = nameOf(hourMs, usage)
+  let sums = hours.get(name)
+  if (!sums) {
+    sums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
+    hours.set(name, sums)
+  }
+  sums.requests += 1n
+  if (usage.status >= 400) sums.errors += 1n
+  sums.charged += usage.charged
+  sums.duration_ms += BigInt(usage.duration_ms)
+}
+
+export async function readHours(on: Queryable, account: string, fromMs: number, untilMs: number): Promise<Hours> {
+  return byName(await on.query<HourRow>(WRITTEN, [account, new Date(fromMs), new Date(untilMs)]))
+}
+
+/** Of hours that are not over, in one snapshot. */
+export async function readYoungHours(
+  tx: Queryable,
+  account: string,
+  { since, oldest }: { readonly since: Date; readonly oldest: string },
+): Promise<{ written: Hours; counted: Hours }> {
+  const written = await tx.query<HourRow>(WRITTEN, [account, since, FAR])
+  const counted = await tx.query<HourRow>(COUNTED, [account, oldest, since])
+  return { written: byName(written), counted: byName(counted) }
+}
+
+const FAR = new Date('9999-01-01')
+const NONE: HourSums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
+
+export function* compareHours(account: string, written: Hours, counted: Hours): Generator<string> {
+  for (const name of new Set([...written.keys(), ...counted.keys()])) {
+    const is = written.get(name) ?? NONE
+    const should = counted.get(name) ?? NONE
+    const says = (what: string, one: unknown, other: unknown) =>
+      `Account ${account}: the hourly sum of ${what} (${inWords(name)}) is ${one}, but its usage rows give ${other}.`
+    if (is.requests !== should.requests) yield says('requests', is.requests, should.requests)
+    if (is.errors !== should.errors) yield says('errors', is.errors, should.errors)
+    if (is.charged !== should.charged) yield says('charges', formatCredits(is.charged), formatCredits(should.charged))
+    if (is.duration_ms !== should.duration_ms) yield says('durations', is.duration_ms, should.duration_ms)
+  }
+}
+
+function byName(rows: readonly HourRow[]): Hours {
+  return new Map(rows.map((row) => [nameOf(row.hour.getTime(), row), row]))
+}
+
+/** With the hour as a number: millions of rows need a name, and hardly any must be read. */
+function nameOf(hourMs: number, { product, key_id }: Pick<HourRow, 'product' | 'key_id'>): string {
+  return `${hourMs} ${product} ${key_id}`
+}
+
+function inWords(name: string): string {
+  return name.replace(/^\d+/, (hourMs) => new Date(Number(hourMs)).toISOString())
+}
+
+const MARGINS = ['calls', 'charged', 'costed', 'cost'] as const
+type MarginSums = Record<(typeof MARGINS)[number], bigint>
+
+/** What calls brought and what vendors took for them, by product and route. */
+export interface Margins {
+  /** The hours whose sums are all written, and not removed yet. */
+  readonly fromMs: number
+  readonly untilMs: number
+  readonly counted: Map<string, { readonly all: MarginSums; readonly ofHours: MarginSums }>
+}
+
+const NO_MARGINS: MarginSums = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
+
+export function addMargin({ fromMs, untilMs, counted }: Margins, usage: UsageRow): void {
+  const name = `${usage.product} by route ${usage.route}`
+  let sums = counted.get(name)
+  if (!sums) {
+    sums = { all: { ...NO_MARGINS }, ofHours: { ...NO_MARGINS } }
+    counted.set(name, sums)
+  }
+  addTo(sums.all, usage)
+  const atMs = usage.at.getTime()
+  if (atMs >= fromMs && atMs < untilMs) addTo(sums.ofHours, usage)
+}
+
+function addTo(sums: MarginSums, { charged, cost }: UsageRow): void {
+  sums.calls += 1n
+  sums.charged += charged
+  if (cost === null) return
+  sums.costed += charged
+  sums.cost += cost
+}
+
+const IMPOSSIBLE = statement(
+  'verify_margins_impossible',
+  `select hour, product, route::int as route from margin_hour where least(calls, charged, costed, cost) < 0 or costed > charged order by 1, 2, 3 limit 100`,
+)
+const MARGIN_SUMS = statement(
+  'verify_margins',
+  `select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
+   from margin_hour where hour >= $1 and hour < $2 group by product, route order by product, route`,
+)
+const MOVES = statement(
+  'verify_margins_moves',
+  `select exists (select 1 from account_move where state = 'gone') as gone, exists (select 1 from account_move) as some`,
+)
+
+/**
+ * Processes count them, and one that is killed loses its last seconds, so that they are at most what the usage rows of that time give, and of many calls not
+ * less than half. That is only known when all usage was read. Usage of an account that went to another database is not here, and that of one which came has its margins there.
+ */
+export async function* checkMargins(
+  on: Queryable,
+  margins: Margins | undefined,
+  { sinceMs, callsMin }: { readonly sinceMs: number; readonly callsMin: number },
+): AsyncGenerator<string> {
+  for (const { hour, product, route } of await on.query<{ hour: Date; product: string; route: number }>(IMPOSSIBLE))
+    yield `The margin of ${product} by route ${route} (${hour.toISOString()}) cannot be: it is negative, or has a cost for more than was charged.`
+  if (!margins) return
+  const { fromMs, untilMs, counted } = margins
+  const read = (ms: number) => on.query<MarginSums & { name: string }>(MARGIN_SUMS, [new Date(ms), new Date(untilMs)])
+  const [moves] = await on.query<{ gone: boolean; some: boolean }>(MOVES)
+  if (!moves?.gone)
+    for (const row of await read(sinceMs))
+      for (const what of MARGINS) {
+        const most = counted.get(row.name)?.all[what] ?? 0n
+        if (row[what] > most)
+          yield `The margins of ${row.name} sum to ${row[what]} (${what}), but its usage rows give ${most} at most.`
+      }
+  if (moves?.some) return
+  const written = new Map((await read(fromMs)).map((row) => [row.name, row]))
+  for (const [name, { ofHours }] of counted) {
+    if (ofHours.calls < callsMin) continue
+    for (const what of MARGINS) {
+      const is = written.get(name)?.[what] ?? 0n
+      if (is * 2n < ofHours[what])
+        yield `The margins of ${name} sum to ${is} (${what}), but its usage rows give ${ofHours[what]}, of which no more than the last seconds of a process can be missing.`
+    }
+  }
+}

@@ -1,0 +1,170 @@
+// What counters have counted, against what was spent.
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
+import { LIMITS, type LimitName } from '../ledger/views.ts'
+
+interface CounterRow {
+  readonly scope: string
+  readonly name: string
+  readonly unit: string
+  readonly span: string
+  readonly max: bigint
+  readonly used: bigint
+  /** Of a minute: what its seconds sum to. */
+  readonly sum: bigint
+  /** Of credits: what was spent in the span by this scope alone, and with the keys that it replaced. */
+  readonly own: bigint
+  readonly all: bigint
+}
+
+const COUNTED = `c.scope, c.name, c.unit, c.span, c.max, c.used, (select coalesce(sum(x), 0) from unnest(c.seconds) x)::bigint as sum`
+/** The hours that a counter of credits is about, from the first one on, or so much before it. */
+const IN_SPAN = (BEFORE = '0 hours') =>
+  `(c.span = 'total' or u.hour >= to_timestamp(c.second) - interval '${BEFORE}'
+    and u.hour < (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || nullif(c.span, 'total'))::interval) at time zone 'UTC')`
+/** What was booked at midnight stands in the hour in which its transaction began, and is counted when the account was locked. */
+const AND_HOUR_BEFORE = IN_SPAN('1 hour')
+
+// Keys may lie on another server than what counts for them.
+const KEYS = statement(
+  'verify_keys',
+  `with recursive earlier as (
+     select id as scope, id from api_key where account_id = $1
+     union select e.scope, k.id from earlier e join api_key k on k.account_id = $1 and k.replaced_by = e.id
+   )
+   select k.id, k.limits, array(select e.id from earlier e where e.scope = k.id) as spenders from api_key k where k.account_id = $1`,
+)
+interface KeyRow {
+  readonly id: string
+  readonly limits: object
+  /** Itself, and those that it replaced. */
+  readonly spenders: readonly string[]
+}
+const OWN_LIMITS = statement('verify_own_limits', 'select limits from account where id = $1')
+const COUNTERS = statement(
+  'verify_counters',
+  `with earlier as (
+     select x.scope, x.id from unnest($2::text[], $3::text[]) as x(scope, id)
+   )
+   select ${COUNTED},
+     coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and c.scope in ('account', u.key_id) and ${IN_SPAN()}), 0)::bigint as own,
+     coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and (c.scope in ('account', u.key_id)
+       or exists (select 1 from earlier e where e.scope = c.scope and e.id = u.key_id)) and ${AND_HOUR_BEFORE}), 0)::bigint as all
+   from counter c where c.account_id = $1 order by c.scope, c.name`,
+)
+const ALL_HOURS = statement(
+  'verify_all_hours',
+  'select coalesce(sum(charged), 0)::bigint as charged from usage_hour where account_id = $1',
+)
+
+/** In the account's snapshot. `settled`: all that it ever paid. */
+export async function checkLimits(tx: Queryable, account: string, settled: bigint): Promise<string[]> {
+  const problems: string[] = []
+  const keys = await tx.query<KeyRow>(KEYS, [account])
+  const [own] = await tx.query<{ limits: object }>(OWN_LIMITS, [account])
+  const set = new Map([['account', own?.limits ?? {}], ...keys.map(({ id, limits }) => [id, limits] as const)])
+  const spenders = keys.flatMap(({ id, spenders }) => spenders.map((spender) => [id, spender] as const))
+  const values = [spenders.map(([id]) => id), spenders.map(([, id]) => id)]
+  const rows = await tx.query<CounterRow>(COUNTERS, [account, ...values])
+  for (const [scope, limits] of set) {
+    const counted = new Map(rows.filter((row) => row.scope === scope).map(({ name, max }) => [name, max]))
+    const due = Object.entries(limits).map(([name, max]) => [name, BigInt(max)] as const)
+    if (due.some(([name]) => !counted.has(name)))
+      problems.push(`Limits of ${named(account, scope)} are set, but nothing counts for them.`)
+    else if (counted.size !== due.length || due.some(([name, max]) => counted.get(name) !== max))
+      problems.push(`The limits of ${named(account, scope)} that are counted are not those that were set.`)
+  }
+  if (rows.length === 0) return problems
+  const [kept] = await tx.query<{ charged: bigint }>(ALL_HOURS, [account])
+  // Sums that were trimmed away are still counted by limits that are older.
+  const trimmed = settled - (kept?.charged ?? 0n)
+  for (const row of rows) {
+    if (!set.has(row.scope))
+      problems.push(`The limits of ${named(account, row.scope)} are those of a key that the account does not have.`)
+    problems.push(...checkCounter(named(account, row.scope), row, trimmed > 0n ? trimmed : 0n))
+  }
+  return problems
+}
+
+function* checkCounter(name: string, row: CounterRow, trimmed: bigint): Generator<string> {
+  const { unit, span, used, sum, own } = row
+  const limit = LIMITS[row.name as LimitName] as { unit: string; span: string } | undefined // whatever the row says
+  if (limit?.unit !== unit || limit.span !== span)
+    yield `The limit ${row.name} of ${name} counts ${unit} by ${span}, which it does not limit.`
+  if (span === 'minute' && used !== sum)
+    yield `The limits of ${name} count ${used} ${unit} in a minute whose seconds have ${sum}.`
+  if (unit === 'calls' && used !== 0n)
+    yield `The limit ${row.name} of ${name} counts ${used} ${unit}, which holds say by themselves.`
+  if (unit !== 'credits') return
+  const most = span === 'total' ? row.all + trimmed : row.all
+  if (used < own || used > most)
+    yield `The limits of ${name} count ${formatCredits(used)} as spent ${span === 'total' ? 'in all' : `of the ${span}`}, but its usage sums to ${formatCredits(used < own ? own : most)}.`
+}
+
+// What a process has spent since it last said so is a part of its share, beside what its calls hold.
+/** Of credits, `used` has what was spent up to `since`: functions/share.sql. */
+const SYSTEM = statement(
+  'verify_system_limits',
+  `select ${COUNTED}, x.spent as own, x.spent as all
+   from counter c cross join lateral (
+     select coalesce(sum(u.charged), 0)::bigint as spent from usage_hour u
+     where c.unit = 'credits' and not ${IS_TEST('u.account_id')} and u.hour < c.since and (c.span = 'total' or u.hour >= date_trunc(nullif(c.span, 'total'), c.since, 'UTC'))) x
+   where c.account_id = '' order by c.name`,
+)
+const SHARED = statement(
+  'verify_shared',
+  `select c.name from counter c where c.account_id = '' and c.unit in ('credits', 'calls')
+     and c.max < (select coalesce(sum(s.amount), 0) from share s where s.account_id = '' and s.unit = c.unit)`,
+)
+const SHARES = statement(
+  'verify_shares',
+  `select account_id, process_id, unit, amount from share where account_id <> '' or unit not in ('credits', 'calls') or amount < 0 limit 100`,
+)
+interface ShareRow {
+  readonly account_id: string
+  readonly process_id: string
+  readonly unit: string
+  readonly amount: bigint
+}
+/** Processes ask for a share only where a version says that there are limits. */
+const IN_FORCE = statement(
+  'verify_system_version',
+  `select exists (select 1 from setting where name = 'system-limits') as set, exists (select 1 from counter where account_id = '') as counted`,
+)
+const STRANGERS = statement(
+  'verify_counter_strangers',
+  `select c.account_id, c.scope from counter c left join account a on a.id = c.account_id
+   where (c.account_id <> '' and a.id is null) or (c.account_id = '' and c.scope <> 'system') group by 1, 2 order by 1, 2 limit 100`,
+)
+export async function checkSystemLimits(database: Queryable): Promise<string[]> {
+  const problems: string[] = []
+  for (const row of await database.query<CounterRow>(SYSTEM)) {
+    problems.push(...checkCounter('the system', { ...row, own: 0n, all: row.used }, 0n))
+    // Sums that were trimmed away are still counted in all.
+    if (row.unit === 'credits' && (row.used < row.all || (row.used > row.all && row.span !== 'total')))
+      problems.push(
+        `The limits of the system count ${formatCredits(row.used)} as spent ${row.span === 'total' ? 'in all' : `of the ${row.span}`}, but usage sums to ${formatCredits(row.all)}.`,
+      )
+  }
+  const [force] = await database.query<{ set: boolean; counted: boolean }>(IN_FORCE)
+  if (force?.set && !force.counted) problems.push('The limits of the system are set, but nothing counts for them.')
+  if (force?.counted && !force.set) problems.push('The limits of the system are counted, but not in force.')
+  for (const { name } of await database.query<{ name: string }>(SHARED))
+    problems.push(`The shares of the system's limit ${name} are more than the limit.`)
+  for (const { account_id, scope } of await database.query<{ account_id: string; scope: string }>(STRANGERS))
+    problems.push(
+      account_id === ''
+        ? `There are limits (${scope}) that are neither those of the system nor of an account.`
+        : `There are limits (${scope}) of account ${account_id}, which does not exist.`,
+    )
+  for (const { account_id, process_id, unit, amount } of await database.query<ShareRow>(SHARES))
+    problems.push(
+      `The share of process ${process_id} (${unit}) ${account_id === '' ? `cannot be ${amount}` : `is that of account ${account_id}`}.`,
+    )
+  return problems
+}
+
+function named(account: string, scope: string): string {
+  return scope === 'account' ? `account:${account}` : `key:${scope}`
+}

@@ -1,0 +1,505 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { CORRUPTIONS, type Corruption, journalRow } from '../../test/corruptions.ts'
+import { NO_MONEY, NO_REASON } from '../../test/corruptions-of-reasons.ts'
+import { freshDatabase } from '../../test/database.ts'
+import { SMALL_CATALOG } from '../../test/small-catalog.ts'
+import { type Accounts, createAccounts } from '../admission/accounts.ts'
+import { createKeys } from '../admission/keys.ts'
+import type { CatalogInput } from '../catalog/document.ts'
+import { type CatalogStore, openCatalog, storedCatalogs } from '../catalog/store.ts'
+import { type Audit, createAudit } from '../database/audit.ts'
+import { createChanges } from '../database/changes.ts'
+import { type Database, openDatabase } from '../database/database.ts'
+import { newId, realWorld, timeOfId } from '../kernel/world.ts'
+import { createLedger, type Ledger } from '../ledger/ledger.ts'
+import type { Reservation } from '../ledger/operation.ts'
+import { chargeOf, costOf, decidingOf } from '../meter/charge.ts'
+import { scaled } from '../meter/price.ts'
+import type { Usage } from '../meter/usage.ts'
+import { CALLS_HASH } from './tables.ts'
+import { verifyLedger } from './verify.ts'
+
+const BY = { actor: 'olive', ip: null, requestId: null }
+const HOUR_MS = 3_600_000
+
+/** With all that a price and a cost can depend on. */
+const BETA = {
+  name: 'Beta',
+  type: 'text',
+  family: 'beta',
+  doors: ['openai-chat'],
+  routes: [
+    {
+      ...{ vendor: 'textworks', protocol: 'openai-chat' },
+      cost: {
+        unit: 'credits',
+        tiers: [
+          { when: { effort: 'high' }, input: '3', output: '6', codeRun: '0.01' },
+          { input: '1', output: '2', codeRun: '0.01' },
+        ],
+      },
+    },
+    { vendor: 'simulated', protocol: 'openai-chat', cost: { unit: 'credits', tiers: [{ input: '1', output: '3' }] } },
+  ],
+  pricing: {
+    unit: 'credits',
+    tiers: [{ input: '4', output: '8' }],
+    multipliers: { service_tier: { priority: '2' } },
+  },
+  batchFactor: '0.75',
+  cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] } },
+} satisfies NonNullable<CatalogInput['models']>[string]
+
+let database: Database
+let drop: () => Promise<void>
+let ledger: Ledger
+let catalog: CatalogStore
+let audit: Audit
+let accounts: Accounts
+/** What the corruptions name: `$call` and the like. */
+const ids: Record<string, string> = {}
+
+before(async () => {
+  const fresh = await freshDatabase()
+  drop = fresh.drop
+  database = openDatabase({ connection: fresh.connection })
+  ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0, leases: false })
+  audit = createAudit({ database, world: realWorld })
+  const changes = createChanges(database, realWorld)
+  catalog = await openCatalog({ database, changes, audit, initial: SMALL_CATALOG })
+  await catalog.apply({ ...SMALL_CATALOG, models: { ...SMALL_CATALOG.models, beta: BETA }, endpoints: {} }, BY, 'fewer')
+  accounts = createAccounts({ database, world: realWorld, ledger, audit })
+  await ledger.sweep()
+  await sql(`update process set started_at = now() - interval '1 day'`)
+  await accounts.changeSystemLimits({ spendPerDay: '900000000000', spendPerMonth: '9000000000000' }, BY)
+  const limits = { concurrency: 100, spendPerDay: '90000000', spendTotal: '90000000' }
+  ids.account = await accounts.create({ name: 'A', credits: 100_000_000n, limits }, BY)
+  ids.other = await accounts.create({ name: 'B', credits: 1_000_000n }, BY)
+  ids.poor = await accounts.create({ name: 'C', credits: 7n }, BY)
+  await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
+  await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
+  const keys = createKeys({
+    ...{ database, changes, catalog, world: realWorld, audit, accounts },
+    pepper: Buffer.alloc(32),
+  })
+  ids.key = (
+    await keys.create(
+      ids.account,
+      { name: 'k', limits: { requestsPerMinute: 1000, tokensPerMinute: 10 ** 6, spendPerMonth: '80000000' } },
+      BY,
+    )
+  ).id
+  await useEverything()
+})
+after(async () => {
+  await ledger.idle()
+  await database.close()
+  await drop()
+})
+
+const sql = (text: string) => database.query({ text })
+
+interface Calling extends Partial<Reservation> {
+  readonly usage?: Usage | undefined
+  readonly estimated?: boolean
+  readonly keep?: { status: number; contentType: string; sealed: Buffer }
+  readonly attributes?: Readonly<Record<string, string>>
+  readonly batch?: string
+  /** From a kept answer. */
+  readonly kept?: boolean
+}
+
+function common(options: Partial<Reservation> = {}) {
+  const { id = newId(realWorld), account = ids.account!, key = ids.key!, product = 'alpha-5.4' } = options
+  return { id, account, key, product, catalogVersion: catalog.current.version }
+}
+
+/** As the path prices it. */
+function pricedAs({ product = 'alpha-5.4', usage, attributes, batch, kept = false }: Calling) {
+  if (!usage) return { charge: { amount: 0n, lines: [] } }
+  const model = catalog.current.document.models[product]!
+  const base =
+    batch && 'batchFactor' in model && model.batchFactor ? scaled(model.pricing, model.batchFactor) : model.pricing
+  const pricing = kept ? (model.cache?.pricing ?? base) : base
+  const charge = chargeOf(pricing, usage, attributes)
+  const deciding = decidingOf(pricing, attributes)
+  const cost = kept
+    ? { amount: 0n, basis: undefined }
+    : costOf(model.routes[0]?.cost, usage, attributes, { lines: charge.lines, attributes: deciding })
+  return { charge, attributes: deciding, cost: cost?.amount, costBasis: cost?.basis }
+}
+
+async function reserve(options: Partial<Reservation> = {}, by = ledger): Promise<string> {
+  const { want = 1_000_000n, idempotency, job } = options
+  const given = { ...(idempotency ? { idempotency } : {}), ...(job ? { job } : {}) }
+  const facts = common(options)
+  const { outcome } = await by.reserve({ ...facts, want, floor: want, tokens: 1, ...given })
+  assert.equal(outcome, 'held')
+  return facts.id
+}
+
+async function resolve(options: Calling, by = ledger) {
+  const { usage, estimated = false, want = 1_000_000n, keep, batch, kept = false } = options
+  const { charge, ...priced } = pricedAs(options)
+  return by.resolve({
+    ...{ ...common(options), ...priced },
+    ...{ kind: usage ? 'settled' : 'released', lines: charge.lines, status: usage ? 200 : 502 },
+    ...{ endpoint: batch ? 'batch:chat' : 'chat', client: batch },
+    charge: estimated && charge.amount > want ? want : charge.amount,
+    ...{ estimated, stream: false, route: kept ? 0 : 1, durationMs: 12, firstByteMs: kept ? 0 : 3 },
+    ...{ inputTokens: usage?.input ?? 0, outputTokens: usage?.output ?? 0 },
+    ...(keep ? { idempotent: true, keep } : {}),
+  })
+}
+
+async function call(options: Calling = {}): Promise<string> {
+  const id = await reserve(options)
+  await resolve({ ...options, id })
+  return id
+}
+
+async function job(name: string, verdict: 'COMPLETED' | 'FAILED' | undefined): Promise<string> {
+  const id = await reserve({ job: { id: name, input: '{}', request: '{}', answer: '{}' } })
+  if (!verdict) return id
+  await sql(`update job set verdict = '${verdict}', route = 1 where id = '${name}'`)
+  await resolve({ id, usage: verdict === 'COMPLETED' ? { output: 70 } : undefined })
+  await sql(`update job set status = verdict, completed_at = now(), open = false where id = '${name}'`)
+  return id
+}
+
+/** Every kind of row that there is. */
+async function useEverything(): Promise<void> {
+  ids.call = await call({ usage: { input: 100, output: 50 } })
+  await call({ usage: { input: 1200, cachedInput: 400, output: 70 } })
+  ids.estimated = await call({ usage: { input: 900_000, output: 70_000 }, estimated: true })
+  ids.free = await call({ usage: {} })
+  ids.released = await call()
+  ids.strange = await call({ account: ids.other!, key: 'key_2', want: 1_000n, usage: { input: 1 } })
+  ids.open = await reserve()
+  ids.running = await reserve({ idempotency: { key: 'running', requestHash: 'h' } })
+  const keep = { status: 200, contentType: 'text/plain', sealed: Buffer.from('ok') }
+  ids.answered = await reserve({ idempotency: { key: 'answered', requestHash: 'h' } })
+  await resolve({ id: ids.answered, usage: { input: 5 }, keep })
+  ids.filming = await job('job_open', undefined)
+  ids.filmed = await job('job_done', 'COMPLETED')
+  ids.unfilmed = await job('job_failed', 'FAILED')
+  await useBeta()
+  const dead = createLedger({ database, world: realWorld, processId: 'dead', leases: false })
+  ids.expired = await reserve({ want: 7n }, dead)
+  const forgotten = await reserve({ want: 7n }, dead)
+  ids.forgotten = forgotten
+  // What nobody has is the platform's loss.
+  const poor = { account: ids.poor!, key: 'key_3', want: 7n }
+  const lost = await reserve(poor, dead)
+  ids.lost = `${lost}+late`
+  const estimate = await reserve({ want: 7n }, dead)
+  await ledger.sweep()
+  await accounts.credit(ids.poor!, { amount: -7n, note: 'all of it' }, BY)
+  assert.equal((await resolve({ ...poor, id: lost, usage: { input: 3 } }, dead)).loss, 6n)
+  assert.equal((await resolve({ id: ids.expired, usage: { input: 10, output: 1 } }, dead)).outcome, 'late')
+  // An estimate is cut to what was held, also when that hold has expired in the meantime.
+  const late = await resolve({ id: estimate, usage: { input: 1_000, output: 100 }, want: 7n, estimated: true }, dead)
+  assert.equal(late.outcome, 'late')
+  await dead.idle()
+  await sql(
+    `insert into lease (account_id, id, key_id, process_id, amount) values ('${ids.other}', 'lease_1', 'key_2', 'p1', 500)`,
+  )
+  await sql(`insert into margin_hour select date_trunc('hour', now(), 'UTC') - interval '4 hours', product, route, count(*), sum(charged),
+    coalesce(sum(charged) filter (where cost is not null), 0), coalesce(sum(cost), 0) from usage where outcome = 'settled' group by product, route`)
+  await sql(`insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, status, total, completed, failed, expires_at, ended_at, open, calls_hash)
+    values ('${ids.account}', 'batch_1', '${ids.key}', '/v1/chat/completions', 'file_1', '24h', 60, 'completed', 3, 2, 1, now(), now(), false,
+      (select ${CALLS_HASH('id')} from unnest(array['${ids.batched}', '${ids.batchedToo}']) id))`)
+  await sql(`update migration set at = at - interval '2 days' where name like '%_batch_calls.sql'`)
+  await sql(`insert into background (account_id, id, key_id, product, request, status, answer, call_id, ended_at, open)
+    values ('${ids.account}', 'resp_1', '${ids.key}', 'beta', '{}', 'completed', '{}', '${ids.background}', now(), false)`)
+  ids.waiting = newId(realWorld)
+  await sql(journalRow(ids.waiting, ids.strange))
+  await sql(`update account set held = held + 500 where id = '${ids.other}'`)
+}
+
+/** Calls whose price or cost is not only that of their tokens. */
+async function useBeta(): Promise<void> {
+  const usage = { input: 200, output: 100 }
+  ids.beta = await call({ product: 'beta', usage })
+  const extras = { usage: { ...usage, codeRun: 2 }, attributes: { effort: 'high', service_tier: 'priority' } }
+  ids.dear = await call({ product: 'beta', ...extras })
+  ids.kept = await call({ product: 'beta', usage, kept: true })
+  ids.batched = await call({ product: 'beta', usage, batch: 'batch_1' })
+  ids.batchedToo = await call({ product: 'beta', usage, batch: 'batch_1' })
+  await call({ product: 'beta', batch: 'batch_1' })
+  ids.background = await call({ product: 'beta', usage })
+}
+
+const verify = (options: Parameters<typeof verifyLedger>[2] = {}) =>
+  verifyLedger(database, storedCatalogs(database), { audit, ...options })
+
+async function problems(options: Parameters<typeof verifyLedger>[2] = {}): Promise<string[]> {
+  const result = await verify(options)
+  assert.equal(result.ok, result.problems.length === 0)
+  return result.problems
+}
+
+test('a ledger in use verifies: grants, settlements of every tier, estimates, releases, expiries, jobs, keys, what is open', async () => {
+  const { ok, checked, problems: found } = await verify()
+  assert.deepEqual(found, [])
+  assert.deepEqual(
+    { ok, checked },
+    { ok: true, checked: { accounts: 3, transfers: 29, holds: 4, usage: 23, charges: 16, jobs: 3 } },
+  )
+})
+
+const TABLES =
+  `account hold lease journal transfer usage usage_hour counter share setting idempotency job api_key batch background margin_hour
+  catalog_version audit grant_key process`.split(/\s+/)
+
+/** Copies what is there; the answer puts back those tables that a statement names. */
+async function keepTables(): Promise<(what: string) => Promise<void>> {
+  const columns = new Map<string, string>()
+  for (const table of TABLES) {
+    const rows = await database.query<{ names: string }>(
+      {
+        text: `select string_agg(attname, ', ' order by attnum) as names from pg_attribute
+        where attrelid = to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = ''`,
+      },
+      [table],
+    )
+    columns.set(table, rows[0]!.names)
+    await sql(`drop table if exists kept_${table}`)
+    await sql(`create table kept_${table} as select * from ${table}`)
+  }
+  return async (what) => {
+    const back = TABLES.filter((table) => new RegExp(`\\b${table}\\b`).test(what)).map((table) => {
+      const names = columns.get(table)!
+      return `delete from ${table}; insert into ${table} (${names}) select ${names} from kept_${table}`
+    })
+    await sql(untouched(back.join('; ')))
+  }
+}
+
+/** Without the triggers that keep the program from it. */
+const untouched = (text: string) => `begin; set local session_replication_role = replica; ${text}; commit`
+
+const named = (text: string) => text.replaceAll(/\$(\w+)/g, (_, name: string) => ids[name] ?? assert.fail(name))
+const tableOf = (what: string) => /^(?:update|delete from|insert into) (\w+)/.exec(what)?.[1]
+
+test(`each of ${CORRUPTIONS.length} corruptions is named, and when it is undone the verification is content`, async () => {
+  const undo = await keepTables()
+  const [first] = await database.query<{ now: Date }>({ text: 'select now() as now' })
+  const { ok, auditId } = await verify()
+  assert.ok(ok)
+  const nightly = { whole: false, earlier: { startedAt: first!.now, auditId } }
+  const missed: string[] = []
+  for (const [index, [what, said, run]] of CORRUPTIONS.entries()) {
+    await sql(untouched(named(what)))
+    const found = (await problems(run === 'full' ? {} : nightly)).join('\n')
+    const expected = new RegExp(
+      said.source.replaceAll(/\\\$(\w+)/g, (_, name: string) => ids[name]!.replace('+', '\\+')),
+    )
+    if (!expected.test(found)) missed.push(`${what}\n  expected ${expected}\n  found ${found || 'nothing'}`)
+    await undo(what)
+    // What is put back is the same each time: once a table will do.
+    if (tableOf(what) !== tableOf(CORRUPTIONS[index + 1]?.[0] ?? ''))
+      assert.deepEqual(await problems(nightly), [], `after ${what}`)
+  }
+  assert.deepEqual(missed, [])
+  await sql('delete from journal') // The next sweep would book it.
+})
+
+/** An account of its own, with calls of some hours ago. */
+async function oldAccount(): Promise<string> {
+  const account = `acc_${newId(realWorld)}`
+  await database.query({ text: 'insert into account (id, name) values ($1, $1)' }, [account])
+  await database.query({ text: `select ledger_grant($1, $2, 50000000, '', 'test')` }, [idOf(12), account])
+  await age(account, 12)
+  return account
+}
+
+const idOf = (hoursAgo: number) => newId({ ...realWorld, nowMs: () => realWorld.nowMs() - hoursAgo * HOUR_MS })
+
+/** What was written of an account by now was written so much earlier. */
+async function age(account: string, hours: number): Promise<void> {
+  const back = `interval '${hours} hours'`
+  const young = `account_id = '${account}' and at > now() - interval '30 minutes'`
+  await sql(`update transfer set at = at - ${back} where ${young}; update usage set at = at - ${back} where ${young};
+    update usage_hour set hour = hour - ${back} where account_id = '${account}' and hour > now() - interval '90 minutes';
+    update counter set used = 0, since = '-infinity' where account_id = ''`)
+}
+
+const markOf = async (account: string) =>
+  (
+    await database.query<{ until: Date; oldest: string; posted: bigint; settled: bigint }>(
+      { text: 'select until, oldest, posted, settled from verified where account_id = $1' },
+      [account],
+    )
+  )[0]
+
+/** Without the audit: these grants are not in it. */
+const nightly = async () => {
+  const { problems: found, checked } = await verifyLedger(database, storedCatalogs(database), { whole: false })
+  return { found, transfers: checked.transfers }
+}
+
+test('what was checked is not read again, but by a full run, and an account with a problem is read until it has none', async () => {
+  const account = await oldAccount()
+  const id = idOf(5)
+  await call({ id, account, key: 'key_old', usage: { input: 100, output: 50 } })
+  await age(account, 5)
+  assert.deepEqual((await nightly()).found, [])
+  const mark = await markOf(account)
+  assert.deepEqual([mark?.posted, mark?.settled], [49_999_400n, 600n])
+  assert.ok(mark!.until.getTime() > timeOfId(id) + HOUR_MS && mark!.oldest > id)
+  const before = (await nightly()).transfers
+  await call({ account, key: 'key_old', usage: { input: 1 } })
+  assert.equal((await nightly()).transfers, before + 1, 'only the new one')
+
+  const change = (by: string) =>
+    sql(`update usage set lines = '[["input", ${by}, "2000000"], ["output", 50, "8000000"]]' where id = '${id}'`)
+  await change('99')
+  assert.deepEqual((await nightly()).found, [], 'it was checked before')
+  const full = await verifyLedger(database, storedCatalogs(database))
+  assert.match(full.problems.join(), /its arithmetic gives/)
+  assert.match((await nightly()).found.join(), /its arithmetic gives/, 'as long as it is wrong')
+  await change('100')
+  assert.deepEqual((await nightly()).found, [])
+  assert.deepEqual((await nightly()).transfers, before + 1)
+})
+
+test('a row that is older than what was checked, and written later, is checked all the same', async () => {
+  const account = await oldAccount()
+  const dead = createLedger({ database, world: realWorld, processId: 'dead', leases: false })
+  const facts = { account, key: 'key_old' }
+  const expired = idOf(5)
+  const long = idOf(6)
+  await reserve({ ...facts, id: expired }, dead)
+  await ledger.sweep()
+  await reserve({ ...facts, id: long })
+  await age(account, 5)
+  assert.deepEqual((await nightly()).found, [])
+  const mark = await markOf(account)
+  assert.equal(mark!.oldest, long, 'what is held may come at any time')
+  // A call that took long, a settlement after the hold had expired, and a release of what never was held.
+  await resolve({ ...facts, id: long, usage: { input: 10 } })
+  assert.equal((await resolve({ ...facts, id: expired, usage: { input: 20 } }, dead)).outcome, 'late')
+  await dead.idle()
+  const ghost = idOf(100)
+  await resolve({ ...facts, id: ghost })
+  assert.deepEqual((await nightly()).found, [])
+  for (const id of [long, `${expired}+late`, ghost]) {
+    const undo = await keepTables()
+    const what = `update usage set catalog_version = 77 where id = '${id}'`
+    await sql(what)
+    assert.match(
+      (await nightly()).found.join(),
+      new RegExp(`${id.replace('+', '.')}: there is no catalogue version 77`),
+    )
+    await undo(what)
+    assert.deepEqual((await nightly()).found, [])
+  }
+})
+
+test('a large account is read in pieces, and a run that was cut off goes on from the last', async () => {
+  const account = await oldAccount()
+  for (let hours = 10; hours > 2; hours--) {
+    await call({ id: idOf(hours), account, key: 'key_old', usage: { input: hours } })
+    await call({ id: idOf(hours), account, key: 'key_old' })
+    await age(account, hours)
+  }
+  const catalogs = storedCatalogs(database)
+  const options = { whole: false, pieceRows: 3 }
+  await nightly()
+  await sql(`delete from verified where account_id = '${account}'`)
+  const rest = (await nightly()).transfers - 17
+  await sql(`delete from verified where account_id = '${account}'`)
+  const cut = new Error('cut off')
+  const onProgress = async () => {
+    const mark = await markOf(account)
+    if (mark && mark.settled > 0n) throw cut
+  }
+  await assert.rejects(verifyLedger(database, catalogs, { ...options, onProgress }), cut)
+  const mark = await markOf(account)
+  assert.ok(mark!.posted < 50_000_000n && mark!.until.getTime() < realWorld.nowMs() - 3 * HOUR_MS, 'a part of it')
+  const { ok, checked } = await verifyLedger(database, catalogs, options)
+  assert.ok(ok && checked.transfers - rest < 17, `${checked.transfers - rest} of 17 were read again`)
+  const whole = await verifyLedger(database, catalogs, { pieceRows: 2 })
+  assert.deepEqual(whole.problems, [])
+})
+
+test('usage that was trimmed by age is not missed', async () => {
+  const account = await oldAccount()
+  const id = idOf(5)
+  await call({ id, account, key: 'key_old', usage: { input: 100 } })
+  await age(account, 5)
+  await sql(`delete from usage where id = '${id}'`)
+  await sql(
+    `delete from usage_hour where account_id = '${account}'; update counter set used = 0, since = '-infinity' where account_id = ''`,
+  )
+  const nextHourMs = Math.ceil((timeOfId(id) + 1) / HOUR_MS) * HOUR_MS
+  const catalogs = storedCatalogs(database)
+  assert.deepEqual((await verifyLedger(database, catalogs, { usageSinceMs: nextHourMs })).problems, [])
+  assert.match((await verifyLedger(database, catalogs)).problems.join(), /has no usage row/)
+})
+
+test('margins may be short by what a killed process loses, and not by half of many calls', async () => {
+  const account = await oldAccount()
+  for (let i = 0; i < 4; i++)
+    await call({ id: idOf(5), account, key: 'key_old', product: 'beta', usage: { input: 100, output: 10 } })
+  await age(account, 5)
+  const undo = await keepTables()
+  const said = async (marginCallsMin: number) =>
+    (await problems({ marginCallsMin })).filter((problem) => problem.startsWith('The margins of beta'))
+  await sql(`delete from margin_hour; insert into margin_hour select date_trunc('hour', at, 'UTC'), product, route, count(*), sum(charged), sum(charged), sum(cost)
+    from usage where account_id = '${account}' group by 1, 2, 3`)
+  assert.deepEqual(await said(4), [])
+  const lost = 'set calls = calls / 2, charged = charged / 2, costed = costed / 2, cost = cost / 2'
+  await sql(`update margin_hour ${lost}`)
+  assert.deepEqual(await said(4), [])
+  await sql(`update margin_hour set cost = cost - 1`)
+  assert.match(
+    (await said(4)).join(),
+    /^The margins of beta by route 1 sum to \d+ \(cost\), but its usage rows give \d+, of which/,
+  )
+  await sql(`delete from margin_hour`)
+  assert.equal((await said(4)).length, 4)
+  assert.deepEqual(await said(5), [])
+  await undo('margin_hour')
+})
+
+/** Statements by hand: which columns of which tables they change. A row that is put there or taken away is one of its table. */
+function touchedBy(corruptions: readonly Corruption[]): Map<string, Set<string>> {
+  const touched = new Map<string, Set<string>>()
+  const columnsOf = (table: string) => {
+    const known = touched.get(table) ?? new Set()
+    touched.set(table, known)
+    return known
+  }
+  for (const [what] of corruptions)
+    for (const one of what.split(';')) {
+      const table = /(?:update|delete from|insert into) (\w+)/.exec(one)?.[1]
+      if (!table) continue
+      const columns = columnsOf(table)
+      const set = / set (.*?)(?: from | where |$)/s.exec(one)?.[1] ?? ''
+      for (const [, column] of set.matchAll(/(?:^|, )(\w+) = /g)) columns.add(column!)
+    }
+  return touched
+}
+
+test('every column of every table that has money or its reasons is corrupted, or it is said why not', async () => {
+  const rows = await database.query<{ table: string; columns: string[] }>(
+    {
+      text: `select c.relname as table, array_agg(a.attname::text order by a.attnum) as columns from pg_class c join pg_attribute a on a.attrelid = c.oid
+      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> all($1)
+        and a.attnum > 0 and not a.attisdropped group by c.relname order by 1`,
+    },
+    [TABLES.map((table) => `kept_${table}`)],
+  )
+  const touched = touchedBy(CORRUPTIONS)
+  const missing = rows.flatMap(({ table, columns }) => {
+    const changed = touched.get(table)
+    if (!changed) return table in NO_MONEY ? [] : [table]
+    return columns
+      .filter((column) => !changed.has(column) && !NO_REASON[table]?.split(/\s+/).includes(column))
+      .map((column) => `${table}.${column}`)
+  })
+  assert.deepEqual(missing, [])
+})
