@@ -3,7 +3,7 @@
 // called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one.
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { access, chmod, constants, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -13,6 +13,9 @@ import { SERVER_VARIABLE } from './database.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
+/** A disk that stalls makes tests wait for nothing that they test. */
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES_MIN = 6 * 1024 ** 3
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
 
@@ -41,15 +44,22 @@ function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   )
 }
 
+/** In the order in which they were mounted; nothing where the system does not tell. */
+async function mounts(): Promise<{ path: string; options: string[] }[]> {
+  const text = await readFile('/proc/self/mounts', 'utf8').catch(() => '')
+  return text.split('\n').map((line) => {
+    const [, path = '', , options = ''] = line.split(' ')
+    return { path, options: options.split(',') }
+  })
+}
+
 /**
  * Removes a run's directory. A server that was left to itself may still be writing into it, and a test that was killed may
  * have left a file system mounted there. What cannot be removed is named and left: it must not hold up this run.
  */
 async function remove(directory: string): Promise<void> {
-  const mounts = await readFile('/proc/self/mounts', 'utf8').catch(() => '')
-  for (const line of mounts.split('\n').reverse()) {
-    const path = line.split(' ')[1]
-    if (path?.startsWith(`${directory}/`)) spawnSync('umount', ['-l', path])
+  for (const { path } of (await mounts()).reverse()) {
+    if (path.startsWith(`${directory}/`)) spawnSync('umount', ['-l', path])
   }
   for (let tries = 1; ; tries += 1) {
     try {
@@ -64,9 +74,11 @@ async function remove(directory: string): Promise<void> {
 
 /** Servers of runs that were killed. Whoever still holds the lock of such a directory is alive and left alone. */
 async function removeAbandoned(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    if (!name.startsWith(PREFIX)) continue
-    const directory = join(tmpdir(), name)
+  const places = [tmpdir(), MEMORY].map(async (place) => {
+    const names = await readdir(place).catch(() => [])
+    return names.filter((name) => name.startsWith(PREFIX)).map((name) => join(place, name))
+  })
+  for (const directory of (await Promise.all(places)).flat()) {
     const made = await stat(directory).catch(() => undefined)
     if (!made || Date.now() - made.mtimeMs < ABANDONED_AFTER_MS) continue
     try {
@@ -76,6 +88,20 @@ async function removeAbandoned(): Promise<void> {
       continue
     }
     await remove(directory)
+  }
+}
+
+/** Where a run keeps its database and everything temporary: in memory, if it has the room and lets programs run. */
+async function choosePlace(): Promise<string> {
+  try {
+    await access(MEMORY, constants.W_OK)
+    const { bavail, bsize } = await statfs(MEMORY)
+    const bytesFree = Math.min(bavail * bsize, process.availableMemory())
+    const mount = (await mounts()).findLast(({ path }) => path === MEMORY)
+    const isFit = mount && !mount.options.includes('noexec') && bytesFree >= MEMORY_BYTES_MIN
+    return isFit ? MEMORY : tmpdir()
+  } catch {
+    return tmpdir()
   }
 }
 
@@ -99,7 +125,7 @@ function runTests(files: readonly string[], suite: Suite, { env, signal }: Runni
 
 async function run(files: readonly string[], suite: Suite): Promise<number> {
   await removeAbandoned()
-  const directory = await mkdtemp(join(tmpdir(), PREFIX))
+  const directory = await mkdtemp(join(await choosePlace(), PREFIX))
   // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
   // but not listed, by the user who runs Postgres for root.
   const temporary = join(directory, 'tmp')
