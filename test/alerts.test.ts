@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
 import type { AlertSettings, AlertView, Receiver } from '../src/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
+import { until } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 
 interface Got {
@@ -75,15 +76,6 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
 
 const alertsOf = async (account: string) => (await ask<Page<AlertView>>('GET', `/accounts/${account}/alerts`)).items
 const inShort = (alerts: readonly AlertView[]) => alerts.map(({ rule, level }) => `${rule} ${level}`)
-
-async function until<T>(read: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (let tries = 0; tries < 600; tries++) {
-    const found = await read()
-    if (found) return found
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-  throw new Error('It did not come.')
-}
 
 const sql = (text: string, values: Array<string | number | Date | bigint>) => g.gateway.database.query({ text }, values)
 
@@ -210,7 +202,7 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   const before = got.length
   const tested = await ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
   assert.equal(tested.rule, 'test')
-  await until(() => got.length >= before + 2 || undefined)
+  await until(() => got.length >= before + 2)
 })
 
 test('a balance near its threshold fires once, until it was above it for an hour', async () => {
@@ -307,10 +299,10 @@ test('slow receivers of one account have three deliveries at a time, and all are
       receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
     })
     await ask('POST', `/accounts/${id}/alerts/test`)
-    await until(() => told >= 3 || undefined)
+    await until(() => told >= 3)
     assert.equal(most, 3)
     // Those that were put back come by themselves.
-    await until(() => told >= 5 || undefined)
+    await until(() => told >= 5)
     assert.equal(most, 3)
   } finally {
     await new Promise((resolve) => slow.close(resolve))

@@ -8,6 +8,7 @@ import OpenAI, { toFile } from 'openai'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
+import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import type { JobProcessOptions } from './job-process.ts'
 
@@ -67,13 +68,11 @@ test('batches and responses in the background go on after kill -9, each answered
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
   const { id } = await client(now.url).batches.create(order)
   const batch = () => client(now.url).batches.retrieve(id)
-  const reaches = async (count: number) => {
-    for (;;) {
+  const reaches = (count: number) =>
+    until(async () => {
       const seen = await batch()
-      if (seen.status === 'completed' || seen.request_counts!.completed >= count) return seen
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-  }
+      return (seen.status === 'completed' || seen.request_counts!.completed >= count) && seen
+    })
   const later: string[] = []
   const stories = new Set<string>()
   for (let round = 1; round <= KILLS; round++) {
@@ -96,7 +95,7 @@ test('batches and responses in the background go on after kill -9, each answered
     const compacting = waiting.responses.compact({ model: 'alpha-5.4', input: `Round ${round}. [[wait=5000]]` })
     const broken = assert.rejects(compacting)
     const isThere = () => g.sandbox.seen.calls.some(({ url }) => url.endsWith('/responses/compact'))
-    while (!isThere()) await new Promise((resolve) => setTimeout(resolve, 10))
+    await until(isThere)
     await now.kill()
     await broken
     g.sandbox.seen.clear()
@@ -158,9 +157,6 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
   const background = async (id: string) => {
     const text = 'select status, open from background where id = $1'
     return (await database.query<{ status: string; open: boolean }>({ text }, [id]))[0]!
-  }
-  const until = async (isSo: () => Promise<boolean>) => {
-    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
   }
   // Killed when the cancellation was answered, and as soon as it stands in the database.
   for (const waits of [true, false]) {

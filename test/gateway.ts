@@ -16,6 +16,7 @@ import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
 import { checkAnswers } from './answers.ts'
 import { bookedBefore, type FreshDatabase, freshDatabase } from './database.ts'
+import { until } from './faults/raw-client.ts'
 import { FAST } from './job-pace.ts'
 
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
@@ -148,14 +149,10 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       return row!
     },
     async settled() {
-      for (let i = 0; i < 500; i++) {
-        const [row] = await database.query<{ holds: bigint }>({
-          text: 'select count(*) as holds from hold where not job',
-        })
-        if (row!.holds === 0n) break
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        if (i === 499) throw new Error(`${row!.holds} holds are left`)
-      }
+      await until(async () => {
+        const [held] = await database.query({ text: 'select 1 from hold where not job limit 1' })
+        return held === undefined
+      })
       const wrong = await database.query({
         text: `select a.id, a.posted, a.held, e.sum from account a
           left join (select account, sum(amount) as sum from entry group by account) e on e.account = 'account:' || a.id

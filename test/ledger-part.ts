@@ -1,12 +1,12 @@
 // Ledgers on a real Postgres, and what the tests of the ledger ask of them.
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, openDatabase, type Queryable } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
+import { until } from './faults/raw-client.ts'
 import { settlement } from './ledger-swarm.ts'
 
 export let fresh: FreshDatabase
@@ -90,12 +90,8 @@ export async function count(text: string, ...values: string[]): Promise<number> 
 }
 export const hasHold = async (id: string) => (await count('hold where id = $1', id)) === 1
 
-export async function eventually(what: string, is: () => Promise<boolean>, forMs = 10_000): Promise<void> {
-  const endMs = Date.now() + forMs
-  while (!(await is())) {
-    assert.ok(Date.now() < endMs, what)
-    await sleep(50)
-  }
+export function eventually(what: string, is: () => Promise<boolean>): Promise<true> {
+  return until(is).catch((error: unknown) => assert.fail(`${what}: ${String(error)}`))
 }
 
 /** A database that a test can put between a ledger and the real one. */

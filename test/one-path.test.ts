@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { memoryLog } from './operator-server.ts'
@@ -31,15 +32,6 @@ async function counted(): Promise<Record<string, number>> {
   return Object.fromEntries([...found].map(([, kind, value]) => [kind!, Number(value)]))
 }
 
-async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 500; tries++) {
-    const found = await look()
-    if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error('it did not happen in time')
-}
-
 test('the credits of text, kept data, failed calls and video are all counted where they move', async () => {
   const { id, key } = await g.account()
   const before = await counted()
@@ -52,7 +44,7 @@ test('the credits of text, kept data, failed calls and video are all counted whe
   const { data } = (await video.json()) as { data: { jobId: string } }
   await until(async () => {
     const job = (await (await g.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: { status: string } }
-    return job.data.status === 'COMPLETED' ? true : undefined
+    return job.data.status === 'COMPLETED'
   })
   await g.settled()
   const [spent] = await g.gateway.database.query<{ spent: bigint }>(
@@ -131,7 +123,7 @@ test('a video creation belongs to the trace of its caller', async () => {
     body: JSON.stringify({ model: 'videogen-2.0', prompt: 'a boat' }),
   })
   assert.equal(answer.status, 200)
-  await until(async () => (collector.got.some(({ body }) => body.includes(trace)) ? true : undefined))
+  await until(async () => collector.got.some(({ body }) => body.includes(trace)))
 })
 
 test('a vendor that wants its key in a header or a parameter of its own is a matter of the catalog', async (t) => {

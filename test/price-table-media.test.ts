@@ -8,7 +8,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/catalog/kind.ts'
 import { ENDPOINT_URLS } from '../src/deferred/lines.ts'
 import type { Unit } from '../src/meter/usage.ts'
-import { post } from './faults/raw-client.ts'
+import { post, until } from './faults/raw-client.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { cellsOf, isText, price, tiersOf } from './published-usage.ts'
@@ -247,7 +247,7 @@ async function leave(key: string, index: number, cut: number): Promise<void> {
   const { server } = g.gateway.app
   await until(() => {
     server.closeIdleConnections()
-    return new Promise((resolve) => server.getConnections((_, open) => resolve(open === 0)))
+    return new Promise<boolean>((resolve) => server.getConnections((_, open) => resolve(open === 0)))
   })
   left.resolve()
   await g.settled()
@@ -382,7 +382,3 @@ test('a format without a way says why', () => {
         `${format} ${way}`,
       )
 })
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 20))
-}

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { PROTOCOLS, type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { UNITS } from '../src/meter/usage.ts'
-import { post } from './faults/raw-client.ts'
+import { post, until } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {
@@ -480,7 +480,7 @@ async function leaving(cells: readonly number[], cut: number, ends: boolean): Pr
     const { server } = g.gateway.app
     // Those of earlier calls, which clients keep for later ones.
     server.closeIdleConnections()
-    return new Promise((resolve) => server.getConnections((_, open) => resolve(open === 0)))
+    return new Promise<boolean>((resolve) => server.getConnections((_, open) => resolve(open === 0)))
   })
   left.resolve()
   const rows = await Promise.all(accounts.map(async (account) => (await rowsOf(account))[0]))
@@ -530,7 +530,3 @@ test('where the vendor breaks off after its caller, what it had reported by then
     }
   }
 })
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 20))
-}

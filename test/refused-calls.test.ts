@@ -35,7 +35,7 @@ async function refusals(account: string, calls: number): Promise<UsageView[]> {
     }
     const sum = items.reduce((all, one) => all + one.calls, 0)
     if (sum >= calls) return items
-    if (tries === 400) throw new Error(`${sum} of ${calls} refusals were written`)
+    if (tries === 4_000) throw new Error(`${sum} of ${calls} refusals were written`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }

@@ -10,6 +10,7 @@ import pg from 'pg'
 import { realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { testServer } from './database.ts'
+import { until } from './faults/raw-client.ts'
 import { startTestEngine, type TestEngine } from './job-engine.ts'
 import type { JobProcessOptions } from './job-process.ts'
 
@@ -93,14 +94,6 @@ async function statuses(ids: readonly string[]): Promise<Record<string, number>>
   return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
 }
 
-async function until(what: string, holds: () => Promise<boolean>, forMs = 240_000): Promise<void> {
-  const startedMs = performance.now()
-  while (!(await holds())) {
-    if (performance.now() - startedMs > forMs) throw new Error(`waited too long until ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 30))
-  }
-}
-
 const rowsOf = (ids: readonly string[]) =>
   on.database.query(
     { text: 'select id, status, verdict, files, error, completed_at, task_id from job where id = any($1) order by id' },
@@ -121,10 +114,7 @@ test('killed with jobs in every status, a gateway ends them all after its restar
     ...(await make(account, 50, '[[cancelled]]')),
   ]
   const first = await startProcess()
-  await until(
-    '150 jobs have ended',
-    async () => (await on.engine.facts()).byStatus.PENDING === undefined && isEmpty(await on.engine.facts()),
-  )
+  await until(async () => (await on.engine.facts()).byStatus.PENDING === undefined && isEmpty(await on.engine.facts()))
   assert.deepEqual(await statuses(done), { COMPLETED: 50, FAILED: 50, CANCELLED: 50 })
   const before = await rowsOf(done)
 
@@ -141,7 +131,6 @@ test('killed with jobs in every status, a gateway ends them all after its restar
     ...(await make(account, 20, `[[fail]] [[submit-timeout]] ${queued}`)),
   ]
   await until(
-    'the vendor has them',
     async () =>
       (await statuses(running)).PROCESSING === 50 &&
       (await statuses(connected)).CONNECT === 50 &&
@@ -160,7 +149,7 @@ test('killed with jobs in every status, a gateway ends them all after its restar
 
   const second = await startProcess()
   skippedMs += 3 * HOUR_MS
-  await until('all have ended', async () => isEmpty(await on.engine.facts()))
+  await until(async () => isEmpty(await on.engine.facts()))
   assert.deepEqual(await rowsOf(done), before, 'what had ended is untouched')
   assert.deepEqual(await statuses(running), { COMPLETED: 10, FAILED: 40 })
   assert.deepEqual(await statuses(connected), { COMPLETED: 10, FAILED: 40 })
@@ -181,13 +170,13 @@ test('two gateways share the jobs, and killing one loses none', async () => {
   // While one of them hangs the other has no rival: each must be seen to end jobs, and neither has to be the quicker.
   two.pause()
   const ids = await both()
-  await until('the first has ended some', async () => one.ended.size > 5)
+  await until(async () => one.ended.size > 5)
   two.resume()
   one.pause()
   ids.push(...(await both()))
-  await until('the second has ended some', async () => two.ended.size > 5)
+  await until(async () => two.ended.size > 5)
   await one.kill()
-  await until('all have ended', async () => isEmpty(await on.engine.facts()))
+  await until(async () => isEmpty(await on.engine.facts()))
   assert.deepEqual(await statuses(ids), { COMPLETED: 20, FAILED: 100 })
   assert.deepEqual(await on.balance(account), { posted: 10_000_000_000n - 20n * PRICE, held: 0n })
   await check()
@@ -204,13 +193,11 @@ test('with every connection to the database cut again and again, jobs end as if 
     const connections = (what: string) =>
       server.query(`select ${what} from pg_stat_activity where datname = $1`, [database])
     for (let i = 0; i < 6; i++) {
-      await until('it is connected again', async () => (await connections('pid')).rows.length > 1)
+      await until(async () => (await connections('pid')).rows.length > 1)
       await connections('pg_terminate_backend(pid)')
     }
     // The pool's own connections were cut as well: the first question may still meet one of them.
-    await until('all have ended', async () =>
-      isEmpty(await alone.engine.facts().catch(() => ({ byStatus: { '?': 1 } }))),
-    )
+    await until(async () => isEmpty(await alone.engine.facts().catch(() => ({ byStatus: { '?': 1 } }))))
     const rows = await alone.database.query<{ status: string; submissions: number }>({
       text: 'select status, submissions from job',
     })

@@ -33,6 +33,8 @@ async function covered(ledger: Ledger, acc: string): Promise<string> {
 }
 
 const chargesOf = (id: string) => rows<{ amount: bigint }>('select amount from transfer where id = $1', [id])
+/** As if its process were not about to book it any more. */
+const age = (id: string) => rows(`update journal set at = now() - interval '6 seconds' where id = $1`, [id])
 const postedOf = async (acc: string) =>
   (await rows<{ posted: bigint }>('select posted from account where id = $1', [acc]))[0]!.posted
 
@@ -46,10 +48,11 @@ test('what was answered is durable before it is booked, booked by whoever comes 
   const settled = await settle(dying, acc, id, 3n)
   assert.deepEqual([settled.outcome, settled.paid], ['settled', 3n])
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [1, before])
-  // Nobody books what a living process is about to book.
+  // Nobody books what a living process is about to book, however slow this machine is.
+  await rows('update journal set at = now() where id = $1', [id])
   await other.sweep()
   assert.equal(await count('journal where id = $1', id), 1)
-  await rows(`update journal set at = now() - interval '6 seconds' where id = $1`, [id])
+  await age(id)
   await other.sweep()
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [0, before - 3n])
   // It wakes up, and books what it believes to be its own.
@@ -123,6 +126,7 @@ for (const [how, whenWritten] of [
     assert.deepEqual([settled.paid, await postedOf(acc)], [5n, before - 5n])
     await late?.()
     assert.equal(await count('journal where id = $1', id), whenWritten === 'before' ? 0 : 1)
+    await age(id)
     await ledger.sweep()
     assert.deepEqual(
       [await count('journal where id = $1', id), await chargesOf(id), await postedOf(acc)],
@@ -146,7 +150,7 @@ test('what cannot be booked because its account is locked waits, and nobody else
     await settle(ledger, stuck, ids[0], 1n)
     await settle(ledger, free, ids[1], 1n)
     await ledger.booked()
-    await eventually('another waits too', async () => (await chargesOf(ids[1])).length === 1, 2_000)
+    await eventually('another waits too', async () => (await chargesOf(ids[1])).length === 1)
     assert.equal((await chargesOf(ids[0])).length, 0)
     unlock()
   })
@@ -210,12 +214,18 @@ test('a settlement that was sent in time and arrives after its lease has expired
 })
 
 test('what the dead wrote of an account that is locked holds up no sweep', async () => {
-  const [dying, other] = [await processOf({ world: stopped }), await processOf()]
+  let posts = 0
+  const counting = behind((run, name) => {
+    if (name.startsWith('ledger_post')) posts += 1
+    return run()
+  })
+  const [dying, other] = [await processOf({ world: stopped }), await processOf({ database: counting })]
   const acc = await account(100_000n)
   await lease(dying, acc)
   await dying.booked()
   const id = await covered(dying, acc)
   await settle(dying, acc, id, 3n)
+  await age(id)
   // Enough for ten groups, each of which would be waited for.
   await rows(
     `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', 'more' || n, 'charged', 0))).* from journal j, generate_series(1, 2560) n where j.id = $1`,
@@ -223,9 +233,8 @@ test('what the dead wrote of an account that is locked holds up no sweep', async
   )
   await database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [acc])
-    const startedMs = performance.now()
     await other.sweep()
-    assert.ok(performance.now() - startedMs < 2_000, `${Math.round(performance.now() - startedMs)} ms for one account`)
+    assert.equal(posts, 1, 'it waited for each group of one account')
     assert.equal(await count('journal where id = $1', id), 1)
   })
   await other.sweep()

@@ -248,7 +248,7 @@ test('a settlement that is refused for good frees what it had of a lease', async
   assert.equal(await count('hold where id = $1', reserved.id), 0, 'it is covered by the lease')
   await assert.rejects(settle(ledger, acc, reserved.id, 7n, UNWRITABLE), { code: '22003' })
   ledger.recall(acc)
-  await eventually('the lease stays', async () => (await count('lease where account_id = $1', acc)) === 0, 3_000)
+  await eventually('the lease stays', async () => (await count('lease where account_id = $1', acc)) === 0)
   const [after] = await rows<{ held: bigint }>('select held from account where id = $1', [acc])
   assert.equal(after?.held, 0n)
 })

@@ -121,16 +121,21 @@ export function* count(to: number): Generator<number> {
   for (let i = 0; i < to; i++) yield i
 }
 
-/** Looks again and again until it is so. What has not come after minutes will not: the test fails here instead of hanging. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  everyMs = 2,
+/**
+ * Looks again and again, more and more rarely, until it is so or something is there, and gives what it found. What has not come
+ * after minutes will not: the test fails here instead of hanging.
+ */
+export async function until<T>(
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  everyMsMax = 50,
   withinMs = UNTIL_MS_MAX,
-): Promise<void> {
+): Promise<T> {
   const startedMs = performance.now()
-  while (!(await condition())) {
+  for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, everyMsMax)) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
     if (performance.now() - startedMs > withinMs)
-      throw new Error(`This was waited for in vain for ${Math.round(withinMs / 1000)} s: ${condition}`)
-    await new Promise((resolve) => setTimeout(resolve, everyMs))
+      throw new Error(`This was waited for in vain for ${Math.round(withinMs / 1000)} s: ${look}`)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }

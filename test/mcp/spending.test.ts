@@ -1,6 +1,7 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { until } from '../faults/raw-client.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../gateway.ts'
 import { connect } from './client.ts'
 
@@ -61,8 +62,7 @@ test('what each agent spent is summed by its session or its name, and its calls 
   await g.settled()
   const sums = async () =>
     ((await (await g.call(`/admin/v1/accounts/${id}/usage-by-client`, OPERATOR_TOKEN)).json()) as any).data.items
-  const until = Date.now() + 10_000
-  while ((await sums()).length < 4 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(async () => (await sums()).length >= 4)
   const all = Object.fromEntries((await sums()).map((one: any) => [one.client, [one.requests, Number(one.charged)]]))
   assert.deepEqual(Object.keys(all).sort(), ['beacon', 'filmer', 'lighthouse', 'session-7'])
   assert.deepEqual(all.lighthouse, [2, 1])
