@@ -13,7 +13,7 @@ import { runs } from './runs.ts'
 import { openGoogleDoor } from './sdk/families.ts'
 import { wav } from './sound.ts'
 
-const REQUESTS = runs(1_000, 3_000)
+const REQUESTS = runs(400, 3_000)
 const AT_ONCE = 24
 
 let key: string

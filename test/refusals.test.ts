@@ -136,7 +136,10 @@ test('a catalog file that cannot be applied is refused in a sentence that names 
     const given = content === undefined ? `${file}.missing` : file
     const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'src', 'main.ts'), 'serve'], {
       encoding: 'utf8',
-      env: { PATH: process.env.PATH, PORT: '0', TOLLGATE_DATA: data.path, TOLLGATE_CATALOG: given },
+      env: {
+        ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+        ...{ PORT: '0', TOLLGATE_DATA: data.path, TOLLGATE_CATALOG: given },
+      },
     })
     assert.equal(status, 1)
     assert.match(stderr, said)

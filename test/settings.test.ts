@@ -13,7 +13,10 @@ const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 function run(args: string[], env: Record<string, string>) {
   return spawnSync(process.execPath, [join(ROOT, 'bin', 'tollgate.js'), ...args], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, TOLLGATE_DATA: join(tmpdir(), 'no-such-data'), ...env },
+    env: {
+      ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+      ...{ TOLLGATE_DATA: join(tmpdir(), 'no-such-data'), ...env },
+    },
   })
 }
 

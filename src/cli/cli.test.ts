@@ -322,7 +322,8 @@ test('the program finds address and token in the data directory', async () => {
   await writeFile(join(data, 'server.json'), JSON.stringify({ url: server.url, pid: process.pid }))
   await writeFile(join(data, 'operator-token'), `${OPERATOR_TOKEN}\n`, { mode: 0o600 })
   const program = join(import.meta.dirname, '..', 'main.ts')
-  const env = { PATH: process.env.PATH, TOLLGATE_DATA: data }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, TOLLGATE_DATA: data }
   const { stdout } = await promisify(execFile)(process.execPath, [program, 'accounts', 'list', '--json'], { env })
   assert.ok(Array.isArray(JSON.parse(stdout)))
   const bad = promisify(execFile)(process.execPath, [program, 'accounts', 'list'], {

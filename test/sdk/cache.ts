@@ -22,7 +22,8 @@ export function runProgram(
 ): Promise<Ran> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
-      env: options.env ?? process.env,
+      // Whoever is given nothing of this process still finds what others of this run have compiled.
+      env: { ...(options.env ?? process.env), NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
       cwd: options.cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: options.timeoutMs ?? INSTALL_MS_MAX,

@@ -63,7 +63,9 @@ export async function makeLaneTemplate(server: EmbeddedConnection): Promise<void
 }
 
 export async function openLane(server: EmbeddedConnection, name: string): Promise<Lane> {
-  await withMaintenance(server, (client) => client.query(`create database ${name} template ${TEMPLATE}`))
+  await withMaintenance(server, (client) =>
+    client.query(`create database ${name} template ${TEMPLATE} strategy file_copy`),
+  )
   const lane = await connect(server, name)
   return {
     ...lane,
