@@ -1095,7 +1095,7 @@ declare
   -- What is booked now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
   wanted text[] := told;
   ids text[];
-  with_holds boolean := false;
+  with_holds boolean := false; is_limited boolean;
   at int;
   n int := 0;
   what text;
@@ -1114,6 +1114,7 @@ begin
   if not found then
     raise exception 'there is no account %', account;
   end if;
+  is_limited := exists (select 1 from counter c where c.account_id = account and c.unit in ('credits', 'tokens'));
   if others then
     wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
@@ -1148,7 +1149,9 @@ begin
     else
       o.held := o.held - freed; paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end; o.posted := o.posted - paid;
       b_kind[n] := case when r.before is null then 1 else 2 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
-      b_key := b_key || r.key_id; b_tokens := b_tokens || r.tokens; b_second := b_second || r.second; b_made := b_made || r.made;
+      if is_limited then
+        b_key := b_key || r.key_id; b_tokens := b_tokens || r.tokens; b_second := b_second || r.second; b_made := b_made || r.made;
+      end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case when r.before is null then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
       o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null); t_hash[at] := o.chain;
@@ -1159,10 +1162,9 @@ begin
   end loop;
   if t_id is not null then
     insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
-    select a.id, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash
-    from account a cross join unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash) as x(id, kind, place, moved_at, balance, hash) where a.id = account;
-    perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
-    if exists (select 1 from counter c where c.account_id = account and c.scope = any(b_key || 'account'::text) and c.unit in ('credits', 'tokens')) then
+    select account, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash
+    from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash) as x(id, kind, place, moved_at, balance, hash);
+    if is_limited then
       perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
     end if;
     update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
@@ -1171,7 +1173,7 @@ begin
     end if;
     update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain where a.id = account;
   end if;
-  delete from journal j where j.account_id = account and j.id = any(ids);
+  perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
   return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));
 end $function$;
 
@@ -1457,17 +1459,21 @@ CREATE OR REPLACE FUNCTION public.ledger_use(account text, ids text[], b_kind in
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 begin
-  insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
-    duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
-  select a.id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
-    j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
-  from account a join (select j.*, row_number() over (order by j.id) as n from journal j where j.account_id = account and j.id = any(ids)) j
-    on j.account_id = a.id where a.id = account and b_kind[j.n] > 0;
+  with taken as (
+    delete from journal j where j.account_id = account and j.id = any(ids) returning j.*
+  ), placed as (
+    select t.*, row_number() over (order by t.id) as n from taken t
+  ), used as (
+    insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
+      duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
+    select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
+      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+    from placed j where b_kind[j.n] > 0
+  )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
   select j.account_id, date_trunc('hour', now(), 'UTC'), j.product, j.key_id, count(*), count(*) filter (where j.status >= 400), sum(b_paid[j.n]),
     sum(j.input_tokens), sum(j.output_tokens), sum(j.duration_ms)
-  from (select j.*, row_number() over (order by j.id) as n from journal j where j.account_id = account and j.id = any(ids)) j
-  where b_kind[j.n] > 0 group by j.account_id, j.product, j.key_id
+  from placed j where b_kind[j.n] > 0 group by j.account_id, j.product, j.key_id
   on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,
     charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
     duration_ms = u.duration_ms + excluded.duration_ms;

@@ -159,11 +159,18 @@ export const JOURNAL_COLUMNS = [
   ...(['attributes', 'credential', 'client'] as const),
 ]
 
+type JournalRow = Readonly<Record<(typeof JOURNAL_COLUMNS)[number], unknown>>
+
+/** A row as the values of a statement, in the order of its columns. */
+export function journalValues(row: JournalRow): Value[] {
+  return JOURNAL_COLUMNS.map((name) => {
+    const value = row[name]
+    return typeof value === 'object' && value !== null ? toJson(value) : ((value ?? null) as Value) // a row has no others
+  })
+}
+
 /** A row of the journal: what moves, and the facts of the usage row. */
-export function journalRow(
-  one: Resolution,
-  cover?: Cover,
-): Readonly<Record<(typeof JOURNAL_COLUMNS)[number], unknown>> {
+export function journalRow(one: Resolution, cover?: Cover): JournalRow {
   return {
     account_id: one.account,
     id: one.id,
