@@ -11,8 +11,7 @@ import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { readAnalyticsAsk } from '../src/protocols/data/site-analytics.ts'
-import type { Target } from '../src/protocols/protocol.ts'
-import { vendorCall } from '../src/protocols/vendor-call.ts'
+import { type Target, vendorCall } from '../src/protocols/protocol.ts'
 import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
 

@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { PROTOCOLS } from '../src/catalog/kind.ts'
-import { vendorCall } from '../src/protocols/vendor-call.ts'
+import { vendorCall } from '../src/protocols/protocol.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 

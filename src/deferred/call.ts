@@ -13,8 +13,8 @@ import { AnswerTaker } from '../pipeline/answer-taker.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
 import type { PaidSpec, Read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
-import { rollUpKept } from '../protocols/text/openai-responses/roll.ts'
-import { readEvents } from '../protocols/text/whole.ts'
+import { rollUpKept } from '../protocols/text/openai-responses/pass.ts'
+import { readEvents } from '../protocols/text/relay.ts'
 import { openaiError } from '../protocols/vendor-fault.ts'
 
 export interface DeferredDeps extends ArriveDeps {

@@ -11,7 +11,7 @@ import { type Charge, chargeOf, costOf, decidingOf } from '../meter/charge.ts'
 import { feePricing } from '../meter/own-key-fee.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
-import { worstTokens } from '../protocols/media/video-task/rules.ts'
+import { worstTokens } from '../protocols/media/video-task/request.ts'
 import type { ClaimedJob, Delivered, Verdict } from './job.ts'
 import { readStoredRequest, type StoredRequest } from './stored-request.ts'
 

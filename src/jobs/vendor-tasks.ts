@@ -20,7 +20,7 @@ import {
   type Task,
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
-import { vendorCall } from '../protocols/vendor-call.ts'
+import { vendorCall } from '../protocols/protocol.ts'
 import { ownKeyFault, type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { Candidate } from '../routing/route.ts'

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HttpCall } from '../upstream/call.ts'
-import type { Target } from './protocol.ts'
-import { vendorCall } from './vendor-call.ts'
+import { type Target, vendorCall } from './protocol.ts'
 
 const target: Target = {
   protocol: 'openai-chat',

@@ -1,18 +1,19 @@
 // The real test of a vendor: its models are listed and the smallest call of its format is made, the way calls of customers are.
 // Says what it did and, where it failed, why. Nobody is charged by us; the vendor takes what one token costs.
-import { Fault } from '../kernel/fault.ts'
+import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
+import type { KindName } from '../catalog/kind.ts'
+import { readTextTraits } from '../catalog/traits.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
+import type { PriceTier } from '../meter/price.ts'
 import { inputTokensOf } from '../meter/usage.ts'
-import { isUnknownModel } from '../protocols/error-codes.ts'
-import { type FreeCheck, freeCheck } from '../protocols/free-check.ts'
-import type { Ask, Exchange, Target } from '../protocols/protocol.ts'
-import { smallestAsk } from '../protocols/smallest.ts'
+import { isObject } from '../protocols/check.ts'
+import { type FreeCheck, freeCheck, smallestAsk } from '../protocols/free-check.ts'
+import { type Ask, type Exchange, type Target, vendorCall } from '../protocols/protocol.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
-import { vendorCall } from '../protocols/vendor-call.ts'
-import { readErrorBody, type VendorSaid } from '../protocols/vendor-words.ts'
+import { isUnknownModel } from '../protocols/vendor-fault.ts'
+import { readErrorBody, type VendorSaid, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
 import type { HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
-import { causeOf, quoted } from './cause.ts'
-import { listedModels, nearest } from './listed-models.ts'
 import type { TestStep, VendorTest } from './views.ts'
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 10_000, totalMs: 40_000 }
@@ -188,4 +189,141 @@ async function findAddress(target: Target, deps: ProbeDeps): Promise<string | nu
     if (heard.status === 401 && readErrorBody(heard.body)) return baseUrl
   }
   return null
+}
+
+// Why a vendor could not be used, in words for an operator: what failed on the way there, or what the vendor said.
+
+const WORDS_MAX = 300
+
+const BY_CODE: readonly (readonly [RegExp, (host: string) => string])[] = [
+  [/^(ENOTFOUND|EAI_NODATA|EAI_NONAME)$/, (host) => `The name ${host} is not known (DNS). Is the address right?`],
+  [/^EAI_AGAIN$/, (host) => `The name servers did not answer for ${host} (DNS).`],
+  [/^ECONNREFUSED$/, (host) => `Nothing listens at ${host}: the connection was refused.`],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, (host) => `There is no way to ${host} in the network.`],
+  [/ALTNAME/, (host) => `TLS: the certificate there is not for ${host}.`],
+  [/NOT_YET_VALID/, (host) => `TLS: the certificate of ${host} is not valid yet. Is the clock of this machine right?`],
+  [/EXPIRED/, (host) => `TLS: the certificate of ${host} has expired.`],
+  [/SELF_SIGNED|UNABLE_TO|CERT_/, (host) => `TLS: the certificate of ${host} is signed by nobody who is trusted here.`],
+  [/^(EPROTO|ERR_SSL|ERR_TLS)/, (host) => `TLS: ${host} does not speak it. Should the address begin with http://?`],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, (host) => `${host} closed the connection without an answer.`],
+  [/^HPE_/, (host) => `What answers at ${host} does not speak HTTP. Should the address begin with https://?`],
+]
+
+/** Of an exchange that came to no answer. */
+function causeOf(error: unknown, baseUrl: string): string {
+  const host = URL.parse(baseUrl)?.host ?? baseUrl
+  const fault = asFault(error)
+  const { phase, code } = fault.details.internal ?? {}
+  if (fault.kind === 'upstream_timeout')
+    return phase === 'connect'
+      ? `${host} did not take the connection in time.`
+      : `${host} took the connection, but did not answer in time.`
+  if (fault.kind === 'upstream_garbled')
+    return 'It answers, but not in this format. Is the address that of an API, and the format right?'
+  const codes = [code, codeOf(fault.cause)].filter((one) => typeof one === 'string')
+  for (const [pattern, words] of BY_CODE) if (codes.some((one) => pattern.test(one))) return words(host)
+  return `${host} cannot be reached${codes[0] === undefined ? '' : ` (${codes[0]})`}.`
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
+
+/** What the vendor said, without anything that is secret, in quotation marks; empty when it said nothing. */
+function quoted(said: string | undefined, target: Target): string {
+  const words = withoutKeys(withoutSecrets(said ?? '', target))
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+  if (words === '') return ''
+  return ` It says: “${words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX)}…` : words}”`
+}
+
+// The models that a vendor says it has, in the shapes in which vendors list them.
+
+const MODELS_MAX = 2_000
+const NAME_CHARS_MAX = 200
+const NEAREST_MAX = 5
+
+/** Undefined when it is no list. */
+function listedModels(body: Buffer): string[] | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+  const list = Array.isArray(value) ? value : isObject(value) ? (value.data ?? value.models) : undefined
+  if (!Array.isArray(list)) return undefined
+  const names = list.slice(0, MODELS_MAX).flatMap((entry: unknown) => {
+    const name = isObject(entry) ? (entry.id ?? entry.name ?? entry.model) : entry
+    // Google lists "models/…", and takes the name without.
+    return typeof name === 'string' && name !== '' && name.length <= NAME_CHARS_MAX
+      ? [name.replace(/^models\//, '')]
+      : []
+  })
+  return [...new Set(names)]
+}
+
+/** Those that look most like a name that is not there. */
+function nearest(sought: string, names: readonly string[]): string[] {
+  const wanted = pairsOf(sought)
+  return names
+    .map((name) => ({ name, likeness: likeness(wanted, pairsOf(name)) }))
+    .filter(({ likeness }) => likeness > 0.4)
+    .sort((a, b) => b.likeness - a.likeness)
+    .slice(0, NEAREST_MAX)
+    .map(({ name }) => name)
+}
+
+function pairsOf(text: string): Set<string> {
+  const word = text.toLowerCase()
+  return new Set(Array.from({ length: Math.max(0, word.length - 1) }, (_, at) => word.slice(at, at + 2)))
+}
+
+function likeness(left: ReadonlySet<string>, right: ReadonlySet<string>): number {
+  const shared = [...left].filter((pair) => right.has(pair)).length
+  return (2 * shared) / Math.max(1, left.size + right.size)
+}
+
+// Which of a vendor's routes is tested: the cheapest call that says most.
+
+interface ProbedRoute {
+  readonly uid: string
+  readonly route: Route
+  /** Absent: of a kind that has no small call. */
+  readonly facts?: ModelFacts
+}
+
+/** Kinds that have a small call; those first that show most of a vendor. */
+const SMALL: readonly KindName[] = ['text', 'embedding', 'rerank', 'moderation']
+
+/** Undefined when nothing has a route there. */
+export function probedRoute(vendor: string, { models, endpoints }: CatalogDocument): ProbedRoute | undefined {
+  const routes = Object.entries(models).flatMap(([uid, model]) =>
+    model.routes.filter((route) => route.vendor === vendor).map((route) => ({ uid, model, route })),
+  )
+  const small = routes
+    .filter(({ model }) => SMALL.includes(model.type))
+    .sort((a, b) => SMALL.indexOf(a.model.type) - SMALL.indexOf(b.model.type) || rateOf(a.model) - rateOf(b.model))[0]
+  if (small) return { uid: small.uid, route: small.route, facts: factsOf(small.uid, small.model) }
+  const other = routes[0] ?? dataRoute(vendor, endpoints)
+  return other && { uid: other.uid, route: other.route }
+}
+
+function dataRoute(vendor: string, endpoints: CatalogDocument['endpoints']) {
+  for (const [uid, { routes }] of Object.entries(endpoints)) {
+    const route = routes.find((one) => one.vendor === vendor)
+    if (route) return { uid, route }
+  }
+  return undefined
+}
+
+/** Micro-credits; only for comparing. */
+function rateOf({ pricing }: Model): number {
+  const tier: PriceTier | undefined = pricing.tiers[0]
+  return Number((tier?.input ?? 0n) + (tier?.output ?? 0n))
+}
+
+function factsOf(uid: string, model: Model): ModelFacts {
+  return { uid, traits: readTextTraits(model.type === 'text' ? model.traits : {}), limits: model.limits }
 }

@@ -6,8 +6,8 @@ import type { OwnUse } from '../credentials/own-keys.ts'
 import type { World } from '../kernel/world.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'
+import { isObject } from '../protocols/check.ts'
 import type { Ask, Target } from '../protocols/protocol.ts'
-import { conversationOf } from '../protocols/text/conversation.ts'
 
 export interface Candidate {
   /** The route's place in the catalog, from 1: what `x-tollgate-route` tells the caller. */
@@ -206,4 +206,22 @@ function costRank({ cost }: Route): number {
   if (!tier) return Number.POSITIVE_INFINITY
   const rates = [tier.input, tier.output, tier.image, tier.second, tier.call]
   return rates.reduce<number>((sum, rate) => sum + Number(rate ?? 0n), 0)
+}
+
+// Which conversation a request belongs to, as far as its body tells: what stays the same from turn to turn.
+
+/** Undefined when nothing in it says so. */
+function conversationOf(sent: string | undefined): string | undefined {
+  if (sent === undefined) return undefined
+  const body: unknown = JSON.parse(sent)
+  if (!isObject(body)) return undefined
+  // The caller's own word for it, where there is one.
+  if (typeof body.prompt_cache_key === 'string') return body.prompt_cache_key
+  const turns: unknown = body.messages ?? body.input
+  // Everything up to the first question comes again with every turn, word for word.
+  const first = Array.isArray(turns) ? turns.findIndex((turn) => isObject(turn) && turn.role === 'user') : -1
+  const begin = Array.isArray(turns) ? turns.slice(0, first + 1) : turns
+  if (begin === undefined || (Array.isArray(begin) && begin.length === 0)) return undefined
+  const said = JSON.stringify([body.system, body.instructions, begin])
+  return createHash('sha256').update(said).digest('base64')
 }

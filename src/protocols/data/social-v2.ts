@@ -1,15 +1,14 @@
 // Users and timelines from an API of the X v2 kind. Its answers are read and written anew: names, errors that come with
 // status 200, pages smaller than the vendor gives, and `data` that is always there.
+import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
 import type { DataTraits } from '../../catalog/traits.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
-import type { Exchange, OpenOptions, Target } from '../protocol.ts'
 import { DATA_HEADERS, type DataAsk, jsonType } from './site-analytics.ts'
-import { toPostNames, toTweetNames } from './social-names.ts'
-import { type Continuation, readContinuation, writeContinuation } from './social-token.ts'
+import type { Exchange, OpenOptions, Target } from '../protocol.ts'
 
 /** The vendor's least page. */
 const PAGE_MIN = 5
@@ -172,4 +171,95 @@ function isRecord(value: unknown): value is Json {
 function saidIn(value: Json): unknown {
   const first: unknown = Array.isArray(value.errors) ? value.errors[0] : undefined
   return (isRecord(first) ? (first.message ?? first.detail) : undefined) ?? value.detail ?? value.title
+}
+
+// The vendor is renaming tweets to posts. Callers always see the tweet names; a route whose trait `names` is `post` is
+// asked with the new ones, and whichever names come back are read.
+
+const POST_NAME: Readonly<Record<string, string>> = {
+  'tweet.fields': 'post.fields',
+  edit_history_tweet_ids: 'edit_history_post_ids',
+  most_recent_tweet_id: 'most_recent_post_id',
+  note_tweet: 'note_post',
+  pinned_tweet_id: 'pinned_post_id',
+  referenced_tweets: 'referenced_posts',
+  'referenced_tweets.id': 'referenced_posts.id',
+  'referenced_tweets.id.author_id': 'referenced_posts.id.author_id',
+  retweet_count: 'repost_count',
+  tweet_count: 'post_count',
+  tweets: 'posts',
+}
+
+const TWEET_NAME: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(POST_NAME).map(([tweet, post]) => [post, tweet]),
+)
+
+/** A query pair in the new names. */
+function toPostNames([name, value]: readonly [string, string]): readonly [string, string] {
+  const listed = name.endsWith('.fields') || name === 'expansions'
+  return [POST_NAME[name] ?? name, listed ? renameEach(value) : value]
+}
+
+function renameEach(list: string): string {
+  return list
+    .split(',')
+    .map((item) => POST_NAME[item] ?? item)
+    .join(',')
+}
+
+/** An answer in the old names, whichever it came in. */
+function toTweetNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toTweetNames)
+  if (typeof value !== 'object' || value === null) return value
+  const renamed: [string, unknown][] = Object.entries(value).map(([key, inner]) => [
+    TWEET_NAME[key] ?? key,
+    key === 'type' && inner === 'reposted' ? 'retweeted' : toTweetNames(inner),
+  ])
+  return Object.fromEntries(renamed)
+}
+
+// Our own continuation tokens for timelines. The vendor gives at least five tweets a page; where a caller asks for fewer,
+// the vendor's token would skip the rest, so ours says "older than the last tweet you got" instead. It holds nothing
+// secret: whoever decodes it finds ids that the caller has seen.
+
+interface Continuation {
+  readonly userId: string
+  /** Only tweets older than this one. */
+  readonly untilId: string
+  /** The vendor's own token inside those bounds. */
+  readonly vendorToken?: string
+}
+
+/** No vendor token has a dot in it, so ours are told apart by their prefix. */
+const PREFIX = 'tg1.'
+const ID = /^[0-9]{1,19}$/
+const VENDOR_TOKEN = /^[A-Za-z0-9_-]{1,512}$/
+
+function writeContinuation({ userId, untilId, vendorToken = '' }: Continuation): string {
+  const payload = `${userId}.${untilId}.${vendorToken}`
+  return PREFIX + Buffer.from(`${checksum(payload)}${payload}`).toString('base64url')
+}
+
+/** Undefined for a token of the vendor, which is the vendor's to judge. */
+function readContinuation(token: string, userId: string): Continuation | undefined {
+  if (!/^tg\d+\./.test(token)) return undefined
+  const text = token.startsWith(PREFIX) ? Buffer.from(token.slice(PREFIX.length), 'base64url').toString('latin1') : ''
+  const payload = text.slice(CHECKSUM_CHARS)
+  const [owner = '', untilId = '', vendorToken = ''] = payload.split('.')
+  const sound =
+    text.startsWith(checksum(payload)) &&
+    ID.test(owner) &&
+    ID.test(untilId) &&
+    (vendorToken === '' || VENDOR_TOKEN.test(vendorToken))
+  const read = { userId: owner, untilId, ...(vendorToken === '' ? {} : { vendorToken }) }
+  if (!sound || writeContinuation(read) !== token || owner !== userId)
+    throw invalid('pagination_token must be the meta.next_token of a page of this timeline.', 'pagination_token')
+  return read
+}
+
+const CHECKSUM_CHARS = 6
+
+/** Against tokens that were cut or mistyped, not against forgery: there is nothing to gain by one. */
+function checksum(payload: string): string {
+  return createHash('sha256').update(payload).digest('base64url').slice(0, CHECKSUM_CHARS)
 }

@@ -8,8 +8,8 @@ import { readCount, type Usage } from '../../meter/usage.ts'
 import { Fields, isObject, type Json, mustBe } from '../check.ts'
 import type { Ask } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
+import { readWhole, renamed } from './relay.ts'
 import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
-import { readWhole, renamed } from './whole.ts'
 
 /** Around a query and a document. */
 const FRAME_TOKENS = 8

@@ -6,9 +6,9 @@ import { readCount } from '../../meter/usage.ts'
 import { Fields, type Json, mustBe, shown } from '../check.ts'
 import type { Answer, Ask, Exchange, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
+import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
 import { readEmbeddingsUsage } from './tokens.ts'
-import { readWhole, renamed } from './whole.ts'
 
 const INPUTS_MAX = 2048
 /** What some tokenizers put around each input. */

@@ -5,7 +5,7 @@ import type { TextProtocolName } from '../../catalog/kind.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import { rollUpChat } from './openai-chat/roll.ts'
+import { rollUpChat } from './openai-chat/pass.ts'
 import { readTextAsk } from './text.ts'
 
 const LONG = 'word '.repeat(40_000)

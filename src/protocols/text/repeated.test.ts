@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { isObject, type Json } from '../check.ts'
-import { MessagesReader } from './anthropic-messages/read-stream.ts'
-import { ChatReader } from './openai-chat/read-stream.ts'
-import { ChatWriter } from './openai-chat/write-stream.ts'
+import { MessagesReader } from './anthropic-messages/answer.ts'
+import { ChatReader, ChatWriter } from './openai-chat/answer.ts'
 import { ConvertRelay, type StreamReader } from './reader.ts'
 
 const FACTS = {

@@ -8,8 +8,7 @@ import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { routesFor } from '../../routing/route.ts'
-import type { Ask, OpenOptions, Target } from '../protocol.ts'
-import { vendorCall } from '../vendor-call.ts'
+import { type Ask, type OpenOptions, type Target, vendorCall } from '../protocol.ts'
 import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }

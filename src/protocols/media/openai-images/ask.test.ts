@@ -3,11 +3,9 @@ import { test } from 'node:test'
 import { Fault } from '../../../kernel/fault.ts'
 import { realWorld } from '../../../kernel/world.ts'
 import { createByteBudget } from '../../../upstream/budget.ts'
-import type { Ask, Exchange, Target } from '../../protocol.ts'
-import { vendorCall } from '../../vendor-call.ts'
-import { type ImageAskDeps, readImageAsk } from './ask.ts'
+import { type Ask, type Exchange, type Target, vendorCall } from '../../protocol.ts'
+import { type ImageAskDeps, readImageAsk, SIZES } from './ask.ts'
 import { readImageBody } from './body.ts'
-import { SIZES } from './size.ts'
 
 const signal = new AbortController().signal
 const MB = 1_048_576

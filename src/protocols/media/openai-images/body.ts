@@ -4,8 +4,7 @@ import { createHash } from 'node:crypto'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../parsers/image-file.ts'
-import { Base64File } from './base64-file.ts'
-import { JsonSieve, type StringSink } from './sieve.ts'
+import { Base64File, JsonSieve, type StringSink } from './sieve.ts'
 
 const MB = 1_048_576
 export const IMAGES_MAX = 16

@@ -6,8 +6,7 @@ import { isObject, type Json, text } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages } from './ask.ts'
-import { Base64File } from './base64-file.ts'
-import { JsonSieve, type Path } from './sieve.ts'
+import { Base64File, JsonSieve, type Path } from './sieve.ts'
 
 /** The largest that is drawn is 8 megapixels: 25 MB uncompressed. */
 const RESULT_BYTES_MAX = 48 * 1_048_576

@@ -1,14 +1,9 @@
 // The Messages format.
 import { isObject } from '../../check.ts'
 import type { TextFormat } from '../format.ts'
-import { checkMessages } from './check.ts'
-import { MessagesObserver, passMessages, passMessagesAnswer } from './pass.ts'
-import { readMessagesDialogue } from './read-request.ts'
-import { MessagesReader } from './read-stream.ts'
-import { readMessagesReply, writeMessagesReply } from './reply.ts'
-import { rollUpMessage, unrollMessage } from './roll.ts'
-import { writeMessagesRequest } from './write-request.ts'
-import { MessagesWriter } from './write-stream.ts'
+import { MessagesReader, MessagesWriter, readMessagesReply, writeMessagesReply } from './answer.ts'
+import { MessagesObserver, passMessages, passMessagesAnswer, rollUpMessage, unrollMessage } from './pass.ts'
+import { checkMessages, readMessagesDialogue, writeMessagesRequest } from './request.ts'
 
 /** What the vendor gets when the caller names no version. */
 const VERSION_DEFAULT = '2023-06-01'

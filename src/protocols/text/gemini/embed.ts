@@ -6,8 +6,8 @@ import { type JsonText, readJson } from '../../../kernel/json.ts'
 import { isObject, type Json, mustBe, objects } from '../../check.ts'
 import type { Ask } from '../../protocol.ts'
 import { readEmbeddingsAsk } from '../openai-embeddings.ts'
-import { checkParts, checkSpelling } from './check.ts'
 import { member } from './member.ts'
+import { checkParts, checkSpelling } from './request.ts'
 
 type Shape = 'one' | 'batch'
 

@@ -1,15 +1,19 @@
 // Google's format for generating content.
 import type { TextFormat } from '../format.ts'
-import { ArrayRelay } from './array.ts'
-import { checkGemini } from './check.ts'
-import { GeminiObserver, passGemini, passGeminiAnswer } from './pass.ts'
-import { geminiPrompt } from './prompt.ts'
-import { readGeminiDialogue } from './read-request.ts'
-import { GeminiReader } from './read-stream.ts'
-import { readGeminiReply, writeGeminiReply } from './reply.ts'
-import { rollUpGemini, unrollGemini } from './roll.ts'
-import { writeGeminiRequest } from './write-request.ts'
-import { GeminiWriter } from './write-stream.ts'
+import {
+  ArrayRelay,
+  GeminiObserver,
+  GeminiReader,
+  GeminiWriter,
+  passGemini,
+  passGeminiAnswer,
+  readGeminiReply,
+  rollUpGemini,
+  unrollGemini,
+  writeGeminiReply,
+} from './answer.ts'
+import { geminiPrompt } from './member.ts'
+import { checkGemini, readGeminiDialogue, writeGeminiRequest } from './request.ts'
 
 export const gemini: TextFormat = {
   name: 'gemini',

@@ -1,17 +1,9 @@
 // The chat completions format.
 import type { TextFormat } from '../format.ts'
 import { formatParts } from '../prompt.ts'
-import { passChatAnswer } from './answer.ts'
-import { checkChat } from './check.ts'
-import { ChunkMender, mendAnswer } from './mend.ts'
-import { ChatObserver } from './observe.ts'
-import { passChat } from './pass.ts'
-import { readChatDialogue } from './read-request.ts'
-import { ChatReader } from './read-stream.ts'
-import { readChatReply, writeChatReply } from './reply.ts'
-import { rollUpChat, unrollChat } from './roll.ts'
-import { writeChatRequest } from './write-request.ts'
-import { ChatWriter } from './write-stream.ts'
+import { ChatReader, ChatWriter, passChatAnswer, readChatReply, writeChatReply } from './answer.ts'
+import { ChatObserver, ChunkMender, mendAnswer, passChat, rollUpChat, unrollChat } from './pass.ts'
+import { checkChat, readChatDialogue, writeChatRequest } from './request.ts'
 
 export const openaiChat: TextFormat = {
   name: 'openai-chat',

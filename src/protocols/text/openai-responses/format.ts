@@ -2,14 +2,9 @@
 import { isObject } from '../../check.ts'
 import type { TextFormat } from '../format.ts'
 import { formatParts } from '../prompt.ts'
-import { checkResponses } from './check.ts'
-import { passResponses, passResponsesAnswer, ResponsesObserver } from './pass.ts'
-import { readResponsesDialogue } from './read-request.ts'
-import { ResponsesReader } from './read-stream.ts'
-import { readResponsesReply, writeResponsesReply } from './reply.ts'
-import { rollUpResponse, unrollResponse } from './roll.ts'
-import { writeResponsesRequest } from './write-request.ts'
-import { ResponsesWriter } from './write-stream.ts'
+import { ResponsesReader, ResponsesWriter, readResponsesReply, writeResponsesReply } from './answer.ts'
+import { passResponses, passResponsesAnswer, ResponsesObserver, rollUpResponse, unrollResponse } from './pass.ts'
+import { checkResponses, readResponsesDialogue, writeResponsesRequest } from './request.ts'
 
 export const openaiResponses: TextFormat = {
   name: 'openai-responses',

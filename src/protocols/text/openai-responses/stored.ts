@@ -1,10 +1,14 @@
 // What a caller asks about a response or a conversation that a vendor keeps. Free of charge, as it is there.
-import type { JsonText } from '../../../kernel/json.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { type Json, objects, text } from '../../check.ts'
 import type { Ask, Continued } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
-import { readWhole } from '../whole.ts'
-import { passResponsesAnswer } from './pass.ts'
+import { readWhole } from '../relay.ts'
+import { admitMembers, withoutUnknown } from '../request-members.ts'
+import { type ModelFacts, readTextAsk } from '../text.ts'
+import { readResponsesUsage, toUsage } from '../tokens.ts'
+import { passResponses, passResponsesAnswer } from './pass.ts'
 
 interface StoredQuestion {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -54,4 +58,61 @@ function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
   const given = new Set(objects(sent?.items).map(({ id }) => id))
   const isKnown = (id: unknown) => id === asked || (sent !== undefined && !given.has(id))
   return all.map(({ id }) => (isKnown(id) ? text(id) : undefined)).filter((id) => id !== undefined)
+}
+
+// A conversation made shorter by its vendor: a call like a response, at an address of its own, without a stream and without a
+// limit of its output.
+
+const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
+
+export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
+  const { input, previous_response_id: previous, stream, max_output_tokens: most, tools } = sent.value
+  const isBare = input === undefined || input === null
+  if (isBare && typeof previous !== 'string') throw invalid('"input" or "previous_response_id" is required.', 'input')
+  if (stream === true) throw invalid('"stream" must be false: a conversation is compacted as a whole.', 'stream')
+  if (most !== undefined && most !== null)
+    throw invalid('"max_output_tokens" is no parameter here; leave it out.', 'max_output_tokens')
+  if (tools !== undefined && tools !== null)
+    throw invalid('"tools" is no parameter here: a conversation is compacted without any; leave it out.', 'tools')
+  // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
+  const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
+  const { outputOpen: _, ...ask } = readTextAsk('openai-responses', isBare ? withInput(sent) : sent, model)
+  const { uid, traits, limits } = model
+  const output = limits.outputTokensMax ?? limits.contextTokens ?? ask.worst.output ?? 0
+  return {
+    ...ask,
+    worst: { ...ask.worst, output },
+    offer: 'compact',
+    refusal: (protocol) =>
+      protocol === 'openai-responses' ? undefined : invalid(`The vendor of "${uid}" does not compact.`, 'model'),
+    open: (target) => ({
+      call: {
+        method: 'POST',
+        url: `${target.baseUrl}/responses/compact`,
+        headers: { 'content-type': 'application/json', accept: 'application/json' },
+        body: passResponses(target.passesUnknown ? json : withoutUnknown(json, unknown), CHECKED, {
+          model: target.model,
+          // It keeps nothing, and has no word for that.
+          traits: { ...traits, vendorState: true },
+          outputTokensCap: undefined,
+        }),
+      },
+      answer(body) {
+        const { value } = readWhole(body, 'utf8')
+        if (!Array.isArray(value.output)) throw new Fault('upstream_garbled', { internal: { why: 'no output' } })
+        return {
+          body,
+          contentType: 'application/json',
+          usage: toUsage(readResponsesUsage(value.usage, value.output)),
+          outputChars: objects(value.output).reduce((sum, one) => sum + (text(one.encrypted_content) ?? '').length, 0),
+        }
+      },
+      said: readErrorBody,
+    }),
+  }
+}
+
+function withInput(json: JsonText): JsonText {
+  const input = { input: '""' }
+  return readJson(Buffer.from(splice(json, json.member('input') ? { replace: input } : { add: input })))
 }

@@ -1,0 +1,526 @@
+// Messages requests: checked, read into neutral words, and written from them.
+import type { TextTraits } from '../../../catalog/traits.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type Fields, given, isObject, type Json, mustBe, objects, text } from '../../check.ts'
+import {
+  cannotConvert,
+  type Dialogue,
+  type FilePart,
+  fromBase64,
+  type ImagePart,
+  type InputPart,
+  inputObject,
+  JSON_INSTRUCTION,
+  type Media,
+  type OutputPart,
+  type ResultPart,
+  readMedia,
+  type TextPart,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  unpackExtra,
+  unpackProof,
+} from '../dialogue.ts'
+import { threadUnsupported } from '../extras.ts'
+import type { CheckedAsk } from '../format.ts'
+
+// A Messages request in neutral words, for vendors that speak another format.
+
+export function readMessagesDialogue(value: Json): Dialogue {
+  if (isObject(value.thread)) throw threadUnsupported('this model keeps no threads')
+  if (objects(value.mcp_servers).length > 0) throw cannotConvert('mcp_servers', 'a remote tool server')
+  const choice = isObject(value.tool_choice) ? value.tool_choice : {}
+  const config = isObject(value.output_config) ? value.output_config : {}
+  const metadata = isObject(value.metadata) ? value.metadata : {}
+  const format = isObject(config.format) ? config.format : {}
+  return given({
+    turns: readTurns(value),
+    stream: value.stream === true,
+    tools: readTools(value.tools),
+    toolChoice: readChoice(choice),
+    parallelTools: choice.disable_parallel_tool_use === true ? false : undefined,
+    tokensMax: value.max_tokens,
+    temperature: value.temperature,
+    topP: value.top_p,
+    stop: Array.isArray(value.stop_sequences) && value.stop_sequences.length > 0 ? value.stop_sequences : undefined,
+    format:
+      format.type === 'json_schema'
+        ? { kind: 'schema', schema: isObject(format.schema) ? format.schema : {}, strict: true }
+        : undefined,
+    effort: config.effort,
+    thinking: value.thinking,
+    user: text(metadata.user_id),
+    serviceTier: value.service_tier === 'standard_only' ? 'default' : value.service_tier,
+  }) as unknown as Dialogue
+}
+
+function readTurns(value: Json): Turn[] {
+  const turns: Turn[] = []
+  const system = readSystem(value.system)
+  if (system.length > 0) turns.push({ role: 'system', parts: system })
+  objects(value.messages).forEach((message, i) => {
+    const at = `messages[${i}].content`
+    const blocks =
+      typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : objects(message.content)
+    if (message.role === 'system') turns.push({ role: 'system', parts: readSystem(message.content) })
+    else if (message.role === 'assistant') turns.push({ role: 'assistant', parts: readOutput(blocks) })
+    else pushUser(turns, blocks, at)
+  })
+  return turns
+}
+
+function readSystem(system: unknown): TextPart[] {
+  if (typeof system === 'string') return system === '' ? [] : [{ kind: 'text', text: system }]
+  return objects(system).map(
+    (block) => given({ kind: 'text' as const, text: text(block.text) ?? '', cache: block.cache_control }) as TextPart,
+  )
+}
+
+/** Results answer the turn before, so they come first, as a turn of their own. */
+function pushUser(turns: Turn[], blocks: readonly Json[], at: string): void {
+  const results: ResultPart[] = []
+  const parts: InputPart[] = []
+  blocks.forEach((block, j) => {
+    if (block.type === 'tool_result') results.push(readResult(block, `${at}[${j}].content`))
+    else parts.push(readBlock(block, `${at}[${j}]`))
+  })
+  if (results.length > 0) turns.push({ role: 'tool', parts: results })
+  if (parts.length > 0) turns.push({ role: 'user', parts })
+}
+
+function readBlock(block: Json, at: string): TextPart | ImagePart | FilePart {
+  const cache = block.cache_control
+  switch (block.type) {
+    case 'text':
+      return given({ kind: 'text' as const, text: text(block.text) ?? '', cache }) as TextPart
+    case 'image':
+      return given({ kind: 'image' as const, at, media: readSource(block.source, at), cache }) as ImagePart
+    case 'document': {
+      const source = isObject(block.source) ? block.source : {}
+      if (source.type === 'text') return { kind: 'text', text: text(source.data) ?? '' }
+      return given({
+        kind: 'file' as const,
+        at,
+        media: readSource(source, at),
+        name: text(block.title),
+        cache,
+      }) as FilePart
+    }
+    case 'search_result': {
+      const said = objects(block.content).map((part) => text(part.text) ?? '')
+      return {
+        kind: 'text',
+        text: [text(block.title) ?? '', text(block.source) ?? '', ...said].filter((line) => line !== '').join('\n'),
+      }
+    }
+  }
+  throw cannotConvert(`${at}.type`, `a block of type "${String(block.type)}"`)
+}
+
+function readSource(source: unknown, at: string): Media {
+  if (isObject(source)) {
+    if (source.type === 'base64') return fromBase64(text(source.data) ?? '', text(source.media_type) ?? '')
+    if (source.type === 'url') return readMedia(text(source.url) ?? '', `${at}.source.url`)
+    if (source.type === 'file') return { fileId: text(source.file_id) ?? '' }
+  }
+  throw cannotConvert(`${at}.source`, 'this source')
+}
+
+function readResult(block: Json, at: string): ResultPart {
+  const { content } = block
+  const parts =
+    typeof content === 'string'
+      ? [{ kind: 'text' as const, text: content }]
+      : objects(content).map((part, j) => readBlock(part, `${at}[${j}]`))
+  return {
+    kind: 'result',
+    id: text(block.tool_use_id) ?? '',
+    parts,
+    ...(block.is_error === true ? { failed: true } : {}),
+  }
+}
+
+function readOutput(blocks: readonly Json[]): OutputPart[] {
+  const parts: OutputPart[] = []
+  const extras = new Map<string, unknown>()
+  for (const block of blocks) {
+    switch (block.type) {
+      case 'text':
+        parts.push({ kind: 'text', text: text(block.text) ?? '' })
+        break
+      case 'thinking': {
+        const signature = text(block.signature) ?? ''
+        const proof = signature === '' ? {} : (unpackProof(signature) ?? { signature })
+        parts.push({ kind: 'thought', text: text(block.thinking) ?? '', proof })
+        break
+      }
+      case 'redacted_thinking': {
+        const data = text(block.data) ?? ''
+        const extra = unpackExtra(data)
+        if (extra) extras.set(extra.callId, extra.extra)
+        else parts.push({ kind: 'thought', text: '', proof: unpackProof(data) ?? { redacted: data } })
+        break
+      }
+      case 'tool_use': {
+        const id = text(block.id) ?? ''
+        const extra = extras.get(id)
+        parts.push({
+          kind: 'call',
+          id,
+          name: text(block.name) ?? '',
+          input: JSON.stringify(block.input ?? {}),
+          ...(extra === undefined ? {} : { extra }),
+        })
+        break
+      }
+      // What tools of another vendor's server did stays behind; its effect is in the text.
+    }
+  }
+  return parts
+}
+
+function readTools(tools: unknown): Tool[] | undefined {
+  const read = objects(tools).map((tool, i) => {
+    if (tool.type !== undefined && tool.type !== null && tool.type !== 'custom')
+      throw cannotConvert(`tools[${i}].type`, `a tool of type "${String(tool.type)}"`)
+    return given({
+      kind: 'function' as const,
+      name: text(tool.name) ?? '',
+      description: text(tool.description),
+      schema: isObject(tool.input_schema) ? tool.input_schema : undefined,
+      strict: typeof tool.strict === 'boolean' ? tool.strict : undefined,
+      cache: tool.cache_control,
+    }) as Tool
+  })
+  return read.length > 0 ? read : undefined
+}
+
+function readChoice(choice: Json): ToolChoice | undefined {
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+      return choice.type
+    case 'any':
+      return 'required'
+    case 'tool':
+      return { name: text(choice.name) ?? '' }
+  }
+  return undefined
+}
+
+// Neutral words as a Messages request, for callers who speak another format.
+
+export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
+  const messages = writeTurns(dialogue.turns)
+  if (messages.length === 0)
+    throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
+  const stop = dialogue.stop?.filter((sequence) => sequence.trim() !== '')
+  const tools = toolsAllowed(dialogue)
+  const body = given({
+    model,
+    max_tokens: dialogue.tokensMax,
+    system: writeSystem(dialogue),
+    messages,
+    stream: dialogue.stream ? true : undefined,
+    tools: tools.length > 0 ? tools.map(writeTool) : undefined,
+    tool_choice: tools.length > 0 ? writeChoice(dialogue) : undefined,
+    temperature: dialogue.temperature,
+    top_p: dialogue.topP,
+    stop_sequences: stop && stop.length > 0 ? stop : undefined,
+    ...writeThinking(dialogue, traits),
+    metadata: userOf(dialogue),
+    service_tier:
+      dialogue.serviceTier === 'auto' ? 'auto' : dialogue.serviceTier === 'default' ? 'standard_only' : undefined,
+  }) as Json
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
+  return body
+}
+
+function userOf({ user, safetyId }: Dialogue): Json | undefined {
+  const id = user ?? safetyId
+  return id === undefined ? undefined : { user_id: id }
+}
+
+/** This format has one place for instructions, wherever they stood. */
+function writeSystem({ turns, format }: Dialogue): Json[] | undefined {
+  const blocks = turns.flatMap((turn) =>
+    turn.role === 'system' || turn.role === 'developer'
+      ? turn.parts.filter((part) => part.text.trim() !== '').map(writeText)
+      : [],
+  )
+  // It keeps answers to a schema, and knows none that any object fits.
+  if (format?.kind === 'object') blocks.push({ type: 'text', text: JSON_INSTRUCTION })
+  return blocks.length > 0 ? blocks : undefined
+}
+
+function writeText(part: TextPart): Json {
+  return given({ type: 'text', text: part.text, cache_control: part.cache })
+}
+
+/** Empty blocks are refused by the vendor and mean nothing: they are left out, and so are turns without any. */
+function writeTurns(turns: readonly Turn[]): Json[] {
+  const messages: Json[] = []
+  // The blocks of the message that holds tool results: all results of a turn belong into one, before anything else.
+  let results: Json[] | undefined
+  for (const turn of turns) {
+    if (turn.role === 'tool') {
+      const blocks = turn.parts.map(writeResult)
+      if (results) results.splice(firstOther(results), 0, ...blocks)
+      else {
+        results = blocks
+        messages.push({ role: 'user', content: blocks })
+      }
+    } else if (turn.role === 'user') {
+      const blocks = writeInput(turn.parts)
+      if (results) results.push(...blocks)
+      else if (blocks.length > 0) messages.push({ role: 'user', content: blocks })
+    } else if (turn.role === 'assistant') {
+      results = undefined
+      const blocks = turn.parts.flatMap(writeOutput)
+      if (blocks.length > 0) messages.push({ role: 'assistant', content: blocks })
+    }
+  }
+  return messages
+}
+
+function firstOther(blocks: readonly Json[]): number {
+  const found = blocks.findIndex((block) => block.type !== 'tool_result')
+  return found < 0 ? blocks.length : found
+}
+
+function writeInput(parts: readonly InputPart[]): Json[] {
+  const full = parts.filter((part) => part.kind !== 'text' || part.text !== '')
+  // A single block of nothing but space counts as empty too.
+  if (full.length === 1 && full[0]?.kind === 'text' && full[0].text.trim() === '') return []
+  return full.map(writeBlock)
+}
+
+function writeBlock(part: InputPart): Json {
+  switch (part.kind) {
+    case 'text':
+      return writeText(part)
+    case 'image':
+      return given({ type: 'image', source: writeSource(part), cache_control: part.cache })
+    case 'file':
+      return given({ type: 'document', source: writeSource(part), title: part.name, cache_control: part.cache })
+    case 'audio':
+      throw cannotConvert(part.at, 'sound')
+  }
+}
+
+function writeSource(part: ImagePart | FilePart): Json {
+  const { media } = part
+  if ('url' in media) return { type: 'url', url: media.url }
+  if ('fileId' in media) throw cannotConvert(part.at, 'a file by its id')
+  if (part.kind === 'file' && media.type.startsWith('text/'))
+    return { type: 'text', media_type: 'text/plain', data: Buffer.from(media.base64, 'base64').toString('utf8') }
+  if (part.kind === 'file' && media.type !== 'application/pdf')
+    throw cannotConvert(part.at, `a file of type "${media.type}"`)
+  return { type: 'base64', media_type: media.type, data: media.base64 }
+}
+
+function writeOutput(part: OutputPart): Json[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }]
+    case 'call':
+      if (part.custom) throw cannotConvert('tools', 'a call of a custom tool')
+      return [{ type: 'tool_use', id: toolId(part.id), name: part.name, input: inputObject(part.input) }]
+    case 'thought':
+      if (part.proof.signature !== undefined)
+        return [{ type: 'thinking', thinking: part.text, signature: part.proof.signature }]
+      // A thought without the vendor's signature would be refused.
+      return part.proof.redacted === undefined ? [] : [{ type: 'redacted_thinking', data: part.proof.redacted }]
+  }
+}
+
+function writeResult(result: ResultPart): Json {
+  const parts = result.parts.filter((part) => part.kind !== 'text' || part.text !== '')
+  const only = parts[0]
+  const content =
+    parts.length === 0 ? '' : parts.length === 1 && only?.kind === 'text' ? only.text : parts.map(writeBlock)
+  return given({ type: 'tool_result', tool_use_id: toolId(result.id), content, is_error: result.failed })
+}
+
+/** The vendor takes letters, digits, "_" and "-"; calls and results are changed alike. */
+function toolId(id: string): string {
+  return id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
+}
+
+function toolsAllowed({ tools = [], toolChoice }: Dialogue): readonly Tool[] {
+  if (typeof toolChoice !== 'object' || !('allowed' in toolChoice)) return tools
+  return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
+}
+
+function writeTool(tool: Tool, i: number): Json {
+  if (tool.kind === 'custom') throw cannotConvert(`tools[${i}].type`, 'a custom tool')
+  const { name, description, schema, strict, cache } = tool
+  const inputSchema = { ...(schema ?? { properties: {} }), type: 'object' }
+  return given({ name, description, input_schema: inputSchema, strict, cache_control: cache })
+}
+
+function writeChoice({ toolChoice, parallelTools }: Dialogue): Json | undefined {
+  const one = parallelTools === false ? { disable_parallel_tool_use: true } : {}
+  if (toolChoice === undefined) return parallelTools === false ? { type: 'auto', ...one } : undefined
+  if (toolChoice === 'none') return { type: 'none' }
+  if (toolChoice === 'auto') return { type: 'auto', ...one }
+  if (toolChoice === 'required') return { type: 'any', ...one }
+  if ('allowed' in toolChoice) return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...one }
+  return { type: 'tool', name: toolChoice.name, ...one }
+}
+
+// How hard a Messages model shall think, and in which shape it shall answer, said in the words that its family takes.
+
+/** Thinking tokens for families that know no effort. The vendor takes 1,024 at least. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1_024,
+  low: 2_048,
+  medium: 8_192,
+  high: 16_384,
+  xhigh: 32_768,
+  max: 32_768,
+}
+const BUDGET_MIN = 1_024
+const EFFORTS: Readonly<Record<string, string>> = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'xhigh',
+  max: 'max',
+}
+
+function writeThinking(dialogue: Dialogue, traits: TextTraits): { thinking?: Json; output_config?: Json } {
+  const thinking = thinkingOf(dialogue, traits)
+  const effort = traits.effort === 'config' && dialogue.effort !== undefined ? EFFORTS[dialogue.effort] : undefined
+  const format =
+    dialogue.format?.kind === 'schema' ? { type: 'json_schema', schema: dialogue.format.schema } : undefined
+  return {
+    ...(thinking ? { thinking } : {}),
+    ...(effort || format ? { output_config: { ...(effort ? { effort } : {}), ...(format ? { format } : {}) } } : {}),
+  }
+}
+
+function thinkingOf(dialogue: Dialogue, traits: TextTraits): Json | undefined {
+  // Every call has one, its caller's or that of its hold; a request that is only tried for its words has none.
+  const { thinking, effort, tokensMax = Number.MAX_SAFE_INTEGER } = dialogue
+  if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
+    return traits.thinkingOptional ? { type: 'disabled' } : undefined
+  if (thinking !== undefined)
+    return mayThink(dialogue) ? knownThinking(thinking, effort, { traits, tokensMax }) : undefined
+  if (traits.effort !== 'budget' || effort === undefined || !mayThink(dialogue)) return undefined
+  // With thinking on, this family takes no sampling parameters: what the caller said outright goes first.
+  if (dialogue.temperature !== undefined || dialogue.topP !== undefined) return undefined
+  return withBudget(BUDGETS[effort] ?? 0, tokensMax)
+}
+
+function withBudget(wanted: number, tokensMax: number): Json | undefined {
+  const budget = Math.min(wanted, tokensMax - 1)
+  return budget < BUDGET_MIN ? undefined : { type: 'enabled', budget_tokens: budget }
+}
+
+/** As the model knows it: agents ask every model for adaptive thinking, and those that know budgets only refuse that. */
+export function knownThinking(
+  thinking: Json,
+  effort: string | undefined,
+  { traits, tokensMax }: { readonly traits: TextTraits; readonly tokensMax: number },
+): Json | undefined {
+  if (traits.effort !== 'budget' || thinking.type !== 'adaptive') return thinking
+  return withBudget(BUDGETS[effort ?? 'medium'] ?? BUDGET_MIN, tokensMax)
+}
+
+/**
+ * Thinking is not switched on where the vendor would refuse it: with a forced tool, or when a turn that called tools has
+ * come back without its signed thought.
+ */
+function mayThink({ turns, toolChoice }: Dialogue): boolean {
+  const forced =
+    toolChoice === 'required' ||
+    (typeof toolChoice === 'object' && ('name' in toolChoice || toolChoice.mode === 'required'))
+  if (forced) return false
+  return turns.every(
+    (turn) =>
+      turn.role !== 'assistant' ||
+      !turn.parts.some((part) => part.kind === 'call') ||
+      turn.parts.some(
+        (part) => part.kind === 'thought' && (part.proof.signature !== undefined || part.proof.redacted !== undefined),
+      ),
+  )
+}
+
+// What the Messages endpoint refuses before any vendor is called.
+
+const ROLES = ['user', 'assistant', 'system']
+
+export function checkMessages(fields: Fields): CheckedAsk {
+  checkPrompt(fields)
+  fields.required('max_tokens')
+  // Zero warms the cache: it is a request of its own.
+  const tokensMax = fields.integer('max_tokens', 0)
+  for (const name of ['temperature', 'top_p']) fields.number(name)
+  fields.integer('top_k', 0)
+  fields.strings('stop_sequences')
+  for (const name of ['metadata', 'output_config', 'context_management', 'cache_control', 'thread']) fields.object(name)
+  fields.string('service_tier')
+  const thread = fields.get('thread')
+  const previous = isObject(thread) && thread.type === 'continue' ? thread.previous_message_id : undefined
+  return {
+    keeps: thread !== undefined,
+    continues: previous === undefined ? undefined : [{ id: String(previous), unknown: threadUnknown() }],
+    stream: fields.boolean('stream') ?? false,
+    includeUsage: true,
+    n: 1,
+    tokensMax,
+    hasTools: (fields.list('tools')?.length ?? 0) > 0,
+  }
+}
+
+/** SDKs know the code, and begin the thread anew with the whole conversation. */
+function threadUnknown(): Fault {
+  return new Fault('not_found', {
+    message: 'There is no thread that ends with this message. Send the whole conversation to begin one.',
+    errorDetails: { error_code: 'thread_not_found' },
+  })
+}
+
+/** The part that count_tokens shares. */
+export function checkPrompt(fields: Fields): void {
+  const messages = fields.required('messages')
+  if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
+  if (messages.length === 0) throw invalid('"messages" must hold at least one message.', 'messages')
+  messages.forEach((message, i) => {
+    const at = `messages[${i}]`
+    if (!isObject(message)) throw mustBe(at, 'an object', message)
+    if (typeof message.role !== 'string' || !ROLES.includes(message.role))
+      throw mustBe(`${at}.role`, `one of ${ROLES.join(', ')}`, message.role)
+    checkContent(message.content, `${at}.content`)
+  })
+  const system = fields.get('system')
+  if (system !== undefined) checkContent(system, 'system')
+  for (const [i, tool] of (fields.list('tools') ?? []).entries())
+    if (typeof tool.name !== 'string' && typeof tool.type !== 'string')
+      throw invalid(`"tools[${i}].name" must be a string.`, `tools[${i}].name`)
+  fields.object('tool_choice')
+  checkBudget(fields.object('thinking')?.budget_tokens)
+}
+
+function checkContent(content: unknown, at: string): void {
+  if (typeof content === 'string') return
+  if (!Array.isArray(content)) throw mustBe(at, 'a string or an array of blocks', content)
+  content.forEach((block, j) => {
+    if (!isObject(block) || typeof block.type !== 'string')
+      throw invalid(`"${at}[${j}]" must be an object with a "type".`, `${at}[${j}]`)
+    if (block.type === 'text' && typeof block.text !== 'string')
+      throw mustBe(`${at}[${j}].text`, 'a string', block.text)
+    if (block.type === 'tool_result' && typeof block.tool_use_id !== 'string')
+      throw mustBe(`${at}[${j}].tool_use_id`, 'a string', block.tool_use_id)
+  })
+}
+
+function checkBudget(budget: unknown): void {
+  if (budget === undefined || budget === null) return
+  if (!Number.isSafeInteger(budget) || (budget as number) < 1)
+    throw mustBe('thinking.budget_tokens', 'a whole number of at least 1', budget)
+}

@@ -1,0 +1,499 @@
+// Answers of this format, whole and streamed: read into neutral words, written from them, and passed through.
+import { Fault } from '../../../kernel/fault.ts'
+import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import type { Usage } from '../../../meter/usage.ts'
+import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
+import { given, isObject, type Json, objects, text } from '../../check.ts'
+import type { Answer, StreamRelay, StreamState } from '../../protocol.ts'
+import { geminiError, vendorFault } from '../../vendor-fault.ts'
+import {
+  type AnswerFacts,
+  answerId,
+  type Finish,
+  inputObject,
+  type OutputPart,
+  type Proof,
+  packExtra,
+  packProof,
+  type Reply,
+  type ReplyEvent,
+} from '../dialogue.ts'
+import type { CheckedAsk, PassOptions } from '../format.ts'
+import { StreamReader, type StreamWriter } from '../reader.ts'
+import { dataOf, Observer, readData, readWhole, renamed } from '../relay.ts'
+import { laterReport, readGeminiUsage, searchesOf, type TokenCounts, toUsage, writeGeminiUsage } from '../tokens.ts'
+import {
+  FOREIGN,
+  inSnakeCase,
+  member,
+  objectAt,
+  readExtra,
+  readProof,
+  signatureOf,
+  textAt,
+  toSignature,
+} from './member.ts'
+
+// A whole answer of this format: read into neutral words, and written from them.
+
+const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|LANGUAGE|MODEL_ARMOR|JAILBREAK|IMAGE_/
+
+/** Why a candidate ended, or the whole request was blocked; calls end like anything else here. */
+function readGeminiFinish(reason: string, called: boolean): Finish {
+  if (called) return 'calls'
+  if (reason === 'MAX_TOKENS') return 'length'
+  return FILTERED.test(reason) ? 'filter' : 'stop'
+}
+
+function finishReason(finish: Finish, refused: boolean): string {
+  if (refused || finish === 'filter') return 'SAFETY'
+  return finish === 'length' ? 'MAX_TOKENS' : 'STOP'
+}
+
+/** The reason for which a prompt was not answered at all; undefined when it was. */
+function blockReason(value: Json): string | undefined {
+  const reason = textAt(objectAt(value, 'promptFeedback'), 'blockReason')
+  return reason === undefined ? undefined : `SAFETY ${reason}`
+}
+
+export function readGeminiReply(value: Json): Reply {
+  const blocked = blockReason(value)
+  const candidate = objects(value.candidates)[0]
+  if (!candidate && blocked === undefined) throw new Fault('upstream_garbled', { internal: { why: 'no candidate' } })
+  const parts = readGeminiParts(objectAt(candidate ?? {}, 'content'), text(value.responseId) ?? '')
+  const called = parts.some((part) => part.kind === 'call')
+  return {
+    parts,
+    finish: readGeminiFinish(text(candidate?.finishReason) ?? blocked ?? 'STOP', called),
+    tokens: readGeminiUsage(value.usageMetadata),
+  }
+}
+
+/** `from`: how many calls came before, so that those without an id get one of their own. */
+function readGeminiParts(content: Json, responseId: string, from = 0): OutputPart[] {
+  let calls = from
+  return objects(content.parts).flatMap((part): OutputPart[] => {
+    const signature = textAt(part, 'thoughtSignature')
+    const called = part.functionCall
+    if (isObject(called))
+      return [
+        given({
+          kind: 'call' as const,
+          id: text(called.id) ?? `call_${responseId.slice(0, 40)}_${calls++}`,
+          name: text(called.name) ?? '',
+          input: JSON.stringify(called.args ?? {}),
+          extra: readExtra(signature),
+        }) as OutputPart, // Only what was attached may be absent.
+      ]
+    const said = text(part.text)
+    if (said === undefined) return [] // What the vendor's own tools did is in the text.
+    const proof = readProof(signature)
+    if (part.thought === true) return [{ kind: 'thought', text: said, proof }]
+    const parts: OutputPart[] = said === '' ? [] : [{ kind: 'text', text: said }]
+    return Object.keys(proof).length > 0 ? [...parts, { kind: 'thought', text: '', proof }] : parts
+  })
+}
+
+export function writeGeminiReply(reply: Reply, facts: AnswerFacts): Json {
+  const refused = reply.parts.some((part) => part.kind === 'refusal')
+  return answer(facts, reply.parts.flatMap(writePart), finishReason(reply.finish, refused), reply.tokens)
+}
+
+function writePart(part: OutputPart): Json[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ text: part.text }]
+    case 'thought':
+      return writeThought(part.text, part.proof)
+    case 'call':
+      return [writeCall(part.id, part.name, part.input, part.extra)]
+  }
+}
+
+/** A vendor of this format signs its texts; what others sign comes along with their thoughts. */
+function writeThought(said: string, proof: Proof): Json[] {
+  const signature = proof.google ?? (Object.keys(proof).length > 0 ? toSignature(packProof(proof)) : undefined)
+  if (said === '' && signature === undefined) return []
+  const shown = said === '' && proof.google !== undefined ? { text: '' } : { text: said, thought: true }
+  return [{ ...shown, ...(signature === undefined ? {} : { thoughtSignature: signature }) }]
+}
+
+function writeCall(id: string, name: string, input: string, extra: unknown): Json {
+  const signature = signatureOf(extra) ?? (extra === undefined ? undefined : toSignature(packExtra(id, extra)))
+  return {
+    functionCall: { id, name, args: inputObject(input) },
+    ...(signature === undefined ? {} : { thoughtSignature: signature }),
+  }
+}
+
+/** One object of the format: the whole answer, or a piece of a stream, which has no reason to end. */
+function answer(facts: AnswerFacts, parts: readonly Json[], reason?: string, tokens?: TokenCounts): Json {
+  return {
+    candidates: [
+      { content: { parts, role: 'model' }, ...(reason === undefined ? {} : { finishReason: reason }), index: 0 },
+    ],
+    ...(tokens ? { usageMetadata: writeGeminiUsage(tokens) } : {}),
+    modelVersion: facts.uid,
+    responseId: answerId('', facts),
+  }
+}
+
+// A stream of this format in neutral words.
+
+export class GeminiReader extends StreamReader {
+  private reported: unknown
+  private started = false
+  private calls = 0
+  private texts = 0
+  private reason: string | undefined
+
+  read(event: SseEvent): ReplyEvent[] {
+    const data = event.data.trim() === '[DONE]' ? undefined : readData(event.data)
+    if (!isObject(data)) return []
+    if (isObject(data.error)) {
+      this.fault = vendorFault(data.error)
+      return []
+    }
+    const events: ReplyEvent[] = this.started ? [] : [{ type: 'start' }]
+    this.started = true
+    // Converted asks have one candidate.
+    const candidate = objects(data.candidates)[0] ?? {}
+    for (const part of readGeminiParts(objectAt(candidate, 'content'), text(data.responseId) ?? '', this.calls))
+      this.add(part, events)
+    this.reason = text(candidate.finishReason) ?? this.reason ?? blockReason(data)
+    this.count(data)
+    return events
+  }
+
+  /** The format has no last event: a reason to end and a clean end are one. */
+  override end(): ReplyEvent[] {
+    if (this.reason === undefined || this.fault) return []
+    this.terminal = true
+    return [{ type: 'end', finish: readGeminiFinish(this.reason, this.calls > 0) }]
+  }
+
+  /** Counts come with every piece, as they stand; only those at the end are the vendor's report. */
+  private count({ usageMetadata }: Json): void {
+    this.reported = laterReport(this.reported, usageMetadata)
+    const tokens = readGeminiUsage(this.reported)
+    if (!tokens) return
+    this.promptTokens = tokens
+    if (this.reason !== undefined) this.tokens = tokens
+  }
+
+  private add(part: OutputPart, events: ReplyEvent[]): void {
+    if (part.kind === 'call') {
+      const { id, name, input, extra } = part
+      const key = this.calls++
+      events.push({ type: 'call', key, id, name, ...(extra === undefined ? {} : { extra }) })
+      events.push({ type: 'input', key, text: input })
+      return
+    }
+    // A text is signed at its end.
+    if (part.kind === 'text' && part.text !== '' && this.texts++ === 0) events.push({ type: 'proof-pending' })
+    if (part.text !== '') events.push({ type: part.kind, text: part.text })
+    if (part.kind === 'thought' && Object.keys(part.proof).length > 0) events.push({ type: 'proof', proof: part.proof })
+  }
+}
+
+// Neutral words as a stream of this format. Calls are whole here, so that their inputs are gathered first.
+
+export class GeminiWriter implements StreamWriter {
+  readonly keepAlive = GEMINI_KEEP_ALIVE
+  private readonly facts: AnswerFacts
+  /** What stands around the parts of every piece. */
+  private readonly lead: string
+  private readonly tail: string
+  private readonly calls = new Map<number, { id: string; name: string; extra?: unknown; input: string }>()
+  private refused = false
+  private ended: Finish = 'stop'
+
+  constructor(facts: AnswerFacts) {
+    this.facts = facts
+    const empty = encodeJson(answer(facts, []))
+    const at = empty.indexOf('[]') + 1
+    this.lead = empty.slice(0, at)
+    this.tail = empty.slice(at)
+  }
+
+  write(event: ReplyEvent): string {
+    switch (event.type) {
+      case 'start':
+      case 'proof-pending':
+        return ''
+      case 'refusal':
+        this.refused = true
+        return this.piece({ text: event.text })
+      case 'text':
+        return this.piece({ text: event.text })
+      case 'thought':
+        return this.piece({ text: event.text, thought: true })
+      case 'proof':
+        return writeThought('', event.proof)
+          .map((part) => this.piece(part))
+          .join('')
+      case 'call':
+        this.calls.set(event.key, { id: event.id, name: event.name, extra: event.extra, input: '' })
+        return ''
+      case 'input': {
+        const call = this.calls.get(event.key)
+        if (call) call.input += event.text
+        return ''
+      }
+      case 'end':
+        this.ended = event.finish
+        return ''
+      case 'ping':
+        return this.keepAlive
+    }
+  }
+
+  finish(tokens: TokenCounts | undefined): string {
+    const calls = [...this.calls.values()].map((call) => writeCall(call.id, call.name, call.input, call.extra))
+    // Clients take an answer without parts for none at all.
+    const parts = calls.length > 0 ? calls : [{ text: '' }]
+    return encodeJson(answer(this.facts, parts, finishReason(this.ended, this.refused), tokens))
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return geminiFailure(fault, requestId)
+  }
+
+  private piece(part: Json): string {
+    return this.lead + JSON.stringify(part) + this.tail
+  }
+}
+
+// The stream of callers who did not ask for server-sent events: one JSON array, whose elements come as they are made.
+
+export class ArrayRelay implements StreamRelay {
+  readonly encoding = 'utf8'
+  readonly contentType = 'application/json; charset=utf-8'
+  /** Space between elements means nothing. */
+  readonly keepAlive = '\n'
+  private readonly relay: StreamRelay
+  private readonly decoder = new SseDecoder()
+  private begun = false
+
+  constructor(relay: StreamRelay) {
+    this.relay = relay
+  }
+
+  get state(): StreamState {
+    return this.relay.state
+  }
+
+  push(chunk: Buffer): string {
+    return this.elements(this.relay.push(chunk))
+  }
+
+  end(): string {
+    return this.elements(this.relay.end())
+  }
+
+  /** Asked for more than once: what it says must not depend on that. */
+  finish(): string {
+    return this.last(this.relay.finish(''))
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return this.last(this.relay.fail(fault, requestId))
+  }
+
+  private elements(sent: Buffer | string | undefined): string {
+    let out = ''
+    for (const { data } of sent === undefined ? [] : this.decoder.push(bytesOf(sent, this.relay.encoding))) {
+      out += `${this.begun ? ',\n' : '['}${data}`
+      this.begun = true
+    }
+    return out
+  }
+
+  private last(sent: string): string {
+    const elements = new SseDecoder().push(Buffer.from(sent)).map(({ data }) => data)
+    return `${this.begun ? ',\n' : '['}${elements.join(',\n')}]`
+  }
+}
+
+// A request and an answer between a caller and a vendor who both speak this format.
+
+/** What the address says at both doors, and the body only on its way through here. */
+const ADDRESSED = ['model', 'stream', 'alt']
+
+export function passGemini(json: JsonText, ask: CheckedAsk, { traits, outputTokensCap }: PassOptions): string {
+  const replace: Record<string, string> = {}
+  const add: Record<string, string> = {}
+  if (ask.tokensMax === undefined && outputTokensCap !== undefined) {
+    const name = json.member('generationConfig') ? 'generationConfig' : inSnakeCase('generationConfig')
+    const { max_output_tokens: _, ...config } = objectAt(json.value, 'generationConfig')
+    const limited = JSON.stringify({ ...config, maxOutputTokens: outputTokensCap })
+    if (json.member(name)) replace[name] = limited
+    else add.generationConfig = limited
+  }
+  // A conversation may come from another family: signatures that this vendor did not make would be refused.
+  if (json.text.includes(`"${FOREIGN}`)) replace.contents = JSON.stringify(withoutForeign(json.value.contents))
+  return splice(json, { replace, add, remove: [...ADDRESSED, ...traits.dropParams] })
+}
+
+function withoutForeign(contents: unknown): Json[] {
+  return objects(contents).map((content) => ({
+    ...content,
+    parts: objects(content.parts).flatMap((part) => {
+      const signature = member(part, 'thoughtSignature')
+      if (typeof signature !== 'string' || !signature.startsWith(FOREIGN)) return [part]
+      const { thoughtSignature: _, thought_signature: __, ...rest } = part
+      return rest.thought === true ? [] : [rest]
+    }),
+  }))
+}
+
+export function passGeminiAnswer(body: Buffer, uid: string): Answer {
+  const whole = readWhole(body)
+  return {
+    body: renamed(body, whole, uid, 'modelVersion'),
+    contentType: 'application/json',
+    usage: toUsage(readGeminiUsage(whole.value.usageMetadata, searchesOf(whole.value.candidates))),
+    outputChars: objects(whole.value.candidates).reduce((sum, candidate) => sum + charsOf(candidate), 0),
+  }
+}
+
+function charsOf(candidate: Json): number {
+  return objects(objectAt(candidate, 'content').parts).reduce(
+    (sum, part) =>
+      sum + (text(part.text) ?? '').length + (part.functionCall ? JSON.stringify(part.functionCall).length : 0),
+    0,
+  )
+}
+
+/** Google's SDKs take every block for an event with JSON: a comment, or a blank line too many, ends the stream with an error. */
+const GEMINI_KEEP_ALIVE = ''
+
+/** The event that ends a broken stream; there is no other end than that of the connection. */
+function geminiFailure(fault: Fault, requestId: string): string {
+  return encodeJson({ error: geminiError(fault, requestId) })
+}
+
+export class GeminiObserver extends Observer {
+  readonly keepAlive = GEMINI_KEEP_ALIVE
+  private readonly uid: string
+  private readonly n: number
+  private readonly finished = new Set<unknown>()
+  private counted: unknown
+  private searches = 0
+  /** From the event on with which the last candidate ended. */
+  private held = ''
+
+  constructor(uid: string, { n }: CheckedAsk) {
+    super()
+    this.uid = uid
+    this.n = n
+  }
+
+  get usage(): Usage | undefined {
+    return this.isComplete || this.terminal ? this.promptUsage : undefined
+  }
+
+  get promptUsage(): Usage | undefined {
+    return toUsage(readGeminiUsage(this.counted, this.searches))
+  }
+
+  private get isComplete(): boolean {
+    return this.finished.size >= this.n
+  }
+
+  see(block: string): string {
+    const data = this.fault || dataOf(block).trim() === '[DONE]' ? undefined : readData(dataOf(block))
+    if (!isObject(data)) return ''
+    if (isObject(data.error)) {
+      const told = readData(bytesToText(dataOf(block)))
+      this.fault = vendorFault(isObject(told) ? told.error : told)
+      return ''
+    }
+    this.look(data)
+    const out = this.renamed(block, data)
+    if (!this.isComplete) return out
+    // A vendor that does not stop after the end is not kept in memory.
+    const passed = this.held.length + out.length > EVENT_BYTES_MAX ? this.held : ''
+    this.held = passed === '' ? this.held + out : out
+    return passed
+  }
+
+  override end(): void {
+    // Some vendors give fewer candidates than were asked for.
+    if (this.finished.size > 0 && !this.fault) this.terminal = true
+  }
+
+  finish(): string {
+    return bytesToText(this.held)
+  }
+
+  fail(fault: Fault, requestId: string): string {
+    return geminiFailure(fault, requestId)
+  }
+
+  private look(data: Json): void {
+    this.counted = laterReport(this.counted, data.usageMetadata)
+    // A later event repeats what an earlier one said, or adds to it.
+    this.searches = Math.max(this.searches, searchesOf(data.candidates))
+    for (const candidate of objects(data.candidates)) {
+      const chars = charsOf(candidate)
+      if (chars > 0) this.output.addBytes(chars)
+      if (typeof candidate.finishReason === 'string') this.finished.add(candidate.index ?? 0)
+    }
+    if (blockReason(data) !== undefined) for (let i = 0; i < this.n; i++) this.finished.add(i)
+  }
+
+  private renamed(block: string, { modelVersion }: Json): string {
+    const at = block.startsWith('event:') ? block.indexOf('\n') + 1 : 0
+    const canonical = at === 0 ? block : block.slice(at)
+    if (modelVersion === undefined || modelVersion === this.uid) return canonical
+    const span = memberSpan(canonical, 'modelVersion', canonical.indexOf('{'))
+    return span ? `${canonical.slice(0, span[0])}"${this.uid}"${canonical.slice(span[1])}` : canonical
+  }
+}
+
+// An answer and its stream are the same thing: pieces of the whole, each in the shape of the whole.
+
+export function unrollGemini(value: Json): string {
+  if (objects(value.candidates).length === 0 && blockReason(value) === undefined)
+    throw new Fault('upstream_garbled', { internal: { why: 'no candidate' } })
+  const candidates = objects(value.candidates).map((candidate) => ({ finishReason: 'STOP', ...candidate }))
+  return encodeJson(candidates.length > 0 ? { ...value, candidates } : value)
+}
+
+export function rollUpGemini(events: readonly SseEvent[]): Json {
+  const whole: Json = {}
+  const candidates = new Map<unknown, Json>()
+  const partsOf = new Map<unknown, Json[]>()
+  for (const event of events) {
+    const data = event.data.trim() === '[DONE]' ? undefined : readData(event.data)
+    if (!isObject(data)) continue
+    if (isObject(data.error)) throw vendorFault(data.error)
+    Object.assign(whole, data, { usageMetadata: laterReport(whole.usageMetadata, data.usageMetadata) })
+    for (const piece of objects(data.candidates)) {
+      const index = piece.index ?? 0
+      const before = candidates.get(index) ?? {}
+      const content = { role: 'model', ...objectAt(before, 'content'), ...objectAt(piece, 'content') }
+      const parts = partsOf.get(index) ?? []
+      partsOf.set(index, parts)
+      for (const part of objects(objectAt(piece, 'content').parts)) join(parts, part)
+      candidates.set(index, { ...before, ...piece, content: { ...content, parts } })
+    }
+  }
+  const finished = [...candidates.values()].every(({ finishReason }) => finishReason !== undefined)
+  if ((candidates.size === 0 || !finished) && blockReason(whole) === undefined)
+    throw new Fault('upstream_garbled', { internal: { why: 'the stream has no end' } })
+  return candidates.size === 0 ? whole : { ...whole, candidates: [...candidates.values()] }
+}
+
+/** Pieces of one text become one part; a signature may come with the last of them. In place: a stream has thousands. */
+function join(parts: Json[], piece: Json): void {
+  if (piece.text === '' && piece.thoughtSignature === undefined) return
+  const last = parts.at(-1)
+  const isText = (part: Json | undefined) => part !== undefined && typeof part.text === 'string'
+  const goesOn =
+    isText(last) && isText(piece) && last?.thought === piece.thought && last?.thoughtSignature === undefined
+  if (goesOn && last) parts[parts.length - 1] = { ...last, ...piece, text: `${last.text}${piece.text}` }
+  else parts.push(piece)
+}

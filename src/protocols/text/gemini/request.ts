@@ -1,0 +1,586 @@
+// Requests of this format: checked, read into neutral words, and written from them.
+import type { TextTraits } from '../../../catalog/traits.ts'
+import { invalid } from '../../../kernel/fault.ts'
+import { readJson } from '../../../kernel/json.ts'
+import { Fields, given, isObject, type Json, mustBe, objects, shown, text } from '../../check.ts'
+import {
+  type CallPart,
+  cannotConvert,
+  type Dialogue,
+  type FilePart,
+  fromBase64,
+  type ImagePart,
+  type InputPart,
+  inputObject,
+  type Media,
+  type OutputPart,
+  type ResultPart,
+  type TextPart,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  textOf,
+} from '../dialogue.ts'
+import { hostedRefusal } from '../extras.ts'
+import type { CheckedAsk } from '../format.ts'
+import { inSnakeCase, member, objectAt, objectsAt, readExtra, readProof, signatureOf, textAt } from './member.ts'
+
+// A request of this format in neutral words, for vendors that speak another.
+
+export function readGeminiDialogue(value: Json): Dialogue {
+  const config = objectAt(value, 'generationConfig')
+  const tools = objectsAt(value, 'tools').flatMap(readTools)
+  const stop = member(config, 'stopSequences')
+  return given({
+    turns: readTurns(value),
+    stream: value.stream === true,
+    tools: tools.length > 0 ? tools : undefined,
+    toolChoice: readChoice(objectAt(objectAt(value, 'toolConfig'), 'functionCallingConfig')),
+    tokensMax: member(config, 'maxOutputTokens'),
+    temperature: config.temperature,
+    topP: member(config, 'topP'),
+    stop: Array.isArray(stop) && stop.length > 0 ? stop : undefined,
+    format: readFormat(config),
+    ...readThinking(objectAt(config, 'thinkingConfig')),
+  }) as unknown as Dialogue // Every member was checked by the endpoint.
+}
+
+function readThinking(config: Json): Pick<Dialogue, 'effort' | 'thinking'> {
+  const level = textAt(config, 'thinkingLevel')?.toLowerCase()
+  if (level !== undefined && level !== 'thinking_level_unspecified') return { effort: level }
+  const budget = member(config, 'thinkingBudget')
+  if (budget === 0) return { thinking: { type: 'disabled' } }
+  return typeof budget === 'number' && budget > 0 ? { thinking: { type: 'enabled', budget_tokens: budget } } : {}
+}
+
+function readFormat(config: Json): Dialogue['format'] {
+  const type = textAt(config, 'responseMimeType') ?? 'text/plain'
+  if (type === 'text/plain') return undefined
+  // What is left of an enumeration in other formats is JSON, not the bare word that the caller reads.
+  if (type !== 'application/json')
+    throw cannotConvert('generationConfig.responseMimeType', `the type ${JSON.stringify(type.slice(0, 60))}`)
+  const json = member(config, 'responseJsonSchema')
+  const open = member(config, 'responseSchema')
+  if (isObject(json)) return { kind: 'schema', schema: json }
+  return isObject(open) ? { kind: 'schema', schema: fromOpenApi(open) } : { kind: 'object' }
+}
+
+/** Calls may come without ids: results are then matched by name, in their order. */
+class Calls {
+  private made = 0
+  private readonly open: { readonly id: string; readonly name: string }[] = []
+
+  call(name: string, id: string | undefined): string {
+    const own = id ?? `call_${++this.made}_${name}`.slice(0, 64)
+    this.open.push({ id: own, name })
+    return own
+  }
+
+  result(name: string, id: string | undefined): string {
+    const at = this.open.findIndex((call) => (id === undefined ? call.name === name : call.id === id))
+    const [found] = at < 0 ? [] : this.open.splice(at, 1)
+    return found?.id ?? id ?? `call_${++this.made}_${name}`.slice(0, 64)
+  }
+}
+
+function readTurns(value: Json): Turn[] {
+  const turns: Turn[] = []
+  const system = member(value, 'systemInstruction')
+  const said = isObject(system) ? objects(system.parts) : []
+  const parts = said.flatMap((part): TextPart[] =>
+    text(part.text) ? [{ kind: 'text', text: text(part.text) ?? '' }] : [],
+  )
+  if (parts.length > 0) turns.push({ role: 'system', parts })
+  const calls = new Calls()
+  objects(value.contents).forEach((content, i) => {
+    const at = `contents[${i}].parts`
+    if (content.role === 'model') {
+      turns.push({
+        role: 'assistant',
+        parts: objects(content.parts).flatMap((part, j) => readOutput(part, `${at}[${j}]`, calls)),
+      })
+      return
+    }
+    const results: ResultPart[] = []
+    const input: InputPart[] = []
+    objects(content.parts).forEach((part, j) => {
+      const response = member(part, 'functionResponse')
+      if (isObject(response)) results.push(readResult(response, `${at}[${j}]`, calls))
+      else input.push(readInput(part, `${at}[${j}]`))
+    })
+    if (results.length > 0) turns.push({ role: 'tool', parts: results })
+    if (input.length > 0) turns.push({ role: 'user', parts: input })
+  })
+  return turns
+}
+
+function readInput(part: Json, at: string): InputPart {
+  if (typeof part.text === 'string') return { kind: 'text', text: part.text }
+  const media = readMedia(part, at)
+  if (!media) throw cannotConvert(at, `a part with ${Object.keys(part).slice(0, 3).join(', ') || 'nothing'}`)
+  return media
+}
+
+function readMedia(part: Json, at: string): InputPart | undefined {
+  const inline = member(part, 'inlineData')
+  const file = member(part, 'fileData')
+  if (isObject(inline)) {
+    const type = textAt(inline, 'mimeType') ?? ''
+    const data = text(inline.data) ?? ''
+    if (type.startsWith('audio/')) return { kind: 'audio', at, base64: data, format: audioFormat(type) }
+    return part_(type, at, fromBase64(data, type), textAt(inline, 'displayName'))
+  }
+  if (!isObject(file)) return undefined
+  const uri = textAt(file, 'fileUri') ?? ''
+  const type = textAt(file, 'mimeType') ?? ''
+  // Files at the vendor can be read with its key alone.
+  const reachable = /^https?:\/\//i.test(uri) && !/^https?:\/\/[^/]*googleapis\.com\//i.test(uri)
+  return part_(type, at, reachable ? { url: uri } : { fileId: uri }, textAt(file, 'displayName'))
+}
+
+function part_(type: string, at: string, media: Media, name: string | undefined): ImagePart | FilePart {
+  return type.startsWith('image/')
+    ? { kind: 'image', at, media }
+    : (given({ kind: 'file' as const, at, media, name }) as FilePart) // Only the name may be absent.
+}
+
+function audioFormat(type: string): string {
+  const name = type.slice('audio/'.length).replace(/^x-/, '')
+  return name === 'mpeg' ? 'mp3' : name === 'wave' ? 'wav' : name
+}
+
+function readOutput(part: Json, at: string, calls: Calls): OutputPart[] {
+  const signature = textAt(part, 'thoughtSignature')
+  const called = member(part, 'functionCall')
+  if (isObject(called)) return [readCall(called, signature, calls)]
+  const said = text(part.text)
+  if (said === undefined) {
+    if (member(part, 'executableCode') || member(part, 'codeExecutionResult')) return [] // Its effect is in the text.
+    throw cannotConvert(at, `a part with ${Object.keys(part).slice(0, 3).join(', ') || 'nothing'}`)
+  }
+  const proof = readProof(signature)
+  if (part.thought === true) return [{ kind: 'thought', text: said, proof }]
+  const parts: OutputPart[] = said === '' ? [] : [{ kind: 'text', text: said }]
+  return Object.keys(proof).length > 0 ? [...parts, { kind: 'thought', text: '', proof }] : parts
+}
+
+function readCall(called: Json, signature: string | undefined, calls: Calls): CallPart {
+  const name = text(called.name) ?? ''
+  return given({
+    kind: 'call' as const,
+    id: calls.call(name, text(called.id)),
+    name,
+    input: JSON.stringify(called.args ?? {}),
+    extra: readExtra(signature),
+  }) as CallPart // Only what was attached may be absent.
+}
+
+/** Clients wrap what a tool said, because the format wants an object. */
+function readResult(response: Json, at: string, calls: Calls): ResultPart {
+  const name = text(response.name) ?? ''
+  const said = isObject(response.response) ? response.response : {}
+  const keys = Object.keys(said)
+  const only = keys.length === 1 ? keys[0] : undefined
+  const wrapped = only === 'output' || only === 'result' || only === 'error' ? said[only] : said
+  const parts = objects(response.parts).map((part, k): ImagePart | FilePart => {
+    const media = readMedia(part, `${at}.functionResponse.parts[${k}]`)
+    if (media?.kind === 'image' || media?.kind === 'file') return media
+    throw cannotConvert(`${at}.functionResponse.parts[${k}]`, 'this kind of part in the response of a tool')
+  })
+  return {
+    kind: 'result',
+    id: calls.result(name, text(response.id)),
+    parts: [{ kind: 'text', text: typeof wrapped === 'string' ? wrapped : JSON.stringify(wrapped) }, ...parts],
+    ...(only === 'error' ? { failed: true } : {}),
+  }
+}
+
+function readTools(tool: Json, i: number): Tool[] {
+  const other = Object.keys(tool).find((name) => !/^function_?declarations$/i.test(name) && tool[name] !== null)
+  if (other !== undefined) throw cannotConvert(`tools[${i}].${other}`, 'a tool that runs at the vendor')
+  return objectsAt(tool, 'functionDeclarations').map((entry) => {
+    const json = member(entry, 'parametersJsonSchema')
+    const open = entry.parameters
+    return given({
+      kind: 'function' as const,
+      name: text(entry.name) ?? '',
+      description: text(entry.description),
+      schema: isObject(json) ? json : isObject(open) ? fromOpenApi(open) : undefined,
+    }) as Tool // What may be absent is optional there too.
+  })
+}
+
+function readChoice(config: Json): ToolChoice | undefined {
+  const names = member(config, 'allowedFunctionNames')
+  const allowed = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
+  switch (text(config.mode)?.toUpperCase()) {
+    case 'NONE':
+      return 'none'
+    case 'AUTO':
+      return 'auto'
+    case 'VALIDATED':
+      return allowed.length > 0 ? { allowed, mode: 'auto' } : 'auto'
+    case 'ANY':
+      if (allowed.length === 1 && allowed[0] !== undefined) return { name: allowed[0] }
+      return allowed.length > 0 ? { allowed, mode: 'required' } : 'required'
+  }
+  return undefined
+}
+
+// Neutral words as a request of this format, for callers who speak another.
+
+/** What the vendor's own endpoint for chat takes an effort for. */
+const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 32_768 }
+
+export function writeGeminiRequest(dialogue: Dialogue, _model: string, traits: TextTraits): Json {
+  const contents = writeTurns(dialogue.turns, traits)
+  if (contents.length === 0)
+    throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
+  const system = dialogue.turns.flatMap((turn) =>
+    turn.role === 'system' || turn.role === 'developer' ? turn.parts.map(({ text }) => ({ text })) : [],
+  )
+  const tools = toolsAllowed(dialogue)
+  const config = given({
+    maxOutputTokens: dialogue.tokensMax,
+    temperature: dialogue.temperature,
+    topP: dialogue.topP,
+    stopSequences: dialogue.stop?.filter((sequence) => sequence !== ''),
+    ...writeFormat(dialogue.format),
+    thinkingConfig: writeThinking(dialogue, traits),
+  })
+  const body = given({
+    contents,
+    systemInstruction: system.length > 0 ? { parts: system } : undefined,
+    tools: tools.length > 0 ? [{ functionDeclarations: tools.map(writeTool) }] : undefined,
+    toolConfig: tools.length > 0 ? writeChoice(dialogue) : undefined,
+    generationConfig: Object.keys(config).length > 0 ? config : undefined,
+  }) as Json // An object of what is there.
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
+  return body
+}
+
+function writeTurns(turns: readonly Turn[], traits: TextTraits): Json[] {
+  /** The format wants a result's name, which only the call has. */
+  const names = new Map<string, string>()
+  const contents: Json[] = []
+  const push = (role: string, parts: readonly Json[]) => {
+    if (parts.length > 0) contents.push({ role, parts })
+  }
+  for (const [i, turn] of turns.entries()) {
+    if (turn.role === 'user') push('user', turn.parts.flatMap(writeInput))
+    else if (turn.role === 'tool') {
+      // All results of a turn belong into one content, before anything else.
+      if (turns[i - 1]?.role === 'tool') continue
+      const rest = turns.slice(i)
+      const end = rest.findIndex(({ role }) => role !== 'tool')
+      const results = rest
+        .slice(0, end < 0 ? rest.length : end)
+        .flatMap(({ role, parts }) => (role === 'tool' ? parts : []))
+      push('user', [...results.map((part) => writeResult(part, names)), ...results.flatMap(writeResultMedia)])
+    } else if (turn.role === 'assistant') {
+      for (const part of turn.parts) if (part.kind === 'call') names.set(part.id, part.name)
+      push('model', writeOutput(turn.parts, traits))
+    }
+  }
+  return contents
+}
+
+function writeInput(part: InputPart): Json[] {
+  switch (part.kind) {
+    case 'text':
+      return part.text === '' ? [] : [{ text: part.text }]
+    case 'audio':
+      return [{ inlineData: { mimeType: `audio/${part.format || 'wav'}`, data: part.base64 } }]
+    case 'image':
+    case 'file':
+      return [writeMedia(part)]
+  }
+}
+
+const BY_ENDING: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  heic: 'image/heic',
+  txt: 'text/plain',
+  html: 'text/html',
+  csv: 'text/csv',
+  mp4: 'video/mp4',
+}
+
+function writeMedia({ kind, media, at }: ImagePart | FilePart): Json {
+  if ('base64' in media) return { inlineData: { mimeType: media.type, data: media.base64 } }
+  if ('fileId' in media) throw cannotConvert(at, 'a file by its id')
+  const ending = /\.([a-z0-9]{1,5})(?:[?#]|$)/i.exec(media.url)?.[1]?.toLowerCase() ?? ''
+  const mimeType = BY_ENDING[ending] ?? (kind === 'image' ? 'image/jpeg' : 'application/pdf')
+  return { fileData: { fileUri: media.url, mimeType } }
+}
+
+function writeOutput(parts: readonly OutputPart[], traits: TextTraits): Json[] {
+  const out: Json[] = []
+  let called = false
+  let waiting: string | undefined
+  const sign = () => {
+    if (waiting !== undefined) out.push({ text: '', thoughtSignature: waiting })
+    waiting = undefined
+  }
+  for (const part of parts) {
+    if (part.kind === 'call') {
+      sign()
+      if (part.custom) throw cannotConvert('tools', 'a call of a custom tool')
+      const usual = called || traits.callExtra === undefined ? undefined : signatureOf(JSON.parse(traits.callExtra))
+      called = true
+      out.push(
+        given({
+          functionCall: { id: part.id, name: part.name, args: inputObject(part.input) },
+          thoughtSignature: signatureOf(part.extra) ?? usual,
+        }) as Json, // The signature may be absent.
+      )
+    } else if (part.kind !== 'thought') {
+      if (part.text === '') continue
+      out.push({ text: part.text, ...(waiting === undefined ? {} : { thoughtSignature: waiting }) })
+      waiting = undefined
+    } else if (part.proof.google !== undefined) {
+      // The vendor wants its signature where it was: at a text, before which other formats carry it, or at an empty one.
+      const last = out.at(-1)
+      if (last && typeof last.text === 'string') last.thoughtSignature = part.proof.google
+      else waiting = part.proof.google
+    }
+  }
+  sign()
+  return out
+}
+
+function writeResult({ id, parts, failed }: ResultPart, names: ReadonlyMap<string, string>): Json {
+  const said = textOf(parts, 'text')
+  return { functionResponse: { id, name: names.get(id) ?? id, response: failed ? { error: said } : { output: said } } }
+}
+
+function writeResultMedia({ parts }: ResultPart): Json[] {
+  return parts.filter((part): part is ImagePart | FilePart => part.kind !== 'text').map(writeMedia)
+}
+
+function toolsAllowed({ tools = [], toolChoice }: Dialogue): readonly Tool[] {
+  if (typeof toolChoice !== 'object' || !('allowed' in toolChoice) || toolChoice.mode === 'required') return tools
+  return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
+}
+
+function writeTool(tool: Tool, i: number): Json {
+  if (tool.kind === 'custom') throw cannotConvert(`tools[${i}].type`, 'a custom tool')
+  return given({ name: tool.name, description: tool.description, parametersJsonSchema: tool.schema }) as Json // The rest may be absent.
+}
+
+function writeChoice({ toolChoice }: Dialogue): Json | undefined {
+  const config = (mode: string, names?: readonly string[]) => ({
+    functionCallingConfig: { mode, ...(names ? { allowedFunctionNames: names } : {}) },
+  })
+  if (toolChoice === undefined) return undefined
+  if (toolChoice === 'none' || toolChoice === 'auto') return config(toolChoice.toUpperCase())
+  if (toolChoice === 'required') return config('ANY')
+  if ('name' in toolChoice) return config('ANY', [toolChoice.name])
+  return toolChoice.mode === 'required' ? config('ANY', toolChoice.allowed) : config('AUTO')
+}
+
+function writeFormat(format: Dialogue['format']): Json {
+  if (!format) return {}
+  return {
+    responseMimeType: 'application/json',
+    ...(format.kind === 'schema' ? { responseJsonSchema: format.schema } : {}),
+  }
+}
+
+function writeThinking({ thinking, effort, summary }: Dialogue, traits: TextTraits): Json | undefined {
+  if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
+    return traits.thinkingOptional ? { thinkingBudget: 0 } : undefined
+  const budget = thinking?.budget_tokens
+  if (typeof budget === 'number') return { thinkingBudget: budget, includeThoughts: true }
+  const shown = thinking !== undefined || summary !== undefined || effort !== undefined ? { includeThoughts: true } : {}
+  if (effort === undefined || traits.effort === 'none') return Object.keys(shown).length > 0 ? shown : undefined
+  if (traits.effort === 'budget') return { thinkingBudget: BUDGETS[effort] ?? BUDGETS.high, ...shown }
+  return { thinkingLevel: effort === 'xhigh' || effort === 'max' ? 'high' : effort, ...shown }
+}
+
+// The format's own kind of schema (types in capitals, `nullable`, counts as texts) as JSON Schema.
+
+const COUNTS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties']
+const NAMES = [...COUNTS, 'anyOf', 'additionalProperties']
+
+function fromOpenApi(schema: Json): Json {
+  const out: Json = {}
+  for (const [given, value] of Object.entries(schema)) {
+    const name = NAMES.find((one) => given === inSnakeCase(one)) ?? given
+    if (value === null || value === undefined || /^(?:nullable|property_?ordering)$/i.test(name)) continue
+    if (name === 'type' && typeof value === 'string') out.type = value.toLowerCase()
+    else if (name === 'properties' && isObject(value))
+      out.properties = Object.fromEntries(
+        Object.entries(value).map(([key, one]) => [key, isObject(one) ? fromOpenApi(one) : one]),
+      )
+    else if (COUNTS.includes(name)) out[name] = Number(value)
+    else if (Array.isArray(value) && name === 'anyOf')
+      out.anyOf = value.map((one) => (isObject(one) ? fromOpenApi(one) : one))
+    else
+      out[name] = isObject(value) && (name === 'items' || name === 'additionalProperties') ? fromOpenApi(value) : value
+  }
+  if (schema.nullable === true && typeof out.type === 'string') out.type = [out.type, 'null']
+  return out
+}
+
+// What the endpoints of this format refuse before any vendor is called.
+
+const ROLES = ['user', 'model', 'function']
+/** What a part is; it is one of them. */
+const KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse']
+const CANDIDATES_MAX = 8
+/** Tools that run at the vendor, by the name that a price or a permission has for them. */
+const HOSTED: Readonly<Record<string, string>> = {
+  googleSearch: 'web_search',
+  googleSearchRetrieval: 'web_search',
+  enterpriseWebSearch: 'web_search',
+  urlContext: 'url_context',
+  codeExecution: 'code_execution',
+  fileSearch: 'file_search',
+  googleMaps: 'google_maps',
+  retrieval: 'file_search',
+  mcpServers: 'mcp',
+}
+/** Run by the caller. */
+const LOCAL = ['functionDeclarations', 'computerUse']
+
+export function checkGemini(fields: Fields, traits: TextTraits): CheckedAsk {
+  const value = fields.json.value
+  checkSpelling(value, '')
+  checkGeminiPrompt(value)
+  checkTools(member(value, 'tools'), traits)
+  const config = below(fields, 'generationConfig')
+  const named = (name: string) => (config.json.member(name) ? name : inSnakeCase(name))
+  for (const name of ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty']) config.number(named(name))
+  config.integer('seed', Number.MIN_SAFE_INTEGER)
+  const tokensMax = config.integer(named('maxOutputTokens'), 1)
+  const n = config.integer(named('candidateCount'), 1) ?? 1
+  const nField = 'candidateCount'
+  if (n > CANDIDATES_MAX) throw invalid(`"${nField}" must be at most ${CANDIDATES_MAX}, not ${n}.`, nField)
+  config.strings(named('stopSequences'))
+  const thinking = below(config, named('thinkingConfig'))
+  thinking.integer(thinking.json.member('thinkingBudget') ? 'thinkingBudget' : 'thinking_budget', -1)
+  checkModalities(member(config.json.value, 'responseModalities'))
+  for (const name of ['toolConfig', 'labels']) checkedObject(value, name)
+  for (const name of ['safetySettings', 'safety_settings']) fields.list(name)
+  const alt = fields.get('alt') ?? 'json'
+  if (alt !== 'json' && alt !== 'sse') throw mustBe('alt', 'sse or json', alt)
+  if (member(value, 'cachedContent') !== undefined)
+    throw invalid(
+      '"cachedContent" refers to what a vendor keeps, which is not shared between accounts here; send the content itself.',
+      'cachedContent',
+    )
+  return {
+    stream: fields.boolean('stream') ?? false,
+    includeUsage: true,
+    n,
+    nField,
+    tokensMax,
+    hasTools: (fields.list('tools')?.length ?? 0) > 0,
+  }
+}
+
+const NOTHING = readJson(Buffer.from('{}'))
+
+/** The members of an object inside, as they were written. */
+function below(fields: Fields, name: string): Fields {
+  const named = fields.json.member(name) ? name : inSnakeCase(name)
+  fields.object(named)
+  const span = fields.json.member(named)
+  return new Fields(span && fields.get(named) ? readJson(Buffer.from(fields.json.text.slice(...span))) : NOTHING)
+}
+
+/** The caller's own names, which may be alike. */
+const OWN = /^(?:args|response|parameters|labels|(?:parameters|response)_?(?:json_?)?schema)$/i
+
+/** With both spellings of one name, which of them counts would be the vendor's choice. */
+export function checkSpelling(value: unknown, at: string): void {
+  if (Array.isArray(value)) for (const [i, entry] of value.entries()) checkSpelling(entry, `${at}[${i}]`)
+  if (!isObject(value)) return
+  const before = at === '' ? '' : `${at}.`
+  for (const name of Object.keys(value)) {
+    const other = inSnakeCase(name)
+    if (other !== name && Object.hasOwn(value, other))
+      throw invalid(`"${before}${other}" is "${name}" in another spelling: send one of them.`, `${before}${other}`)
+    if (!OWN.test(name)) checkSpelling(value[name], before + name)
+  }
+}
+
+/** The part that countTokens shares. */
+export function checkGeminiPrompt(value: Json): void {
+  const contents = value.contents
+  if (contents === undefined || contents === null) throw invalid('"contents" is required.', 'contents')
+  if (!Array.isArray(contents)) throw mustBe('contents', 'an array of objects', contents)
+  if (contents.length === 0) throw invalid('"contents" must hold at least one content.', 'contents')
+  contents.forEach((content, i) => {
+    if (!isObject(content)) throw mustBe(`contents[${i}]`, 'an object', content)
+    const role = content.role ?? 'user'
+    if (typeof role !== 'string' || !ROLES.includes(role))
+      throw mustBe(`contents[${i}].role`, 'one of user, model', role)
+    checkParts(content.parts, `contents[${i}].parts`)
+  })
+  const system = member(value, 'systemInstruction')
+  if (system === undefined) return
+  if (!isObject(system)) throw mustBe('systemInstruction', 'an object with "parts"', system)
+  checkParts(system.parts, 'systemInstruction.parts')
+}
+
+export function checkParts(parts: unknown, at: string): void {
+  if (!Array.isArray(parts)) throw mustBe(at, 'an array of objects', parts)
+  parts.forEach((part, j) => {
+    const here = `${at}[${j}]`
+    if (!isObject(part)) throw mustBe(here, 'an object', part)
+    if (part.text !== undefined && part.text !== null && typeof part.text !== 'string')
+      throw mustBe(`${here}.text`, 'a string', part.text)
+    const kinds = KINDS.filter((name) => member(part, name) !== undefined)
+    if (kinds.length > 1)
+      throw invalid(`"${here}" must be one of ${KINDS.join(', ')}, not ${kinds.join(' and ')} at once.`, here)
+    for (const name of ['inlineData', 'fileData', 'functionCall', 'functionResponse'])
+      checkedObject(part, name, `${here}.`)
+    const data = objectAt(part, 'inlineData')
+    if (Object.keys(data).length > 0 && (typeof data.data !== 'string' || typeof member(data, 'mimeType') !== 'string'))
+      throw invalid(`"${here}.inlineData" must have "mimeType" and "data", both strings.`, `${here}.inlineData`)
+    for (const name of ['functionCall', 'functionResponse'])
+      if (member(part, name) && typeof objectAt(part, name).name !== 'string')
+        throw invalid(`"${here}.${name}.name" must be a string.`, `${here}.${name}.name`)
+  })
+}
+
+function checkTools(tools: unknown, traits: TextTraits): void {
+  if (tools === undefined) return
+  if (!Array.isArray(tools)) throw mustBe('tools', 'an array of objects', tools)
+  tools.forEach((tool, i) => {
+    if (!isObject(tool)) throw mustBe(`tools[${i}]`, 'an object', tool)
+    const declared = member(tool, 'functionDeclarations')
+    if (declared !== undefined && !Array.isArray(declared))
+      throw mustBe(`tools[${i}].functionDeclarations`, 'an array of objects', declared)
+    declared?.forEach((entry, j) => {
+      const at = `tools[${i}].functionDeclarations[${j}].name`
+      if (!isObject(entry) || typeof entry.name !== 'string') throw invalid(`"${at}" must be a string.`, at)
+    })
+    for (const name of Object.keys(tool)) {
+      if (LOCAL.some((local) => name === local || name === inSnakeCase(local)) || tool[name] === null) continue
+      const hosted = Object.keys(HOSTED).find((one) => name === one || name === inSnakeCase(one)) ?? name
+      const refused = hostedRefusal(HOSTED[hosted] ?? name, `tools[${i}].${name}`, traits)
+      if (refused) throw refused
+    }
+  })
+}
+
+/** Pictures and sound that a model makes have prices of their own, which this endpoint does not know. */
+function checkModalities(modalities: unknown): void {
+  if (modalities === undefined) return
+  const at = 'generationConfig.responseModalities'
+  if (!Array.isArray(modalities)) throw mustBe(at, 'an array of strings', modalities)
+  const other = modalities.find((entry) => String(entry).toUpperCase() !== 'TEXT')
+  if (other !== undefined)
+    throw invalid(`"${at}": ${shown(other)} has no price here; leave it out, or send ["TEXT"].`, at)
+}
+
+function checkedObject(holder: Json, name: string, before = ''): Json {
+  const value = member(holder, name)
+  if (value !== undefined && !isObject(value)) throw mustBe(`${before}${name}`, 'an object', value)
+  return objectAt(holder, name)
+}

@@ -1,0 +1,591 @@
+// Chat requests: checked, read into neutral words, and written from them.
+import { CHAT_ANSWERS_MAX } from '../../../catalog/generation-bodies.ts'
+import type { TextTraits } from '../../../catalog/traits.ts'
+import { invalid } from '../../../kernel/fault.ts'
+import { type Fields, given, isObject, type Json, mustBe, objects, shown, text } from '../../check.ts'
+import {
+  type CallPart,
+  cannotConvert,
+  type Dialogue,
+  fromBase64,
+  type ImagePart,
+  type InputPart,
+  type Media,
+  type OutputPart,
+  type Proof,
+  type ResultPart,
+  readMedia,
+  type TextPart,
+  type ThoughtPart,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  textOf,
+  toDataUri,
+} from '../dialogue.ts'
+import type { CheckedAsk } from '../format.ts'
+
+// A chat request in neutral words, for vendors that speak another format.
+
+export function readChatDialogue(value: Json): Dialogue {
+  const tools = [...readTools(value.tools), ...readFunctions(value.functions)]
+  const choice = readChoice(value.tool_choice) ?? readFunctionChoice(value.function_call)
+  const format = isObject(value.response_format) ? value.response_format : {}
+  const schema = isObject(format.json_schema) ? format.json_schema : {}
+  const tokensMax = value.max_completion_tokens ?? value.max_tokens
+  return given({
+    turns: readTurns(value.messages as Json[]),
+    stream: value.stream === true,
+    tools: tools.length > 0 ? tools : undefined,
+    toolChoice: choice,
+    parallelTools: value.parallel_tool_calls,
+    tokensMax,
+    temperature: value.temperature,
+    topP: value.top_p,
+    stop: typeof value.stop === 'string' ? [value.stop] : value.stop,
+    format:
+      format.type === 'json_object'
+        ? { kind: 'object' }
+        : format.type === 'json_schema'
+          ? given({
+              kind: 'schema',
+              name: schema.name,
+              schema: schema.schema ?? {},
+              strict: schema.strict,
+              description: schema.description,
+            })
+          : undefined,
+    effort: value.reasoning_effort,
+    thinking: value.thinking,
+    verbosity: value.verbosity,
+    user: value.user,
+    metadata: value.metadata,
+    serviceTier: value.service_tier,
+    store: value.store,
+    cacheKey: value.prompt_cache_key,
+    safetyId: value.safety_identifier,
+  }) as unknown as Dialogue
+}
+
+function readTurns(messages: readonly Json[]): Turn[] {
+  const turns: Turn[] = []
+  // The deprecated pair has no ids: calls and answers alternate, so a running number names them.
+  let functions = 0
+  messages.forEach((message, i) => {
+    const at = `messages[${i}]`
+    switch (message.role) {
+      case 'system':
+      case 'developer':
+        turns.push({ role: message.role, parts: readTexts(message.content, at) })
+        break
+      case 'user':
+        turns.push({ role: 'user', parts: readInput(message.content, at) })
+        break
+      case 'assistant': {
+        const called = isObject(message.function_call) ? message.function_call : undefined
+        if (called) functions++
+        turns.push({
+          role: 'assistant',
+          parts: readOutput(message, called && { called, id: `call_function_${functions}` }, at),
+        })
+        break
+      }
+      case 'tool':
+        turns.push({
+          role: 'tool',
+          parts: [{ kind: 'result', id: text(message.tool_call_id) ?? '', parts: readResult(message.content, at) }],
+        })
+        break
+      case 'function':
+        turns.push({
+          role: 'tool',
+          parts: [{ kind: 'result', id: `call_function_${functions}`, parts: readResult(message.content ?? '', at) }],
+        })
+        break
+    }
+  })
+  return turns
+}
+
+function readTexts(content: unknown, at: string): TextPart[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  return objects(content).map((part, j) => {
+    if (part.type !== 'text') throw cannotConvert(`${at}.content[${j}].type`, `a part of type "${part.type}"`)
+    return readText(part)
+  })
+}
+
+function readText(part: Json): TextPart {
+  return given({ kind: 'text' as const, text: text(part.text) ?? '', cache: part.cache_control }) as TextPart
+}
+
+function readInput(content: unknown, at: string): InputPart[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  return objects(content).map((part, j) => readPart(part, `${at}.content[${j}]`))
+}
+
+function readPart(part: Json, at: string): InputPart {
+  switch (part.type) {
+    case 'text':
+      return readText(part)
+    case 'image_url': {
+      const image = part.image_url as Json
+      const media = readMedia(image.url as string, `${at}.image_url.url`)
+      return given({
+        kind: 'image' as const,
+        at,
+        media,
+        detail: text(image.detail),
+        cache: part.cache_control,
+      }) as InputPart
+    }
+    case 'file': {
+      const file = isObject(part.file) ? part.file : {}
+      const data = text(file.file_data)
+      const name = text(file.filename)
+      if (data === undefined && typeof file.file_id === 'string')
+        return { kind: 'file', at, media: { fileId: file.file_id } }
+      if (data === undefined) throw cannotConvert(`${at}.file`, 'a file without "file_data"')
+      const media = data.startsWith('data:')
+        ? readMedia(data, `${at}.file.file_data`)
+        : fromBase64(data, 'application/pdf')
+      return given({ kind: 'file' as const, at, media, name, cache: part.cache_control }) as InputPart
+    }
+    case 'input_audio': {
+      const audio = isObject(part.input_audio) ? part.input_audio : {}
+      return { kind: 'audio', at, base64: text(audio.data) ?? '', format: text(audio.format) ?? '' }
+    }
+  }
+  throw cannotConvert(`${at}.type`, `a part of type "${part.type}"`)
+}
+
+function readResult(content: unknown, at: string) {
+  return readInput(content, at).map((part, j) => {
+    if (part.kind === 'audio') throw cannotConvert(`${at}.content[${j}].type`, 'sound in a tool result')
+    return part
+  })
+}
+
+function readOutput(message: Json, legacy: { called: Json; id: string } | undefined, at: string): OutputPart[] {
+  const parts: OutputPart[] = readThoughts(message)
+  if (typeof message.content === 'string') parts.push({ kind: 'text', text: message.content })
+  else
+    objects(message.content).forEach((part, j) => {
+      if (part.type === 'refusal') parts.push({ kind: 'refusal', text: text(part.refusal) ?? '' })
+      else if (part.type === 'text') parts.push(readText(part))
+      else throw cannotConvert(`${at}.content[${j}].type`, `a part of type "${part.type}"`)
+    })
+  if (typeof message.refusal === 'string' && message.refusal !== '')
+    parts.push({ kind: 'refusal', text: message.refusal })
+  for (const call of objects(message.tool_calls)) parts.push(readCall(call))
+  if (legacy)
+    parts.push({
+      kind: 'call',
+      id: legacy.id,
+      name: text(legacy.called.name) ?? '',
+      input: text(legacy.called.arguments) ?? '',
+    })
+  return parts
+}
+
+function readCall(call: Json): CallPart {
+  const id = text(call.id) ?? ''
+  if (call.type === 'custom') {
+    const custom = isObject(call.custom) ? call.custom : {}
+    return { kind: 'call', id, name: text(custom.name) ?? '', input: text(custom.input) ?? '', custom: true }
+  }
+  const called = isObject(call.function) ? call.function : {}
+  const extra = call.extra_content
+  return {
+    kind: 'call',
+    id,
+    name: text(called.name) ?? '',
+    input: text(called.arguments) ?? '',
+    ...(extra === undefined ? {} : { extra }),
+  }
+}
+
+/** Thoughts with their proofs come back as `reasoning_details`; without proofs, as `reasoning_content` or `reasoning`. */
+export function readThoughts(message: Json): ThoughtPart[] {
+  const parts: ThoughtPart[] = []
+  for (const detail of objects(message.reasoning_details)) {
+    const proof: Proof = given({
+      signature: text(detail.signature),
+      redacted: redactedOf(detail),
+      encrypted: encryptedOf(detail),
+      google: detail.type === 'thought_signature' ? text(detail.data) : undefined,
+    }) as Proof
+    const said = text(detail.text) ?? text(detail.thinking) ?? text(detail.summary) ?? ''
+    if (said !== '' || Object.keys(proof).length > 0) parts.push({ kind: 'thought', text: said, proof })
+  }
+  if (parts.some((part) => part.text !== '')) return parts
+  const plain = text(message.reasoning_content) ?? text(message.reasoning) ?? ''
+  return plain === '' ? parts : [{ kind: 'thought', text: plain, proof: {} }, ...parts]
+}
+
+function redactedOf(detail: Json): string | undefined {
+  return detail.type === 'redacted_thinking' ? text(detail.data) : undefined
+}
+
+function encryptedOf(detail: Json): Proof['encrypted'] {
+  const data = text(detail.data)
+  // Without its content the id alone would say whose thought it is.
+  return detail.type === 'reasoning.encrypted' && data ? { id: text(detail.id) ?? '', data } : undefined
+}
+
+function readTools(tools: unknown): Tool[] {
+  return objects(tools).map((tool, i) => {
+    if (tool.type === 'function') return readFunction(tool.function as Json, tool.cache_control)
+    if (tool.type !== 'custom') throw cannotConvert(`tools[${i}].type`, `a tool of type "${tool.type}"`)
+    const custom = isObject(tool.custom) ? tool.custom : {}
+    return given({
+      kind: 'custom' as const,
+      name: text(custom.name) ?? '',
+      description: text(custom.description),
+      format: custom.format,
+    }) as Tool
+  })
+}
+
+function readFunctions(functions: unknown): Tool[] {
+  return objects(functions).map((entry) => readFunction(entry, undefined))
+}
+
+function readFunction(entry: Json, cache: unknown): Tool {
+  return given({
+    kind: 'function' as const,
+    name: text(entry.name) ?? '',
+    description: text(entry.description),
+    schema: isObject(entry.parameters) ? entry.parameters : undefined,
+    strict: typeof entry.strict === 'boolean' ? entry.strict : undefined,
+    cache,
+  }) as Tool
+}
+
+function readChoice(choice: unknown): ToolChoice | undefined {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return choice
+  if (!isObject(choice)) {
+    if (choice === undefined || choice === null) return undefined
+    throw cannotConvert('tool_choice', `"${String(choice)}"`)
+  }
+  if (isObject(choice.function)) return { name: text(choice.function.name) ?? '' }
+  if (isObject(choice.custom)) return { name: text(choice.custom.name) ?? '', custom: true }
+  const allowed = choice.allowed_tools
+  if (!isObject(allowed)) throw cannotConvert('tool_choice.type', `"${String(choice.type)}"`)
+  const names = objects(allowed.tools).map((tool) => text((isObject(tool.function) ? tool.function : tool).name) ?? '')
+  return { allowed: names, mode: allowed.mode === 'required' ? 'required' : 'auto' }
+}
+
+function readFunctionChoice(choice: unknown): ToolChoice | undefined {
+  if (choice === 'auto' || choice === 'none') return choice
+  return isObject(choice) ? { name: text(choice.name) ?? '' } : undefined
+}
+
+// Neutral words as a chat request, for callers who speak another format.
+
+export function writeChatRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
+  const tokensField = traits.tokensField === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'
+  const body = given({
+    model,
+    messages: dialogue.turns.flatMap((turn) => writeTurn(turn, traits)),
+    stream: dialogue.stream ? true : undefined,
+    stream_options: dialogue.stream ? { include_usage: true } : undefined,
+    tools: dialogue.tools?.map(writeTool),
+    tool_choice: writeChoice(dialogue.toolChoice),
+    parallel_tool_calls: dialogue.parallelTools,
+    [tokensField]: dialogue.tokensMax,
+    temperature: dialogue.temperature,
+    top_p: dialogue.topP,
+    stop: dialogue.stop,
+    response_format: writeFormat(dialogue.format),
+    reasoning_effort: dialogue.effort,
+    // Where thinking is the default, only switching it off needs saying.
+    thinking: traits.thinkingObject && dialogue.thinking?.type === 'disabled' ? { type: 'disabled' } : undefined,
+    verbosity: dialogue.verbosity,
+    user: dialogue.user,
+    metadata: dialogue.metadata,
+    service_tier: dialogue.serviceTier,
+    store: dialogue.store === true ? true : undefined,
+    prompt_cache_key: dialogue.cacheKey,
+    safety_identifier: dialogue.safetyId,
+  }) as Json
+  for (const entry of traits.addParams) {
+    const equals = entry.indexOf('=')
+    body[entry.slice(0, equals)] = JSON.parse(entry.slice(equals + 1))
+  }
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
+  return traits.namedToolChoice ? body : { ...body, ...chooseByWord(body) }
+}
+
+function writeTurn(turn: Turn, traits: TextTraits): Json[] {
+  switch (turn.role) {
+    case 'system':
+    case 'developer':
+      return [
+        {
+          role: traits.developerRole ? turn.role : 'system',
+          content: turn.parts.map((part) => part.text).join('\n\n'),
+        },
+      ]
+    case 'user':
+      return [{ role: 'user', content: writeContent(turn.parts) }]
+    case 'tool':
+      return writeResults(turn.parts)
+    case 'assistant': {
+      const content = textOf(turn.parts, 'text')
+      const refusal = textOf(turn.parts, 'refusal')
+      const calls = turn.parts.filter((part) => part.kind === 'call')
+      const message: Json = {
+        role: 'assistant',
+        content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+      }
+      if (refusal !== '') message.refusal = refusal
+      if (calls.length > 0)
+        message.tool_calls = calls.map((call, i) =>
+          call.custom
+            ? { id: call.id, type: 'custom', custom: { name: call.name, input: call.input } }
+            : given({
+                id: call.id,
+                type: 'function',
+                function: { name: call.name, arguments: call.input },
+                extra_content:
+                  call.extra ?? (i === 0 && traits.callExtra !== undefined ? JSON.parse(traits.callExtra) : undefined),
+              }),
+        )
+      const thought = textOf(turn.parts, 'thought')
+      // These families refuse a turn with calls that comes back without its reasoning; an empty one is accepted.
+      if (traits.reasoningReplay && (thought !== '' || calls.length > 0)) message.reasoning_content = thought
+      return [message]
+    }
+  }
+}
+
+function writeContent(parts: readonly InputPart[]): unknown {
+  const [only] = parts
+  if (parts.length === 1 && only?.kind === 'text') return only.text
+  return parts.map((part) => writePart(part))
+}
+
+function writePart(part: InputPart): Json {
+  switch (part.kind) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image':
+      return { type: 'image_url', image_url: given({ url: addressOf(part.media, part.at), detail: part.detail }) }
+    case 'file':
+      if ('base64' in part.media)
+        return { type: 'file', file: { file_data: toDataUri(part.media), filename: part.name ?? 'document.pdf' } }
+      if ('fileId' in part.media) throw cannotConvert(part.at, 'a file by its id')
+      throw cannotConvert(part.at, 'a file by its address')
+    case 'audio':
+      return { type: 'input_audio', input_audio: { data: part.base64, format: part.format } }
+  }
+}
+
+function addressOf(media: Media, at: string): string {
+  if ('url' in media) return media.url
+  if ('base64' in media) return toDataUri(media)
+  throw cannotConvert(at, 'an image by its id')
+}
+
+/** Tool messages hold text only: pictures follow in a user's message after all of them. */
+function writeResults(results: readonly ResultPart[]): Json[] {
+  const messages: Json[] = []
+  const pictures: InputPart[] = []
+  for (const result of results) {
+    const content = textOf(result.parts, 'text')
+    messages.push({ role: 'tool', tool_call_id: result.id, content: result.failed ? `Error: ${content}` : content })
+    pictures.push(...result.parts.filter((part): part is ImagePart => part.kind !== 'text'))
+  }
+  if (pictures.length > 0) messages.push({ role: 'user', content: pictures.map((part) => writePart(part)) })
+  return messages
+}
+
+function writeTool(tool: Tool): Json {
+  if (tool.kind === 'custom')
+    return { type: 'custom', custom: given({ name: tool.name, description: tool.description, format: tool.format }) }
+  const { name, description, schema, strict } = tool
+  return {
+    type: 'function',
+    function: given({ name, description, parameters: schema ?? { type: 'object', properties: {} }, strict }),
+  }
+}
+
+function writeChoice(choice: ToolChoice | undefined): unknown {
+  if (choice === undefined || typeof choice === 'string') return choice
+  if ('allowed' in choice)
+    return {
+      type: 'allowed_tools',
+      allowed_tools: {
+        mode: choice.mode,
+        tools: choice.allowed.map((name) => ({ type: 'function', function: { name } })),
+      },
+    }
+  return choice.custom
+    ? { type: 'custom', custom: { name: choice.name } }
+    : { type: 'function', function: { name: choice.name } }
+}
+
+function writeFormat(format: Dialogue['format']): Json | undefined {
+  if (!format) return undefined
+  if (format.kind === 'object') return { type: 'json_object' }
+  const { name, schema, strict, description } = format
+  return { type: 'json_schema', json_schema: given({ name: name ?? 'answer', schema, strict, description }) }
+}
+
+// For models whose `tool_choice` is a word: what a caller says by names is said by leaving the other tools out.
+
+/** Undefined when the choice is a word already, or names nothing that is there. */
+export function chooseByWord(body: Json): { tools: Json[]; tool_choice: string } | undefined {
+  const { tool_choice: choice } = body
+  if (!isObject(choice)) return undefined
+  const allowed = isObject(choice.allowed_tools) ? choice.allowed_tools : undefined
+  const names = (allowed ? objects(allowed.tools) : [choice]).map(nameOf)
+  const tools = objects(body.tools).filter((tool) => names.includes(nameOf(tool)))
+  if (tools.length === 0) return undefined
+  return { tools, tool_choice: allowed && allowed.mode !== 'required' ? 'auto' : 'required' }
+}
+
+function nameOf(tool: Json): unknown {
+  const named = tool.function ?? tool.custom
+  return isObject(named) ? named.name : undefined
+}
+
+// What the chat endpoint refuses before any vendor is called.
+
+const NUMBERS = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty']
+const BOOLEANS = ['logprobs', 'parallel_tool_calls', 'store', 'reasoning_split']
+const STRINGS = ['reasoning_effort', 'verbosity', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key']
+const OBJECTS = ['thinking', 'logit_bias', 'metadata', 'audio', 'prediction']
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
+
+export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
+  checkMessages(fields.required('messages'))
+  for (const name of NUMBERS) fields.number(name)
+  fields.integer('seed', Number.MIN_SAFE_INTEGER)
+  fields.integer('top_logprobs', 0)
+  const n = fields.integer('n', 1) ?? 1
+  const nMax = Math.min(traits.nMax ?? CHAT_ANSWERS_MAX, CHAT_ANSWERS_MAX)
+  if (n > nMax)
+    throw invalid(`"n" must be ${nMax === 1 ? 'exactly 1' : `at most ${nMax}`} for this model, not ${n}.`, 'n')
+  const tokensMax = fields.integer('max_tokens', 1)
+  const completionMax = fields.integer('max_completion_tokens', 1)
+  checkStop(fields.get('stop'))
+  for (const name of BOOLEANS) fields.boolean(name)
+  for (const name of STRINGS) fields.string(name)
+  for (const name of OBJECTS) fields.object(name)
+  checkFormat(fields.object('response_format'))
+  const tools = checkTools(fields.list('tools'))
+  const functions = fields.list('functions')
+  checkChoice(fields.get('tool_choice'))
+  const stream = fields.boolean('stream') ?? false
+  const options = fields.object('stream_options')
+  const includeUsage = options?.include_usage ?? false
+  if (typeof includeUsage !== 'boolean') throw mustBe('stream_options.include_usage', 'true or false', includeUsage)
+  return {
+    stream,
+    includeUsage,
+    n,
+    tokensMax: completionMax ?? tokensMax,
+    hasTools: tools > 0 || (functions?.length ?? 0) > 0,
+  }
+}
+
+function checkMessages(messages: unknown): void {
+  if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
+  if (messages.length === 0) throw invalid('"messages" must hold at least one message.', 'messages')
+  for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i)
+}
+
+function checkMessage(message: unknown, i: number): void {
+  if (!isObject(message)) throw bad(i, '', `must be an object, not ${shown(message)}.`)
+  const role = message.role
+  if (typeof role !== 'string' || !ROLES.includes(role))
+    throw bad(i, '.role', `must be one of ${ROLES.join(', ')}, not ${shown(role)}.`)
+  if (role === 'tool' && (typeof message.tool_call_id !== 'string' || message.tool_call_id === ''))
+    throw bad(i, '.tool_call_id', 'is required in a message with role "tool".')
+  if (role === 'function' && typeof message.name !== 'string')
+    throw bad(i, '.name', 'is required in a message with role "function".')
+  if (role === 'assistant') checkCalls(message.tool_calls, i)
+  const content = message.content
+  if (typeof content === 'string') return
+  if (content === undefined || content === null) {
+    if (role === 'function' && content === null) return
+    if (role === 'assistant' && speaksOtherwise(message)) return
+    throw bad(i, '.content', content === null ? 'must not be null here.' : 'is required.')
+  }
+  if (!Array.isArray(content)) throw bad(i, '.content', `must be a string or an array of parts, not ${shown(content)}.`)
+  for (let j = 0; j < content.length; j++) checkPart(content[j], i, j)
+}
+
+/** An assistant's turn without content: it called a tool, refused or spoke. */
+function speaksOtherwise(message: Json): boolean {
+  const { tool_calls: calls, refusal, audio, function_call: called } = message
+  return (
+    (Array.isArray(calls) && calls.length > 0) || typeof refusal === 'string' || isObject(audio) || isObject(called)
+  )
+}
+
+function checkPart(part: unknown, i: number, j: number): void {
+  const at = `.content[${j}]`
+  if (!isObject(part)) throw bad(i, at, `must be an object, not ${shown(part)}.`)
+  if (typeof part.type !== 'string') throw bad(i, `${at}.type`, 'must be a string, such as "text".')
+  if (part.type === 'text' && typeof part.text !== 'string')
+    throw bad(i, `${at}.text`, `must be a string, not ${shown(part.text)}.`)
+  if (part.type === 'image_url' && (!isObject(part.image_url) || typeof part.image_url.url !== 'string'))
+    throw bad(i, `${at}.image_url.url`, 'must be a string: an address or a data URI.')
+}
+
+function checkCalls(calls: unknown, i: number): void {
+  if (calls === undefined || calls === null) return
+  if (!Array.isArray(calls)) throw bad(i, '.tool_calls', `must be an array, not ${shown(calls)}.`)
+  calls.forEach((call, j) => {
+    const at = `.tool_calls[${j}]`
+    if (!isObject(call)) throw bad(i, at, `must be an object, not ${shown(call)}.`)
+    if (typeof call.id !== 'string') throw bad(i, `${at}.id`, 'must be a string.')
+    if (call.type === 'custom') return
+    const called = call.function
+    if (!isObject(called) || typeof called.name !== 'string') throw bad(i, `${at}.function.name`, 'must be a string.')
+    if (typeof called.arguments !== 'string') throw bad(i, `${at}.function.arguments`, 'must be a string of JSON.')
+  })
+}
+
+function checkStop(stop: unknown): void {
+  if (stop === undefined || typeof stop === 'string') return
+  if (Array.isArray(stop) && stop.every((entry) => typeof entry === 'string')) return
+  throw invalid('"stop" must be a string or an array of strings.', 'stop')
+}
+
+function checkFormat(format: Json | undefined): void {
+  if (!format) return
+  if (typeof format.type !== 'string') throw invalid('"response_format.type" must be a string.', 'response_format.type')
+  if (format.type !== 'json_schema') return
+  const schema = format.json_schema
+  if (!isObject(schema) || typeof schema.name !== 'string')
+    throw invalid('"response_format.json_schema.name" must be a string.', 'response_format.json_schema.name')
+  if (schema.schema !== undefined && schema.schema !== null && !isObject(schema.schema))
+    throw invalid('"response_format.json_schema.schema" must be an object.', 'response_format.json_schema.schema')
+}
+
+function checkTools(tools: Json[] | undefined): number {
+  tools?.forEach((tool, i) => {
+    const at = `tools[${i}]`
+    if (typeof tool.type !== 'string') throw invalid(`"${at}.type" must be a string, such as "function".`, `${at}.type`)
+    if (tool.type !== 'function') return
+    const named = tool.function
+    if (!isObject(named) || typeof named.name !== 'string')
+      throw invalid(`"${at}.function.name" must be a string.`, `${at}.function.name`)
+    if (named.parameters !== undefined && named.parameters !== null && !isObject(named.parameters))
+      throw invalid(`"${at}.function.parameters" must be an object (a JSON schema).`, `${at}.function.parameters`)
+  })
+  return tools?.length ?? 0
+}
+
+function checkChoice(choice: unknown): void {
+  if (choice === undefined || typeof choice === 'string' || isObject(choice)) return
+  throw mustBe('tool_choice', 'a string or an object', choice)
+}
+
+function bad(i: number, at: string, why: string): Error {
+  return invalid(`"messages[${i}]${at}" ${why}`, `messages[${i}]${at}`)
+}

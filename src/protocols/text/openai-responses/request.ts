@@ -1,0 +1,562 @@
+// Responses requests: checked, read into neutral words, and written from them.
+import type { TextTraits } from '../../../catalog/traits.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { type Fields, given, isObject, type Json, mustBe, objects, text } from '../../check.ts'
+import {
+  type AnswerFormat,
+  type CallPart,
+  cannotConvert,
+  type Dialogue,
+  fromBase64,
+  type InputPart,
+  type Media,
+  type OutputPart,
+  type ResultPart,
+  readMedia,
+  type TextPart,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  toDataUri,
+  unpackExtra,
+  unpackProof,
+} from '../dialogue.ts'
+import type { CheckedAsk } from '../format.ts'
+import { Namespaces } from './namespaces.ts'
+
+// A Responses request in neutral words, for vendors that speak another format.
+
+const STORED = ['previous_response_id', 'conversation', 'prompt']
+
+export function readResponsesDialogue(value: Json): Dialogue {
+  for (const name of STORED)
+    if (value[name] !== undefined && value[name] !== null) throw cannotConvert(name, 'content kept at a vendor')
+  const reasoning = isObject(value.reasoning) ? value.reasoning : {}
+  const shape = isObject(value.text) ? value.text : {}
+  const namespaces = new Namespaces(value.tools)
+  return given({
+    turns: new ItemReader(value, namespaces).turns,
+    stream: value.stream === true,
+    tools: readTools(namespaces),
+    toolChoice: readChoice(value.tool_choice, namespaces),
+    parallelTools: value.parallel_tool_calls,
+    tokensMax: value.max_output_tokens,
+    temperature: value.temperature,
+    topP: value.top_p,
+    format: readFormat(shape.format),
+    effort: reasoning.effort,
+    summary: reasoning.summary,
+    verbosity: shape.verbosity,
+    user: value.user,
+    metadata: value.metadata,
+    serviceTier: value.service_tier,
+    store: value.store,
+    cacheKey: value.prompt_cache_key,
+    safetyId: value.safety_identifier,
+  }) as unknown as Dialogue
+}
+
+/** Items are finer than turns: what an assistant said, thought and called in a row is one turn. */
+class ItemReader {
+  readonly turns: Turn[] = []
+  private readonly extras = new Map<string, unknown>()
+  private output: OutputPart[] | undefined
+  private results: ResultPart[] | undefined
+  private readonly namespaces: Namespaces
+
+  constructor(value: Json, namespaces: Namespaces) {
+    this.namespaces = namespaces
+    if (typeof value.instructions === 'string' && value.instructions !== '')
+      this.push({ role: 'system', parts: [{ kind: 'text', text: value.instructions }] })
+    if (typeof value.input === 'string') this.push({ role: 'user', parts: [{ kind: 'text', text: value.input }] })
+    else for (const [i, item] of objects(value.input).entries()) this.read(item, `input[${i}]`)
+  }
+
+  private read(item: Json, at: string): void {
+    switch (item.type ?? 'message') {
+      case 'message':
+        this.readMessage(item, at)
+        return
+      case 'reasoning':
+        this.readReasoning(item)
+        return
+      case 'function_call':
+        this.say(
+          this.withExtra({
+            kind: 'call',
+            id: text(item.call_id)!,
+            name: this.nameOf(item),
+            input: text(item.arguments)!,
+          }),
+        )
+        return
+      case 'custom_tool_call':
+        this.say({
+          kind: 'call',
+          id: text(item.call_id)!,
+          name: this.nameOf(item),
+          input: text(item.input)!,
+          custom: true,
+        })
+        return
+      case 'function_call_output':
+      case 'custom_tool_call_output':
+        this.answer({ kind: 'result', id: text(item.call_id)!, parts: readResult(item.output, `${at}.output`) })
+        return
+    }
+    // A thought that is only referred to may stay behind; what was said and called must be here.
+    if (item.type === 'item_reference' && text(item.id)?.startsWith('rs_')) return
+    if (item.type === 'item_reference')
+      throw invalid(
+        `"${at}" refers to a stored item, but nothing is stored for this model: send items whole, with "store": false.`,
+        at,
+      )
+    throw cannotConvert(`${at}.type`, `an item of type "${String(item.type)}"`)
+  }
+
+  private nameOf(item: Json): string {
+    return this.namespaces.flat(text(item.name) ?? '', text(item.namespace))
+  }
+
+  private readMessage(item: Json, at: string): void {
+    const { role } = item
+    if (role === 'assistant') {
+      if (typeof item.content === 'string') this.say({ kind: 'text', text: item.content })
+      for (const part of objects(item.content)) {
+        if (part.type === 'refusal') this.say({ kind: 'refusal', text: text(part.refusal) ?? '' })
+        else this.say({ kind: 'text', text: text(part.text) ?? '' })
+      }
+      return
+    }
+    const parts: InputPart[] =
+      typeof item.content === 'string'
+        ? [{ kind: 'text', text: item.content }]
+        : objects(item.content).map((part, j) => readPart(part, `${at}.content[${j}]`))
+    if (role === 'user') this.push({ role: 'user', parts })
+    else this.push({ role: role === 'system' ? 'system' : 'developer', parts: parts.map((part) => onlyText(part, at)) })
+  }
+
+  private readReasoning(item: Json): void {
+    const said = [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
+    const packed = text(item.encrypted_content) || undefined // An empty one proves nothing.
+    const extra = packed === undefined ? undefined : unpackExtra(packed)
+    if (extra) {
+      this.extras.set(extra.callId, extra.extra)
+      return
+    }
+    const own = packed === undefined ? {} : { encrypted: { id: text(item.id) ?? '', data: packed } }
+    this.say({ kind: 'thought', text: said, proof: (packed === undefined ? undefined : unpackProof(packed)) ?? own })
+  }
+
+  private withExtra(call: CallPart): CallPart {
+    const extra = this.extras.get(call.id)
+    return extra === undefined ? call : { ...call, extra }
+  }
+
+  private say(part: OutputPart): void {
+    this.results = undefined
+    if (this.output) this.output.push(part)
+    else {
+      this.output = [part]
+      this.turns.push({ role: 'assistant', parts: this.output })
+    }
+  }
+
+  private answer(part: ResultPart): void {
+    this.output = undefined
+    if (this.results) this.results.push(part)
+    else {
+      this.results = [part]
+      this.turns.push({ role: 'tool', parts: this.results })
+    }
+  }
+
+  private push(turn: Turn): void {
+    this.output = undefined
+    this.results = undefined
+    this.turns.push(turn)
+  }
+}
+
+function readPart(part: Json, at: string): InputPart {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return { kind: 'text', text: text(part.text) ?? '' }
+    case 'input_image':
+      return given({
+        kind: 'image' as const,
+        at,
+        media: mediaOf(part, 'image_url', at),
+        detail: text(part.detail),
+      }) as InputPart
+    case 'input_file': {
+      const data = text(part.file_data)
+      const media =
+        data !== undefined && !data.startsWith('data:')
+          ? fromBase64(data, 'application/pdf')
+          : mediaOf({ ...part, file_url: data ?? part.file_url }, 'file_url', at)
+      return given({ kind: 'file' as const, at, media, name: text(part.filename) }) as InputPart
+    }
+    case 'input_audio': {
+      const audio = isObject(part.input_audio) ? part.input_audio : {}
+      return { kind: 'audio', at, base64: text(audio.data) ?? '', format: text(audio.format) ?? '' }
+    }
+  }
+  throw cannotConvert(`${at}.type`, `a part of type "${String(part.type)}"`)
+}
+
+function mediaOf(part: Json, name: string, at: string): Media {
+  const url = text(part[name])
+  if (url !== undefined) return readMedia(url, `${at}.${name}`)
+  if (typeof part.file_id === 'string') return { fileId: part.file_id }
+  throw cannotConvert(at, `a part without "${name}"`)
+}
+
+function onlyText(part: InputPart, at: string): TextPart {
+  if (part.kind === 'text') return part
+  throw cannotConvert(at, 'an instruction that is not text')
+}
+
+function readResult(output: unknown, at: string): ResultPart['parts'] {
+  if (typeof output === 'string') return [{ kind: 'text', text: output }]
+  return objects(output).map((entry, j) => {
+    const part = readPart(entry, `${at}[${j}]`)
+    if (part.kind === 'audio') throw cannotConvert(`${at}[${j}]`, 'sound in a tool result')
+    return part
+  })
+}
+
+function readTools({ tools }: Namespaces): Tool[] | undefined {
+  const read = tools.map(({ tool, name, at }): Tool => {
+    const { description } = tool
+    if (tool.type === 'function')
+      return given({
+        kind: 'function' as const,
+        name,
+        description,
+        schema: isObject(tool.parameters) ? tool.parameters : undefined,
+        strict: typeof tool.strict === 'boolean' ? tool.strict : undefined,
+      }) as Tool
+    if (tool.type === 'custom')
+      return given({ kind: 'custom' as const, name, description, format: tool.format }) as Tool
+    throw cannotConvert(`${at}.type`, `a tool of type "${String(tool.type)}"`)
+  })
+  return read.length > 0 ? read : undefined
+}
+
+function readChoice(choice: unknown, namespaces: Namespaces): ToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return choice
+  if (isObject(choice)) {
+    const [name = ''] = namespaces.chosen(choice)
+    if (choice.type === 'function') return { name }
+    if (choice.type === 'custom') return { name, custom: true }
+    if (choice.type === 'allowed_tools')
+      return {
+        allowed: objects(choice.tools).flatMap((tool) => namespaces.chosen(tool)),
+        mode: choice.mode === 'required' ? 'required' : 'auto',
+      }
+  }
+  throw cannotConvert('tool_choice', isObject(choice) ? `the choice "${String(choice.type)}"` : `"${String(choice)}"`)
+}
+
+function readFormat(format: unknown): AnswerFormat | undefined {
+  if (!isObject(format)) return undefined
+  if (format.type === 'json_object') return { kind: 'object' }
+  if (format.type !== 'json_schema') return undefined
+  const { name, strict, description } = format
+  return given({
+    kind: 'schema' as const,
+    name,
+    schema: isObject(format.schema) ? format.schema : {},
+    strict,
+    description,
+  }) as AnswerFormat
+}
+
+// Neutral words as a Responses request, for callers who speak another format.
+
+/** `stop`, penalties, seeds and the like have no place in this format and are left out, as the contract says. */
+export function writeResponsesRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
+  const { turns } = dialogue
+  // Leading instructions have a field of their own; later ones keep their place among the items.
+  let leading = 0
+  while (turns[leading]?.role === 'system' || turns[leading]?.role === 'developer') leading++
+  const instructions = turns
+    .slice(0, leading)
+    .flatMap((turn) => (turn.role === 'system' || turn.role === 'developer' ? turn.parts.map((part) => part.text) : []))
+    .filter((text) => text !== '')
+    .join('\n\n')
+  const custom = customCalls(turns)
+  const body = given({
+    model,
+    instructions: instructions === '' ? undefined : instructions,
+    input: turns.slice(leading).flatMap((turn) => writeTurn(turn, custom)),
+    stream: dialogue.stream ? true : undefined,
+    store: dialogue.store ?? false,
+    tools: dialogue.tools?.map(writeTool),
+    tool_choice: writeChoice(dialogue.toolChoice),
+    parallel_tool_calls: dialogue.parallelTools,
+    max_output_tokens: dialogue.tokensMax,
+    temperature: dialogue.temperature,
+    top_p: dialogue.topP,
+    text: writeText(dialogue),
+    reasoning: writeReasoning(dialogue),
+    include: traits.encryptedReasoning ? ['reasoning.encrypted_content'] : undefined,
+    metadata: dialogue.metadata,
+    user: dialogue.user,
+    service_tier: dialogue.serviceTier,
+    prompt_cache_key: dialogue.cacheKey,
+    safety_identifier: dialogue.safetyId,
+  }) as Json
+  for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
+  return body
+}
+
+/** Which results answer custom tools: their items are of another type. */
+function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const turn of turns)
+    if (turn.role === 'assistant')
+      for (const part of turn.parts) if (part.kind === 'call' && part.custom) ids.add(part.id)
+  return ids
+}
+
+function writeTurn(turn: Turn, custom: ReadonlySet<string>): Json[] {
+  switch (turn.role) {
+    case 'system':
+    case 'developer':
+    case 'user':
+      return [{ type: 'message', role: turn.role, content: turn.parts.map((part) => writePart(part)) }]
+    case 'assistant':
+      return writeOutput(turn.parts)
+    case 'tool':
+      return turn.parts.map((part) => writeResult(part, custom))
+  }
+}
+
+function writePart(part: InputPart): Json {
+  switch (part.kind) {
+    case 'text':
+      return { type: 'input_text', text: part.text }
+    case 'image': {
+      const { media, detail } = part
+      if ('fileId' in media) return given({ type: 'input_image', file_id: media.fileId, detail: detail ?? 'auto' })
+      return { type: 'input_image', image_url: 'url' in media ? media.url : toDataUri(media), detail: detail ?? 'auto' }
+    }
+    case 'file': {
+      const { media, name } = part
+      if ('fileId' in media) return { type: 'input_file', file_id: media.fileId }
+      if ('url' in media) return { type: 'input_file', file_url: media.url }
+      return { type: 'input_file', file_data: toDataUri(media), filename: name ?? 'document.pdf' }
+    }
+    case 'audio':
+      throw cannotConvert(part.at, 'sound')
+  }
+}
+
+function writeOutput(parts: readonly OutputPart[]): Json[] {
+  const items: Json[] = []
+  let content: Json[] | undefined
+  parts.forEach((part, i) => {
+    if (part.kind === 'text' || part.kind === 'refusal') {
+      if (part.text === '') return
+      if (!content) {
+        content = []
+        items.push({ type: 'message', role: 'assistant', content })
+      }
+      content.push(
+        part.kind === 'text' ? { type: 'output_text', text: part.text } : { type: 'refusal', refusal: part.text },
+      )
+      return
+    }
+    content = undefined
+    if (part.kind === 'call') {
+      const { id, name, input } = part
+      items.push(
+        part.custom
+          ? { type: 'custom_tool_call', call_id: id, name, input }
+          : { type: 'function_call', call_id: id, name, arguments: input || '{}' },
+      )
+    } else if (
+      part.proof.encrypted &&
+      parts.slice(i + 1).some((later) => later.kind === 'call' || (later.kind !== 'thought' && later.text !== ''))
+    ) {
+      // A thought is only welcome together with what followed it.
+      items.push({
+        type: 'reasoning',
+        id: part.proof.encrypted.id,
+        summary: [],
+        encrypted_content: part.proof.encrypted.data,
+      })
+    }
+  })
+  return items
+}
+
+function writeResult(result: ResultPart, custom: ReadonlySet<string>): Json {
+  const type = custom.has(result.id) ? 'custom_tool_call_output' : 'function_call_output'
+  const plain = result.parts.every((part) => part.kind === 'text')
+  const output = plain
+    ? result.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+    : result.parts.map((part) => writePart(part))
+  return { type, call_id: result.id, output }
+}
+
+function writeTool(tool: Tool): Json {
+  const { name, description } = tool
+  if (tool.kind === 'custom') return given({ type: 'custom', name, description, format: tool.format })
+  // This format makes schemas strict unless told otherwise, which the others do not.
+  return given({
+    type: 'function',
+    name,
+    description,
+    parameters: tool.schema ?? { type: 'object', properties: {} },
+    strict: tool.strict ?? false,
+  })
+}
+
+function writeChoice(choice: ToolChoice | undefined): unknown {
+  if (choice === undefined || typeof choice === 'string') return choice
+  if ('allowed' in choice)
+    return {
+      type: 'allowed_tools',
+      mode: choice.mode,
+      tools: choice.allowed.map((name) => ({ type: 'function', name })),
+    }
+  return { type: choice.custom ? 'custom' : 'function', name: choice.name }
+}
+
+function writeText({ format, verbosity }: Dialogue): Json | undefined {
+  const written =
+    format?.kind === 'object'
+      ? { type: 'json_object' }
+      : format &&
+        given({
+          type: 'json_schema',
+          name: format.name ?? 'answer',
+          schema: format.schema,
+          strict: format.strict,
+          description: format.description,
+        })
+  return written === undefined && verbosity === undefined ? undefined : given({ format: written, verbosity })
+}
+
+/** How hard to think, from an effort or from a budget of thinking tokens. */
+function writeReasoning({ effort, summary, thinking }: Dialogue): Json | undefined {
+  const budget = Number(thinking?.budget_tokens)
+  const wanted = effort ?? (budget > 0 ? (budget <= 2_048 ? 'low' : budget <= 12_000 ? 'medium' : 'high') : undefined)
+  // A caller who asks to think in blocks wants to see the thoughts.
+  const shown = summary ?? (thinking?.type === 'enabled' || thinking?.type === 'adaptive' ? 'auto' : undefined)
+  return wanted === undefined && shown === undefined ? undefined : given({ effort: wanted, summary: shown })
+}
+
+// What the Responses endpoint refuses before any vendor is called.
+
+const ROLES = ['user', 'assistant', 'system', 'developer']
+
+export function checkResponses(fields: Fields): CheckedAsk {
+  const input = fields.required('input')
+  if (Array.isArray(input)) checkItems(input)
+  else if (typeof input !== 'string') throw mustBe('input', 'a string or an array of items', input)
+  for (const name of ['instructions', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'truncation'])
+    fields.string(name)
+  for (const name of ['temperature', 'top_p']) fields.number(name)
+  fields.integer('top_logprobs', 0)
+  fields.integer('max_tool_calls', 1)
+  for (const name of ['text', 'reasoning', 'metadata', 'prompt', 'stream_options']) fields.object(name)
+  for (const name of ['parallel_tool_calls', 'store']) fields.boolean(name)
+  fields.strings('include')
+  // Whoever works in the background (deferred/background.ts) has taken this out.
+  if (fields.boolean('background') === true)
+    throw invalid(
+      '"background" must be false here: only POST /v1/responses itself works in the background.',
+      'background',
+    )
+  const previous = fields.string('previous_response_id')
+  checkConversation(fields.get('conversation'), previous)
+  const tools = fields.list('tools') ?? []
+  tools.forEach((tool, i) => {
+    checkTool(tool, `tools[${i}]`)
+  })
+  const choice = fields.get('tool_choice')
+  if (choice !== undefined && typeof choice !== 'string' && !isObject(choice))
+    throw mustBe('tool_choice', 'a string or an object', choice)
+  return {
+    stream: fields.boolean('stream') ?? false,
+    includeUsage: true,
+    n: 1,
+    tokensMax: fields.integer('max_output_tokens', 1),
+    hasTools: tools.length > 0,
+    continues: previous === undefined ? undefined : [{ id: previous, unknown: previousUnknown() }],
+  }
+}
+
+function checkTool(tool: Json, at: string): void {
+  if (typeof tool.type !== 'string') throw invalid(`"${at}.type" must be a string, such as "function".`, `${at}.type`)
+  if (tool.type === 'function' && typeof tool.name !== 'string')
+    throw invalid(`"${at}.name" must be a string; in this format a function is not nested.`, `${at}.name`)
+  if (tool.type !== 'namespace') return
+  if (typeof tool.name !== 'string') throw mustBe(`${at}.name`, 'a string', tool.name)
+  if (!Array.isArray(tool.tools)) throw mustBe(`${at}.tools`, 'an array of tools', tool.tools)
+  for (const [j, inner] of tool.tools.entries()) {
+    const place = `${at}.tools[${j}]`
+    if (!isObject(inner)) throw mustBe(place, 'an object', inner)
+    if (inner.type !== 'namespace') checkTool(inner, place)
+  }
+}
+
+function checkConversation(given: unknown, previous: string | undefined): void {
+  if (given === undefined) return
+  if (typeof (isObject(given) ? given.id : given) !== 'string')
+    throw mustBe('conversation', 'the id of a conversation, or an object with its id', given)
+  if (previous !== undefined)
+    throw invalid('"conversation" does not go with "previous_response_id": send one of them.', 'conversation')
+}
+
+/** In the vendor's words, because clients know them. */
+function previousUnknown(): Fault {
+  const message = 'Previous response not found: it is not of this account, was not stored, or is no longer kept.'
+  return new Fault('request_invalid', {
+    message,
+    param: 'previous_response_id',
+    vendorCode: 'previous_response_not_found',
+  })
+}
+
+function checkItems(items: readonly unknown[]): void {
+  if (items.length === 0) throw invalid('"input" must hold at least one item.', 'input')
+  items.forEach((item, i) => {
+    const at = `input[${i}]`
+    if (!isObject(item)) throw mustBe(at, 'an object', item)
+    checkItem(item, at)
+  })
+}
+
+function checkItem(item: Json, at: string): void {
+  const type = item.type ?? 'message'
+  if (typeof type !== 'string') throw mustBe(`${at}.type`, 'a string', type)
+  const strings: Readonly<Record<string, readonly string[]>> = {
+    function_call: ['call_id', 'name', 'arguments'],
+    function_call_output: ['call_id'],
+    custom_tool_call: ['call_id', 'name', 'input'],
+    custom_tool_call_output: ['call_id'],
+  }
+  const needed = Object.hasOwn(strings, type) ? (strings[type] ?? []) : []
+  for (const name of needed) if (typeof item[name] !== 'string') throw mustBe(`${at}.${name}`, 'a string', item[name])
+  if (/_output$/.test(type) && needed.length > 0 && typeof item.output !== 'string' && !Array.isArray(item.output))
+    throw mustBe(`${at}.output`, 'a string or an array of parts', item.output)
+  if (type !== 'message') return
+  if (typeof item.role !== 'string' || !ROLES.includes(item.role))
+    throw mustBe(`${at}.role`, `one of ${ROLES.join(', ')}`, item.role)
+  if (typeof item.content === 'string') return
+  if (!Array.isArray(item.content)) throw mustBe(`${at}.content`, 'a string or an array of parts', item.content)
+  item.content.forEach((part, j) => {
+    if (!isObject(part) || typeof part.type !== 'string')
+      throw invalid(`"${at}.content[${j}]" must be an object with a "type".`, `${at}.content[${j}]`)
+    if (/_text$/.test(part.type) && typeof part.text !== 'string')
+      throw mustBe(`${at}.content[${j}].text`, 'a string', part.text)
+  })
+}
