@@ -16,6 +16,8 @@ const FILES = [
   'test/doors.test.ts',
   'test/fuzz.test.ts',
   'test/ledger-model.test.ts',
+  'test/mcp/parity.test.ts',
+  'test/mcp/sessions.test.ts',
   'test/simulate.test.ts',
   'test/text-streams.test.ts',
 ]

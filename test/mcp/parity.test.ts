@@ -9,6 +9,7 @@ import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { each } from '../faults/raw-client.ts'
 import { casesOf } from '../field-cases.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { FULL, runs } from '../runs.ts'
 import { connect, ERAS } from './client.ts'
 
 const AT_ONCE = 8
@@ -99,9 +100,18 @@ async function compare(spec: DataEndpointSpec, given: Given): Promise<'answered'
 }
 
 test('every data tool answers, costs and refuses as its endpoint does, parameter by parameter', async () => {
+  // Most parameters are those of other endpoints too: each is spoiled at one of them, and by the long tests at all.
+  const spoiled = new Set<string>()
+  const isNew = ([name, field]: [string, Field]) => {
+    const what = `${name} ${JSON.stringify(field)}`
+    const isKnown = spoiled.has(what)
+    spoiled.add(what)
+    return FULL || !isKnown
+  }
   const cases = SPECS.flatMap((spec) => {
     const whole = required(spec)
-    const wrong = Object.entries(spec.params).map(([name, field], index) => {
+    const params = Object.entries(spec.params).filter(isNew)
+    const wrong = params.map(([name, field], index) => {
       // Of an address an empty part is another address.
       const bad = casesOf(field).bad.filter((value) => field.in !== 'path' || /^[^\s\0]+$/.test(value))
       return { ...whole, [name]: bad[index % bad.length]! }
@@ -115,7 +125,7 @@ test('every data tool answers, costs and refuses as its endpoint does, parameter
   await each(cases, AT_ONCE, async ([spec, given]) => {
     seen[await compare(spec, given)] += 1
   })
-  assert.ok(seen.answered > 70 && seen.refused > 300, JSON.stringify(seen))
+  assert.ok(seen.answered > 70 && seen.refused > runs(120, 300), JSON.stringify(seen))
   await g.settled()
   assert.deepEqual(await g.balance(mcp.id), await g.balance(http.id))
 })
