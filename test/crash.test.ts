@@ -13,7 +13,7 @@ import { until } from './faults/raw-client.ts'
 import { FULL, runs } from './runs.ts'
 
 /** 5 s on a machine of its own. */
-const RESTART_MS_MAX = runs(30_000, 5_000)
+const RESTART_MS_MAX = runs(180_000, 5_000)
 
 /** Of those that ask the same, one has its answer from a vendor, and others wait for it or have it from what was kept. */
 const TEXTS: readonly Kind[] = ['chat', 'stream', 'leave', 'kept', 'kept', 'kept']

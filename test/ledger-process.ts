@@ -6,7 +6,7 @@ import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
 import { settlement, type Task } from './ledger-swarm.ts'
 
-const CALLERS = 3
+const CALLERS = 2
 /** Of each caller, when it is enough. */
 const MORE = 5
 const TRIES_MAX = 20
@@ -51,7 +51,7 @@ const swarms = await Promise.all(
       counts,
       async run(): Promise<void> {
         const steadily = async () => {
-          for (let more = 0; more < MORE; more += isEnough ? 1 : 0) if (!(await call(true))) await sleep(100)
+          for (let more = 0; more < MORE; more += isEnough ? 1 : 0) if (!(await call(true))) await sleep(300)
         }
         const going: Array<Promise<unknown>> = orders.steadily ? Array.from({ length: CALLERS }, steadily) : []
         for (let wave = 0, waves = orders.waves ?? 1; wave < waves; wave++) {

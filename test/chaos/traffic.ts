@@ -55,23 +55,30 @@ export interface TrafficOptions {
 
 export function startTraffic(options: TrafficOptions): Traffic {
   const told: Told[] = []
-  const running = new Set<Promise<void>>()
+  const running = new Set<Promise<Told>>()
   // Connections are kept for the next call: on few cores a client that is cheap leaves more to the gateways.
   const client = new Agent({ connect: { timeout: PATIENCE_MS }, headersTimeout: PATIENCE_MS, bodyTimeout: PATIENCE_MS })
   let stopped = false
   let number = 0
 
-  function begin(): Promise<void> {
+  function begin(): Promise<Told> {
     const index = number++
     const urls = options.urls()
     const kind = options.kinds[index % options.kinds.length]!
-    const call = ask(client, urls[index % urls.length]!, kind, options).then((entry) => void told.push(entry))
+    const call = ask(client, urls[index % urls.length]!, kind, options).then((entry) => {
+      told.push(entry)
+      return entry
+    })
     running.add(call)
     return call.finally(() => running.delete(call))
   }
 
   async function loop(): Promise<void> {
-    while (!stopped) await begin()
+    while (!stopped) {
+      const { status } = await begin()
+      // Or those who are refused would take the processor from whoever is to serve them again.
+      if (status !== 200) await new Promise((resolve) => setTimeout(resolve, REFUSED_PAUSE_MS))
+    }
   }
   const loops = Array.from({ length: options.atOnce ?? 0 }, loop)
   let timer: NodeJS.Timeout | undefined
@@ -99,6 +106,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
 }
 
 const PATIENCE_MS = 60_000
+const REFUSED_PAUSE_MS = 50
 /** Of a vendor of its own: its breaker opens, and no other call is refused for it. */
 const FAILING_MODEL = 'epsilon-k3'
 
