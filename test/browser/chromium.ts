@@ -13,6 +13,8 @@ const CACHE = join(ROOT, 'node_modules', '.cache')
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-dev-shm-usage',
+  // Drawn by the processor either way; without the detour over a simulated graphics card.
+  '--disable-gpu',
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-domain-reliability',

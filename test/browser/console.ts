@@ -1,19 +1,21 @@
 // A gateway with its console, and a browser that writes down whatever must not happen.
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { type Accessibility, readAxe } from './axe.ts'
 import { launchChromium } from './chromium.ts'
 
 export const PASSWORD = 'seven grey herons wait for rain'
-const WAIT_MS = 30_000
+/** A guard against waiting for ever: whatever is waited for comes long before, also on a machine that is busy or slow. */
+const WAIT_MS = 120_000
 
 export interface Visitor {
   readonly context: BrowserContext
   readonly page: Page
   /** Goes to a page of the console, by its path below /console. */
   go(path: string): Promise<void>
+  /** The same inside the app, without loading it anew, as a link does. What was read before may be seen for a moment. */
+  follow(path: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -26,14 +28,14 @@ export interface TestConsole extends TestGateway {
   setUp(visitor: Visitor, email: string): Promise<void>
   logIn(visitor: Visitor, email: string): Promise<void>
   /** What axe finds on the page that is worse than a blemish. */
-  violations(page: Page, rules?: string[]): Promise<string[]>
+  readonly violations: Accessibility
 }
 
 export async function startConsole(
   options: Parameters<typeof startGateway>[0] & { prepare?: (gateway: TestGateway) => Promise<void> } = {},
 ): Promise<TestConsole> {
   await buildConsole({ ifStale: true, say: () => {} })
-  const [browser, axe] = await Promise.all([launchChromium(), readAxe()])
+  const [browser, violations] = await Promise.all([launchChromium(), readAxe()])
   const gateway = await startGateway(options).catch(async (error: unknown) => {
     // A browser that is left open would keep the file from ending.
     await browser.close()
@@ -50,11 +52,19 @@ export async function startConsole(
       context.setDefaultTimeout(WAIT_MS)
       await watch(context, gateway.url, mishaps)
       const page = await context.newPage()
+      const go = async (path: string) => {
+        await page.goto(`${gateway.url}/console${path}`)
+        await page.locator('h1').first().waitFor()
+      }
       return {
         context,
         page,
-        async go(path) {
-          await page.goto(`${gateway.url}/console${path}`)
+        go,
+        async follow(path) {
+          const url = `${gateway.url}/console${path}`
+          // From a page to itself nothing would happen.
+          if (new URL(page.url()).pathname === new URL(url).pathname) return go(path)
+          await page.evaluate(follow, url)
           await page.locator('h1').first().waitFor()
         },
         close: () => context.close(),
@@ -76,26 +86,7 @@ export async function startConsole(
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.waitForURL((url) => !url.pathname.endsWith('/login'))
     },
-    async violations(page, rules) {
-      // Evaluated by the debugger, which the page's policy does not bind; the policy is never switched off.
-      await page.evaluate(axe)
-      const options = { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) }
-      // What lies behind an open dialog cannot be reached, and has been looked at on its own page.
-      const found = await page.evaluate(
-        `axe.run(document.querySelector('dialog[open]') ?? document, ${JSON.stringify(options)})`,
-      )
-      const { violations } = found as {
-        violations: { id: string; impact: string | null; nodes: { target: unknown[]; failureSummary?: string }[] }[]
-      }
-      return violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .flatMap(({ id, nodes }) =>
-          nodes.map(
-            ({ target, failureSummary }) =>
-              `${id} at ${target.join(' ')}: ${(failureSummary ?? '').split('\n').slice(1).join(' ').trim()}`,
-          ),
-        )
-    },
+    violations,
     async close() {
       await browser.close()
       await gateway.close()
@@ -104,8 +95,15 @@ export async function startConsole(
   return made
 }
 
-function readAxe(): Promise<string> {
-  return readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+/** In the page: what the browser's own back button makes the app do. */
+function follow(url: string): void {
+  const { history, PopStateEvent, dispatchEvent } = globalThis as unknown as {
+    history: { pushState(state: null, title: string, url: string): void }
+    PopStateEvent: typeof Event
+    dispatchEvent(event: Event): void
+  }
+  history.pushState(null, '', url)
+  dispatchEvent(new PopStateEvent('popstate'))
 }
 
 async function watch(context: BrowserContext, origin: string, mishaps: string[]): Promise<void> {
