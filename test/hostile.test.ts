@@ -172,7 +172,7 @@ test('hostile JSON is refused before anything is held, and does not block', asyn
     })
     const { status, code, text } = await refusal(answer)
     assert.deepEqual([status, code], [400, 10000], `${name}: ${text}`)
-    assert.ok(performance.now() - startedMs < runs(20_000, 5_000), name)
+    assert.ok(performance.now() - startedMs < runs(120_000, 5_000), name)
   }
   assert.equal(await holds(), before)
   assert.equal(vendor.calls.length, calls)

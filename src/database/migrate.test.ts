@@ -116,5 +116,5 @@ test('a change of tables that finds them in use lets everybody else go first, an
   const [made] = await database.query<{ name: string }>({ text: 'select name from migration where number = 0' })
   assert.doesNotMatch(made!.name, /other/)
   const slowestMs = Math.max(...waitsMs)
-  assert.ok(slowestMs > 500 && slowestMs < 2_000, `${slowestMs} ms`)
+  assert.ok(slowestMs > 500 && slowestMs < 30_000, `${slowestMs} ms`)
 })

@@ -35,11 +35,12 @@ test('a secret is taken out however it is spelt, and what stands around it stays
 
 test('other text is left alone, and nothing is slow', () => {
   assert.equal(redact('a sandbox is no secret', ['sandbox', '']), 'a sandbox is no secret')
-  const startedMs = performance.now()
+  const before = process.threadCpuUsage()
   for (const secret of [...SECRETS, `\\${'a'.repeat(40)}`, '%'.repeat(40), '\\'.repeat(40)])
     for (const unit of ['\\', '%', '%25', secret.slice(0, -1), 'Zq\\\\/', 'a'])
       redact(unit.repeat(100_000 / unit.length), [secret])
-  assert.ok(performance.now() - startedMs < 5_000)
+  // Of a processor, which a busy machine gives late.
+  assert.ok(process.threadCpuUsage(before).user < 5_000_000)
 })
 
 test('a message about a request is kept without what it repeats of the request', () => {

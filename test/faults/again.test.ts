@@ -197,7 +197,7 @@ test('an Idempotency-Key that is no key is refused at once, however long it is',
     const reply = await g.call(CHAT_PATH, key, chatBody('hello'), { headers: { 'idempotency-key': bad } })
     assert.equal(reply.status, 400)
     assert.equal(((await reply.json()) as { code: number }).code, 10000)
-    assert.ok(performance.now() - startedMs < runs(20_000, 5_000))
+    assert.ok(performance.now() - startedMs < runs(120_000, 5_000))
   }
 })
 
