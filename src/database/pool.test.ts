@@ -67,13 +67,19 @@ test('a transaction that stops in the middle loses its locks, and is told; nobod
           locksMs: 50,
           idleMs: 0,
         })
-        await assert.rejects(impatient, isAway)
+        let isRefused = false
+        const refused = assert.rejects(impatient, isAway).finally(() => {
+          isRefused = true
+        })
+        // However long that takes here, this one is not idle meanwhile.
+        while (!isRefused) await tx.query({ text: 'select pg_sleep(0.02)' })
+        await refused
         // The server ends this session; whoever waits for its lock goes on.
         await database.query(rename, ['one', 'third'])
         await assert.rejects(tx.query(rename, ['one', 'fourth']), isAway)
         return 'done'
       },
-      { locksMs: 0, idleMs: 500 },
+      { locksMs: 0, idleMs: 2_000 },
     )
     .catch((error: unknown) => error)
   assert.ok(isAway(waited), String(waited))

@@ -11,6 +11,7 @@ const FILES = [
   'src/postgres/embedded.test.ts',
   'src/protocols/media/openai-images/relay.test.ts',
   'src/protocols/text/text.test.ts',
+  'src/verify/verify.test.ts',
   'test/clients/package.test.ts',
   'test/contract-document.test.ts',
   'test/doors.test.ts',
