@@ -23,7 +23,7 @@ export function benchCatalog(
     type: 'text' as const,
     family: 'bench',
     limits: { outputTokensMax: 64_000 },
-    doors: ['openai-chat' as const, 'anthropic-messages' as const],
+    clientFormats: ['openai-chat' as const, 'anthropic-messages' as const],
     routes: [{ vendor, protocol: 'openai-chat' as const, model: 'mock-1' }],
     pricing,
   })

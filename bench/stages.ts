@@ -21,13 +21,13 @@ import { createLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import type { Answered, Arrived, Held, PathDeps } from '../src/pipeline/call.ts'
-import { createDataCache } from '../src/pipeline/data-cache.ts'
-import type { Out } from '../src/pipeline/out.ts'
+import { createResponseCache } from '../src/pipeline/response-cache.ts'
+import type { ResponseSink } from '../src/pipeline/response-sink.ts'
 import { type PaidSpec, read } from '../src/pipeline/read.ts'
 import { relayAnswer } from '../src/pipeline/relay.ts'
 import { serve } from '../src/pipeline/serve.ts'
 import { vendorCall } from '../src/protocols/protocol.ts'
-import { routeAsk } from '../src/routing/route.ts'
+import { routeRequest } from '../src/routing/route.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { createServer } from '../src/server/server.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
@@ -148,7 +148,7 @@ function setUp(upstreamPort: number) {
     pending: 0,
   } as unknown as PathDeps['ledger']
   const path: PathDeps = {
-    ...{ database, ledger, vendors, watch, world, log, cache: createDataCache(world) },
+    ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
     sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
     routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
@@ -167,7 +167,7 @@ function setUp(upstreamPort: number) {
 type SetUp = ReturnType<typeof setUp>
 
 /** A caller that takes everything. */
-function listener(): Out {
+function listener(): ResponseSink {
   const gone = new AbortController()
   return {
     ...{ signal: gone.signal, started: false, send() {}, startStream() {}, end() {}, destroy() {} },
@@ -194,7 +194,7 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   if (admitted === 'replay' || 'order' in asked) throw new Error('This is no plain chat call.')
   const held: Held = { ...arrived, admitted, seen: path.monitor.begin(arrived) }
   const open = () => {
-    const [candidate] = routeAsk(asked, { ...product, pool: product.routes }, catalog.document, path.routes)
+    const [candidate] = routeRequest(asked, { ...product, pool: product.routes }, catalog.document, path.routes)
     const exchange = asked.open(candidate!.target, { requestId: '', createdSeconds: 0, signal: arrived.out.signal })
     if (exchange instanceof Promise) throw new Error('A chat opens at once.')
     return { candidate: candidate!, exchange, call: vendorCall(exchange.call, candidate!.target) }

@@ -42,11 +42,11 @@ import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { openTools } from './mcp/open.ts'
-import { openBackOffice } from './operator/back-office.ts'
+import { openBackOffice } from './operator/operator.ts'
 import type { PathDeps } from './pipeline/call.ts'
-import { createDataCache } from './pipeline/data-cache.ts'
+import { createResponseCache } from './pipeline/response-cache.ts'
 import type { ReadDeps } from './pipeline/read.ts'
-import { startUpkeep } from './process/upkeep.ts'
+import { startMaintenance } from './process/maintenance.ts'
 import { createContentRules } from './recordings/content-rules.ts'
 import { createContents } from './recordings/contents.ts'
 import { createMargins } from './reports/margins.ts'
@@ -111,7 +111,7 @@ export async function createGateway(options: GatewayOptions) {
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
-  const maintained = maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 1 })
+  const maintained = maintainUsage(database, world, { keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
   let leaving = false
   const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
@@ -126,7 +126,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   const path: PathDeps = {
     ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
-    ...{ sealer: store.sealer, cache: createDataCache(world) },
+    ...{ sealer: store.sealer, cache: createResponseCache(world) },
   }
   const read = readerOf(options, { guard, assets, ownKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
@@ -161,7 +161,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes })
 
-  const timers = startUpkeep(options, { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries })
+  const timers = startMaintenance(options, { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
@@ -240,7 +240,7 @@ function createLoad(
     verified: () => verifier.state(),
   })
   const verifier = createVerifier({
-    ...{ database, audit, world, log, usageMonths: config.TOLLGATE_USAGE_MONTHS },
+    ...{ database, audit, world, log, usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS },
     nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
   const refusals = createRefusals({ database, world, log })
@@ -258,7 +258,7 @@ function createLoad(
   // A key may have other limits now than those under which its credits were leased.
   changes.watch('keys', () => ledger.recall())
   const overload: Overload = createOverload({
-    ...{ world, lagMsMax: config.TOLLGATE_SHED_LAG_MS, running: () => monitor.running },
+    ...{ world, lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS, running: () => monitor.running },
     waiting: () => ledger.pending + database.waiting(),
   })
   const hourly = [vendorHours, margins]
@@ -326,7 +326,7 @@ function readerOf(
   return {
     world,
     ownKeys,
-    presets: config.TOLLGATE_DEFAULT_MODEL,
+    presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
       keep: assets.keep,
@@ -351,7 +351,7 @@ async function openAssets(
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
   mountAssets(app, { store: files, signer, world })
-  const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_ASSET_DAYS * DAY_MS })
+  const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS })
   return { files, signer, assets }
 }
 

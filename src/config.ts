@@ -15,6 +15,15 @@ const SAMPLE = 'replace-me'
 /** Variables that the guides tell callers to export, and settings of our own tests: known, and not for the gateway. */
 const FOR_OTHERS = /^TOLLGATE_(KEY$|TEST_)/
 
+/** Settings that had another name. */
+const RENAMED: Readonly<Record<string, string>> = {
+  TOLLGATE_DEFAULT_MODEL: 'TOLLGATE_FILL_DEFAULT_MODEL',
+  TOLLGATE_SHED_LAG_MS: 'TOLLGATE_OVERLOAD_LAG_MS',
+  TOLLGATE_ASSET_DAYS: 'TOLLGATE_RETENTION_ASSET_DAYS',
+  TOLLGATE_REFUSAL_DAYS: 'TOLLGATE_RETENTION_REJECTED_DAYS',
+  TOLLGATE_USAGE_MONTHS: 'TOLLGATE_RETENTION_USAGE_MONTHS',
+}
+
 function isSample(value: unknown): boolean {
   return (
     typeof value === 'string' &&
@@ -152,10 +161,10 @@ const schema = z
     TOLLGATE_STRICT_ERRORS: flag.describe(
       'Error bodies exactly as in the contract, also for SDKs, which then show less detail.',
     ),
-    TOLLGATE_DEFAULT_MODEL: flag.describe(
+    TOLLGATE_FILL_DEFAULT_MODEL: flag.describe(
       'Chat requests without a model use alpha-5.4 and image requests alpha-image-2, instead of being rejected.',
     ),
-    TOLLGATE_SHED_LAG_MS: z.coerce
+    TOLLGATE_OVERLOAD_LAG_MS: z.coerce
       .number()
       .int()
       .min(10)
@@ -175,7 +184,7 @@ const schema = z
       .max(1000)
       .default(1)
       .describe('Speed factor of the simulated vendors.'),
-    TOLLGATE_ASSET_DAYS: z.coerce
+    TOLLGATE_RETENTION_ASSET_DAYS: z.coerce
       .number()
       .positive()
       .max(3650)
@@ -239,14 +248,14 @@ const schema = z
       .max(300)
       .optional()
       .describe('The sender address of mails, required with `TOLLGATE_SMTP_URL`.'),
-    TOLLGATE_REFUSAL_DAYS: z.coerce
+    TOLLGATE_RETENTION_REJECTED_DAYS: z.coerce
       .number()
       .int()
       .min(1)
       .max(90)
       .default(7)
       .describe('How many days rejected calls stay in the usage list.'),
-    TOLLGATE_USAGE_MONTHS: z.coerce
+    TOLLGATE_RETENTION_USAGE_MONTHS: z.coerce
       .number()
       .int()
       .min(1)
@@ -322,6 +331,7 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
   for (const [name, value] of Object.entries(given))
     if (name in schema.shape && isSample(value))
       problems.push(`${name}: is the sample of secret.example.yaml, which everybody knows; put your own there`)
+  for (const [old, name] of Object.entries(RENAMED)) if (old in given) problems.push(`${old}: is called ${name} now`)
   if (!result.success || problems.length > 0) throw new ConfigError(problems)
   const strangers = Object.keys(given).filter(
     (name) => name.startsWith('TOLLGATE_') && !(name in schema.shape) && !FOR_OTHERS.test(name),

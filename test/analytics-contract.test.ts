@@ -10,7 +10,7 @@ import { site, text } from '../src/catalog/analytics-params.ts'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { readAnalyticsAsk } from '../src/protocols/data/site-analytics.ts'
+import { readAnalyticsRequest } from '../src/protocols/data/site-analytics.ts'
 import { type Target, vendorCall } from '../src/protocols/protocol.ts'
 import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
@@ -61,7 +61,7 @@ const encode = (given: Given) =>
 function refusal(spec: DataEndpointSpec, rawQuery: string): Fault {
   cases++
   try {
-    readAnalyticsAsk(spec, rawQuery, NOW_MS)
+    readAnalyticsRequest(spec, rawQuery, NOW_MS)
   } catch (error) {
     if (error instanceof Fault && error.kind === 'request_invalid' && error.code === 10000 && error.status === 400)
       return error
@@ -73,7 +73,7 @@ function refusal(spec: DataEndpointSpec, rawQuery: string): Fault {
 /** Asks through the real sandbox, and gives what reached it. */
 async function forwarded(spec: DataEndpointSpec, given: Given): Promise<URLSearchParams> {
   cases++
-  const ask = readAnalyticsAsk(spec, encode(given), NOW_MS)
+  const ask = readAnalyticsRequest(spec, encode(given), NOW_MS)
   const target = targetAt(`${sandbox.url}/analytics`)
   const call = vendorCall((await ask.open(target, OPEN)).call, target)
   const response = await fetch(call.url, { headers: call.headers })
@@ -155,7 +155,7 @@ test('a 28th endpoint is one entry of the table', async () => {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   try {
-    const ask = readAnalyticsAsk(spec, 'keys=example.com', NOW_MS)
+    const ask = readAnalyticsRequest(spec, 'keys=example.com', NOW_MS)
     const exchange = await ask.open(targetAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), OPEN)
     const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
     const body = Buffer.from(await response.arrayBuffer())

@@ -257,8 +257,8 @@ export const OTHERS: readonly Corruption[] = [
     `update counter set second = second - 40 * 86400 where scope = '$key' and name = 'spendPerMonth'`,
     /key:\$key count .* as spent of the month/,
   ],
-  [`update grant_key set key = 'payment-9'`, /idempotency key that is gone/],
-  [`update grant_key set account_id = '$other'`, /idempotency key that is gone/],
+  [`update credit_idempotency set key = 'payment-9'`, /idempotency key that is gone/],
+  [`update credit_idempotency set account_id = '$other'`, /idempotency key that is gone/],
   ...[`action = 'key.create'`, `object = 'acc_x'`, `ip = '::1'`, `request_id = 'x'`].map(
     (set): Corruption => [`update audit set ${set} where action = 'account.credit'`, /Audit row .* was changed/],
   ),
@@ -313,9 +313,9 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   },
   ...{
     content: CONTENT,
-    content_rule: CONTENT,
+    recording_policy: CONTENT,
     stored_file: CONTENT,
-    kept_answer: CONTENT,
+    vendor_object: CONTENT,
     background_event: CONTENT,
     job_body: CONTENT,
   },
@@ -351,7 +351,7 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   audit: 'at',
   // Its digest is in the audit.
   catalog_version: 'note actor at',
-  grant_key: 'request_hash answer at',
+  credit_idempotency: 'request_hash answer at',
   // The minute's tokens, which come and go.
   hold: 'id tokens',
   idempotency: 'key request_hash content_type body sealed created_at',

@@ -121,9 +121,9 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update audit set actor = 'nobody' where action = 'account.credit'`, /Audit row .* was changed/],
   [`delete from audit where action = 'catalog.apply'`, /Audit row .* was changed, or one before it/],
   [`delete from audit where id = (select max(id) from audit)`, /Audit row .* was removed/],
-  [`delete from grant_key`, /idempotency key that is gone/],
+  [`delete from credit_idempotency`, /idempotency key that is gone/],
   [
-    `insert into grant_key values ('$other', 'payment-2', 'h', '{}')`,
+    `insert into credit_idempotency values ('$other', 'payment-2', 'h', '{}')`,
     /kept for a grant of which the audit knows nothing/,
   ],
   // usage

@@ -87,11 +87,11 @@ async function withServer<T>(run: (server: pg.Client) => Promise<T>): Promise<T>
 }
 
 /** For whoever looks into the tables: finds there what a ledger has answered before. */
-export function bookedBefore({ database, ledger }: { database: Database; ledger: Pick<Ledger, 'booked'> }): Database {
+export function bookedBefore({ database, ledger }: { database: Database; ledger: Pick<Ledger, 'posted'> }): Database {
   return {
     ...database,
     query: (async (statement, values) => {
-      await ledger.booked()
+      await ledger.posted()
       return database.query(statement, values)
     }) as Database['query'],
   }

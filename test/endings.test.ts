@@ -61,7 +61,7 @@ const KINDS: Record<string, Kind> = {
   gemini: {
     path: gemini('generateContent'),
     body: { contents },
-    model: { doors: ['gemini'], protocol: 'gemini' },
+    model: { clientFormats: ['gemini'], protocol: 'gemini' },
     answer: [JSON_TYPE, fixture('gemini', 'text.json')],
     price: 180n,
     begun: 16n,
@@ -69,7 +69,7 @@ const KINDS: Record<string, Kind> = {
   'gemini-stream': {
     path: gemini('streamGenerateContent?alt=sse'),
     body: { contents },
-    model: { doors: ['gemini'], protocol: 'gemini' },
+    model: { clientFormats: ['gemini'], protocol: 'gemini' },
     answer: [SSE, fixture('gemini', 'text.sse')],
     price: 180n,
     begun: 16n,
@@ -78,7 +78,7 @@ const KINDS: Record<string, Kind> = {
   embedding: {
     path: '/v1/embeddings',
     body: { input: 'Hello there' },
-    model: { type: 'embedding', doors: [], protocol: 'openai-embeddings' },
+    model: { type: 'embedding', clientFormats: [], protocol: 'openai-embeddings' },
     answer: [
       JSON_TYPE,
       JSON.stringify({
@@ -94,7 +94,7 @@ const KINDS: Record<string, Kind> = {
   rerank: {
     path: '/v1/rerank',
     body: { query: 'Hello', documents: ['a gate', 'a toll'] },
-    model: { type: 'rerank', doors: [], protocol: 'rerank' },
+    model: { type: 'rerank', clientFormats: [], protocol: 'rerank' },
     answer: [
       JSON_TYPE,
       JSON.stringify({
@@ -114,7 +114,7 @@ const KINDS: Record<string, Kind> = {
     body: { input: 'Hello' },
     model: {
       type: 'moderation',
-      doors: [],
+      clientFormats: [],
       protocol: 'openai-moderations',
       pricing: { unit: 'credits', tiers: [{ call: '0.0001' }] },
     },
@@ -130,7 +130,7 @@ const KINDS: Record<string, Kind> = {
     body: { input: 'Hello', voice: 'alloy' },
     model: {
       type: 'speech',
-      doors: [],
+      clientFormats: [],
       protocol: 'openai-speech',
       pricing: { unit: 'credits', tiers: [{ character: '1500' }] },
     },

@@ -46,7 +46,7 @@ const g = testGateway({
       const model = (more: object) => ({
         ...base,
         family: 'none',
-        doors: [door],
+        clientFormats: [door],
         routes: [{ vendor: vendors[door], protocol: door }],
         pricing: { unit: 'credits' as const, tiers: [PRICE], multipliers: MULTIPLIERS },
         ...more,
@@ -61,7 +61,7 @@ const g = testGateway({
       ...document.models['rich-openai-responses']!,
       pricing: { unit: 'credits', tiers: [{ ...PRICE, image: '4' }], multipliers: MULTIPLIERS },
     }
-    document.models['rich-both'] = { ...document.models['rich-anthropic-messages']!, doors: ['openai-responses'] }
+    document.models['rich-both'] = { ...document.models['rich-anthropic-messages']!, clientFormats: ['openai-responses'] }
   },
 })
 afterEach(() => g.settled())

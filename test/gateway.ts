@@ -86,7 +86,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     TOLLGATE_SECRET: SECRET,
     TOLLGATE_DRAIN_SECONDS: '2',
     // A machine that runs many tests at once is slow, but not overloaded.
-    TOLLGATE_SHED_LAG_MS: '60000',
+    TOLLGATE_OVERLOAD_LAG_MS: '60000',
     // Tests try what they like from one address; those of this limit set it.
     TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: '100000',
     ...options.env,

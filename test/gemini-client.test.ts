@@ -62,13 +62,13 @@ before(async () => {
   g = await startGateway({
     world: hurried,
     catalog(document: CatalogInput) {
-      for (const model of Object.values(document.models)) if (model.type === 'text') model.doors = [...TEXT_PROTOCOLS]
+      for (const model of Object.values(document.models)) if (model.type === 'text') model.clientFormats = [...TEXT_PROTOCOLS]
       document.vendors.scripted = { baseUrl }
       for (const protocol of TEXT_PROTOCOLS)
         document.models[`from-${protocol}`] = {
           ...document.models['epsilon-k3']!,
           family: 'scripted',
-          doors: [...TEXT_PROTOCOLS],
+          clientFormats: [...TEXT_PROTOCOLS],
           routes: [{ vendor: 'scripted', protocol }],
         }
     },

@@ -19,11 +19,11 @@ test('a low temperature in every request stops no model of the families that tak
   const text = Object.entries(models).filter(([, model]) => model.enabled && model.type === 'text')
   assert.ok(text.length >= 24)
   // One vendor's temperatures begin above zero, and it says so.
-  for (const [model, { doors }] of text)
+  for (const [model, { clientFormats }] of text)
     for (const temperature of model.startsWith('zeta') ? [0.1] : [0, 0.1]) {
       const answer = await g.call('/v1/chat-completions', key, { model, messages, temperature, max_tokens: 100 })
       assert.equal(answer.status, 200, `${model} at ${temperature}: ${await answer.text()}`)
-      if (!doors.includes('anthropic-messages')) continue
+      if (!clientFormats.includes('anthropic-messages')) continue
       const native = await g.call('/beta/v1/messages', key, { model, messages, temperature, max_tokens: 100 })
       assert.equal(native.status, 200, `${model} at ${temperature}, natively: ${await native.text()}`)
     }

@@ -62,7 +62,7 @@ before(async () => {
       for (const protocol of TEXT_PROTOCOLS)
         document.models[`kept-${protocol}`] = {
           ...base,
-          doors: [...TEXT_PROTOCOLS],
+          clientFormats: [...TEXT_PROTOCOLS],
           routes: [{ vendor: vendors[protocol], protocol }],
           cache: { ttlSeconds: 60 },
         }

@@ -73,7 +73,7 @@ export async function call(ledger: Ledger, acc: string, want: bigint): Promise<R
 export async function lease(ledger: Ledger & { id: string }, acc: string, want = 10n): Promise<bigint> {
   for (let i = 0; i < 100; i++) {
     await call(ledger, acc, want)
-    await ledger.booked()
+    await ledger.posted()
     const [row] = await rows<{ amount: bigint }>('select amount from lease where account_id = $1 and process_id = $2', [
       acc,
       ledger.id,

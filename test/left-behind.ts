@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { openDatabase } from '../src/database/database.ts'
-import { Roster } from '../src/kernel/roster.ts'
+import { SlotSet } from '../src/kernel/slot-set.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { Caller } from '../src/server/caller.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
@@ -47,7 +47,7 @@ function member(come: (what: object) => () => void): () => Promise<void> {
     })
 }
 
-const roster = new Roster<object>()
+const roster = new SlotSet<object>()
 const set = new Set<object>()
 const fresh = await freshDatabase()
 const database = openDatabase({ connection: fresh.connection, connectionsMax: 2 })

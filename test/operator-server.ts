@@ -169,7 +169,7 @@ export async function startOperatorServer(
     ...options.overrides,
   }
   const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })
-  app.booked = ledger.booked
+  app.booked = ledger.posted
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
   const checkAnswered = checkAnswers(app)

@@ -69,7 +69,7 @@ after(async () => {
 function withModel(document: any): void {
   document.vendors.mock = { baseUrl: vendor.url }
   document.models[MODEL] = {
-    ...{ name: 'Writer', type: 'text', family: 'fault', doors: [...TEXT_PROTOCOLS] },
+    ...{ name: 'Writer', type: 'text', family: 'fault', clientFormats: [...TEXT_PROTOCOLS] },
     limits: { contextTokens: 200_000, outputTokensMax: OUTPUT_TOKENS_MAX },
     pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
     routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],

@@ -230,7 +230,7 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KE
       name: nameOf(format),
       type: 'text',
       family: 'table',
-      doors: [...TEXT_PROTOCOLS],
+      clientFormats: [...TEXT_PROTOCOLS],
       limits: { contextTokens: 1_000_000, outputTokensMax: 60_000 },
       routes: [{ vendor: 'table', protocol: format, model: 'm' }],
       pricing: { unit: 'credits', tiers },

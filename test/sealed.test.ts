@@ -36,7 +36,7 @@ before(async () => {
   g = await startGateway({
     catalog(document: any) {
       document.vendors.mock = { baseUrl: vendor.url }
-      document.models[MODEL] = { ...faultModel(['mock']), doors: ['openai-chat', 'openai-responses'] }
+      document.models[MODEL] = { ...faultModel(['mock']), clientFormats: ['openai-chat', 'openai-responses'] }
     },
   })
   vendor.answer = async ({ response, body, prompt }) => {
@@ -279,7 +279,7 @@ test('a response in the background that its vendor keeps is deleted there too; w
       assert.deepEqual(await answer.json(), { id, object: 'response', deleted: true })
       assert.ok(deleted.length > before)
       assert.match(deleted.at(-1) ?? '', /\/responses\/resp_vendor1$/)
-      const kept = await own.gateway.database.query({ text: 'select 1 from kept_answer where account_id = $1' }, [
+      const kept = await own.gateway.database.query({ text: 'select 1 from vendor_object where account_id = $1' }, [
         account,
       ])
       assert.equal(kept.length, 0)

@@ -12,7 +12,7 @@ export const SMALL_CATALOG: CatalogInput = {
       name: 'Alpha 5.4',
       type: 'text',
       family: 'alpha',
-      doors: ['openai-chat'],
+      clientFormats: ['openai-chat'],
       routes: [{ vendor: 'textworks', protocol: 'openai-chat' }],
       pricing: {
         unit: 'credits',

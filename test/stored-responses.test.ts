@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { findKeeper, forgetKeptAnswers, keepAnswer } from '../src/admission/kept-answers.ts'
+import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../src/admission/vendor-objects.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { OWN_KEY } from '../src/ledger/operation.ts'
 import { startGateway, testGateway } from './gateway.ts'
@@ -227,7 +227,7 @@ test('whoever says store: false is taken at their word: nothing is remembered', 
   const made = await client().responses.create({ model: 'alpha-5.4', input: 'Forget me.', store: false })
   assert.equal((made as any).store, false)
   await assert.rejects(client().responses.retrieve(made.id), { status: 404 })
-  const rows = await g.gateway.database.query({ text: 'select 1 from kept_answer where id = $1' }, [made.id])
+  const rows = await g.gateway.database.query({ text: 'select 1 from vendor_object where id = $1' }, [made.id])
   assert.equal(rows.length, 0)
   const converted = await client().responses.create({ model: 'beta-sonnet-4-6', input: 'Hello.' })
   assert.equal((converted as any).store, false)
@@ -239,10 +239,10 @@ test('what was remembered is forgotten after thirty days', async () => {
   const [old, young] = await Promise.all(
     ['Old.', 'Young.'].map((input) => client().responses.create({ model: 'alpha-5.4', input })),
   )
-  await database.query({ text: `update kept_answer set created_at = now() - interval '31 days' where id = $1` }, [
+  await database.query({ text: `update vendor_object set created_at = now() - interval '31 days' where id = $1` }, [
     old!.id,
   ])
-  await forgetKeptAnswers(database)
+  await pruneVendorObjects(database)
   await assert.rejects(client().responses.retrieve(old!.id), { status: 404 })
   assert.equal((await client().responses.retrieve(young!.id)).id, young!.id)
 })
@@ -292,13 +292,13 @@ test('what an own key would look up goes by no other, and what it made is not lo
   const { id: owner } = await g.account()
   const { database } = g.gateway
   const kept = { vendor: 'alpha', product: 'alpha-5.4' }
-  await keepAnswer(database, owner, ['resp_house'], kept)
-  await keepAnswer(database, owner, ['resp_own'], { ...kept, credential: OWN_KEY })
+  await recordVendorObjects(database, owner, ['resp_house'], kept)
+  await recordVendorObjects(database, owner, ['resp_own'], { ...kept, credential: OWN_KEY })
   const routes = g.gateway.catalog.current.document.models['alpha-5.4']!.routes
   const principal = { accountId: owner, models: null }
   const find = (ids: string[], own?: { fallback: boolean }) => {
     const continues = ids.map((id) => ({ id, unknown: new Fault('not_found', { message: id }) }))
-    const keeper = findKeeper({ continues, door: 'openai-responses', principal, routes, own }, database)
+    const keeper = findObjectOwner({ continues, clientFormat: 'openai-responses', principal, routes, own }, database)
     return keeper.then(
       (found) => found?.credential ?? (found ? 'house' : 'nobody'),
       (error: Fault) => `${error.kind}: ${error.message}`,

@@ -258,7 +258,7 @@ before(async () => {
         document.models[`from-${protocol}`] = {
           ...document.models['epsilon-k3']!,
           family: 'scripted',
-          doors: [...TEXT_PROTOCOLS],
+          clientFormats: [...TEXT_PROTOCOLS],
           routes: [{ vendor: 'scripted', protocol }],
         }
       const spoken = [{ vendor: 'scripted', protocol: 'openai-speech' as const }]

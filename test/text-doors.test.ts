@@ -20,7 +20,7 @@ import type { TextTraits } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { readModelName, readTextAsk } from '../src/protocols/text/text.ts'
+import { readModelName, readTextRequest } from '../src/protocols/text/text.ts'
 
 const DOORS: Record<string, TextProtocolName> = {
   '/v1/chat/completions': 'openai-chat',
@@ -60,9 +60,10 @@ before(async () => {
       const uid = readModelName(json)
       const traits = shipped(uid)
       const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
-      const ask = readTextAsk(DOORS[request.url ?? '']!, json, { uid, traits, limits })
+      const ask = readTextRequest(DOORS[request.url ?? '']!, json, { uid, traits, limits })
       // As the shipped catalog has it: chat goes to chat, unless it needs tools.
-      const protocol = uid.startsWith('alpha') && ask.door === 'openai-chat' && !ask.needs ? ask.door : MODELS[uid]!
+      const protocol =
+        uid.startsWith('alpha') && ask.clientFormat === 'openai-chat' && !ask.needs ? ask.clientFormat : MODELS[uid]!
       const target = {
         protocol,
         baseUrl: sandbox.url + ROOMS[protocol],

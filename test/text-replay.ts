@@ -6,7 +6,7 @@ import { readTextTraits, type TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { type Exchange, vendorCall } from '../src/protocols/protocol.ts'
-import { readTextAsk } from '../src/protocols/text/text.ts'
+import { readTextRequest } from '../src/protocols/text/text.ts'
 import { bytesOf } from '../src/upstream/sse.ts'
 import type { Chance } from './simulate/virtual-world.ts'
 
@@ -76,7 +76,7 @@ export async function openBody(
   traits: TextTraitsGiven,
 ): Promise<Exchange> {
   const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
-  const ask = readTextAsk(front, readJson(body), { uid: UID, traits: readTextTraits(traits), limits })
+  const ask = readTextRequest(front, readJson(body), { uid: UID, traits: readTextTraits(traits), limits })
   const target = {
     protocol: back,
     baseUrl: 'http://vendor.test',

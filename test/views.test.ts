@@ -18,7 +18,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   const { id, key } = await home.account()
   await home.gateway.keys.create(id, { name: 'tests', test: true }, { actor: 'test', ip: null, requestId: null })
   await home.gateway.database.query(
-    { text: `insert into content_rule (account_id, scope, days, bytes) values ($1, 'account', 1, 1024)` },
+    { text: `insert into recording_policy (account_id, scope, days, bytes) values ($1, 'account', 1, 1024)` },
     [id],
   )
   const ask = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }

@@ -208,7 +208,7 @@ create table content (
 CREATE INDEX content_age ON public.content USING btree (expires_at);
 CREATE INDEX content_call ON public.content USING btree (id);
 
-create table content_rule (
+create table recording_policy (
   account_id text collate "C" not null,
   scope text collate "C" not null,
   days integer not null,
@@ -263,7 +263,7 @@ CREATE INDEX delivery_listed ON public.delivery USING btree (created_at, id);
 CREATE INDEX delivery_of_account ON public.delivery USING btree (account_id, created_at, id);
 CREATE INDEX delivery_subject ON public.delivery USING btree (subject);
 
-create table grant_key (
+create table credit_idempotency (
   account_id text collate "C" not null,
   key text collate "C" not null,
   request_hash text not null,
@@ -404,17 +404,17 @@ create table journal (
   constraint journal_pkey1 PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
-create table kept_answer (
+create table vendor_object (
   account_id text collate "C" not null,
   id text collate "C" not null,
   vendor text not null,
   product text not null,
   credential text,
   created_at timestamp with time zone not null default now(),
-  constraint kept_answer_pkey PRIMARY KEY (account_id, id)
+  constraint vendor_object_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX kept_answer_age ON public.kept_answer USING btree (created_at) WHERE (id !~~ 'conv%'::text);
-CREATE INDEX kept_answer_conversation_age ON public.kept_answer USING btree (created_at) WHERE (id ~~ 'conv%'::text);
+CREATE INDEX vendor_object_age ON public.vendor_object USING btree (created_at) WHERE (id !~~ 'conv%'::text);
+CREATE INDEX vendor_object_conversation_age ON public.vendor_object USING btree (created_at) WHERE (id ~~ 'conv%'::text);
 
 create table lease (
   account_id text collate "C" not null,

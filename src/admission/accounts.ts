@@ -74,11 +74,11 @@ const LOOKS = 3
 
 const FIND_KEY = statement(
   'grant_key_find',
-  'select request_hash, answer from grant_key where account_id = $1 and key = $2',
+  'select request_hash, answer from credit_idempotency where account_id = $1 and key = $2',
 )
 const KEEP_KEY = statement(
   'grant_key_keep',
-  'insert into grant_key (account_id, key, request_hash, answer) values ($1, $2, $3, $4)',
+  'insert into credit_idempotency (account_id, key, request_hash, answer) values ($1, $2, $3, $4)',
 )
 
 interface NewAccount {
@@ -228,7 +228,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
     },
 
     async credit(id, input, by) {
-      if (input.amount >= 0n) await ledger.booked(id)
+      if (input.amount >= 0n) await ledger.posted(id)
       // What processes have leased of the account comes back before the transaction: it needs the account's lock. Others may lease some in between.
       for (let looks = 1; ; looks++) {
         if (input.amount < 0n) await ledger.returned(id)

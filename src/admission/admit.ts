@@ -4,20 +4,20 @@ import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
-import { joining } from '../kernel/timers.ts'
+import { singleFlight } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
 import { LIMITS, type LimitName } from '../ledger/views.ts'
 import { chargeOf, rateFor } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import { tokensOf } from '../meter/usage.ts'
-import type { AskFacts } from '../protocols/protocol.ts'
+import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
 
 export interface Application {
   readonly requestId: string
   readonly principal: Principal
-  readonly ask: AskFacts
+  readonly ask: PaidRequestFacts
   readonly catalog: Catalog
   readonly product: Product
   /** The caller's own bound on what the call may cost. */
@@ -53,14 +53,14 @@ interface Estimate {
 const MOVING_SECONDS = 5
 
 /** What a call may hold and cost. */
-export function estimate(ask: AskFacts, product: Product, own?: OwnUse): Estimate {
+export function estimate(ask: PaidRequestFacts, product: Product, own?: OwnUse): Estimate {
   if (!own) return estimateAt(ask, product.pricing)
   const all = own.prices.map((pricing) => estimateAt(ask, pricing))
   const dearest = (part: keyof Estimate) => all.reduce((most, one) => (one[part] > most ? one[part] : most), 0n)
   return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
 
-function estimateAt(ask: AskFacts, pricing: Pricing): Estimate {
+function estimateAt(ask: PaidRequestFacts, pricing: Pricing): Estimate {
   const want = chargeOf(pricing, ask.worst, ask.price).amount
   if (!ask.outputOpen) return { want, floor: want, most: want }
   const { floorTokens, mostTokens } = ask.outputOpen
@@ -141,7 +141,7 @@ export function createCreditCheck(
   database: Pick<Database, 'query'>,
   ownKeys: Pick<OwnKeys, 'has'>,
 ): (account: string) => Promise<void> {
-  const asking = joining<boolean>()
+  const asking = singleFlight<boolean>()
   return async (account) => {
     if (ownKeys.has(account)) return
     const ask = () => database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
@@ -153,7 +153,7 @@ export function createCreditCheck(
 }
 
 /** How many output tokens of each choice the held amount covers beside the rest of the worst case, at whichever price it comes to. */
-function coveredOutput(ask: AskFacts, prices: readonly Pricing[], held: Credits): number {
+function coveredOutput(ask: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
   const most = Math.max(ask.outputOpen?.mostTokens ?? 0, ask.worst.output ?? 0)
   const tokens = prices.map((pricing) => {
     const rate = rateFor('output', pricing, ask.worst, ask.price)

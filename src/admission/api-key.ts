@@ -136,7 +136,7 @@ interface KeyRow {
 }
 
 /** The key's own rule before its account's. */
-const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from content_rule r
+const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from recording_policy r
      where r.account_id = k.account_id and r.scope in ('account', k.id) order by r.scope = 'account' limit 1)`
 const FIND = statement(
   'key_find',

@@ -85,7 +85,7 @@ export const REPLACE = statement(
 )
 export const KEEP_CONTENT_RULE = statement(
   'key_keep_content_rule',
-  'insert into content_rule (account_id, scope, days, bytes) select account_id, $2, days, bytes from content_rule where scope = $1',
+  'insert into recording_policy (account_id, scope, days, bytes) select account_id, $2, days, bytes from recording_policy where scope = $1',
 )
 export const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
 export const OF_PERSON = statement(

@@ -28,7 +28,7 @@ import type { OwnAccount, QuoteView } from './views.ts'
 export interface AccountDeps {
   readonly catalog: CatalogStore
   readonly database: Database
-  readonly ledger: Pick<Ledger, 'booked'>
+  readonly ledger: Pick<Ledger, 'posted'>
   readonly read: ReadDeps
   readonly budget: ByteBudget
 }
@@ -93,7 +93,7 @@ export async function readAccount(
   { database, ledger }: Pick<AccountDeps, 'database' | 'ledger'>,
 ): Promise<OwnAccount> {
   const { keyId, models, expiresAtMs } = principal
-  await ledger.booked(principal.accountId)
+  await ledger.posted(principal.accountId)
   const [row] = await database.query<AccountRow>(ACCOUNT, [principal.accountId, keyId])
   if (!row) throw new Fault('key_unknown')
   return {

@@ -8,7 +8,7 @@ import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endp
 import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault, Fault, GONE } from '../kernel/fault.ts'
+import { asFault, Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
@@ -62,7 +62,7 @@ interface ApiOptions {
   readonly bodies: BodyRules
   /** Where the bytes of calls may be kept. */
   readonly contents?: Pick<Contents, 'begin'>
-  /** Hears of what is refused at the door. */
+  /** Hears of what is refused at the client format. */
   readonly refused?: Refused
 }
 
@@ -253,7 +253,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   }
 
   function refuse(request: RequestContext, out: Caller, error: unknown): void {
-    if (error === GONE) return
+    if (error === CLIENT_CLOSED) return
     const fault = asFault(error)
     // Whoever hangs up in the middle of a body makes reading it fail, which is nobody's mistake.
     if (!out.signal.aborted || request.raw.complete) logFault(fault, request.id, options.log)

@@ -10,12 +10,12 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { permitAt } from '../pipeline/read.ts'
 import { Fields, mustBe } from '../protocols/check.ts'
-import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
+import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
 import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
 import { offers } from '../routing/route.ts'
 import { jsonBody } from '../server/body.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
-import { askKeeper, type KeepingDeps, knownQuery, serveFree } from './keeping.ts'
+import { askObjectOwner, type VendorObjectDeps, knownQuery, serveFree } from './vendor-objects.ts'
 
 type Id = keyof typeof CONVERSATIONS
 
@@ -23,7 +23,7 @@ const ITEMS_MAX = 20
 const CREATE = 'conversations/create'
 const PROTOCOL = 'openai-responses'
 
-export function conversationHandlers(deps: KeepingDeps): HandlersOf<Id> {
+export function conversationHandlers(deps: VendorObjectDeps): HandlersOf<Id> {
   const handle =
     (name: Exclude<Id, typeof CREATE>): Handle =>
     (request, out) => {
@@ -33,12 +33,12 @@ export function conversationHandlers(deps: KeepingDeps): HandlersOf<Id> {
       const json = method === 'POST' ? readBody(request, name) : undefined
       const query = knownQuery(request, spec)
       const path = `/conversations/${encodeURIComponent(id)}${spec.path.includes('/items') ? '/items' : ''}`
-      return askKeeper(
+      return askObjectOwner(
         request,
         {
           ...{ spec, out, id, unknown: conversationUnknown, removes: name === 'conversations/{id}/delete' },
           ask: (product) =>
-            storedAsk(
+            storedRequest(
               {
                 ...{ method, query },
                 path: item === undefined ? path : `${path}/${encodeURIComponent(item)}`,
@@ -66,7 +66,7 @@ export function conversationHandlers(deps: KeepingDeps): HandlersOf<Id> {
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
       const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
       const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
-      const ask = { ...storedAsk(question, uid), offer: 'conversations' } as const
+      const ask = { ...storedRequest(question, uid), offer: 'conversations' } as const
       return serveFree(request, { spec: FREE[CREATE], out, catalog, model, ask }, deps)
     },
     'conversations/{id}': handle('conversations/{id}'),
@@ -97,7 +97,7 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
   const keeps = ([uid, model]: [string, Model]) =>
     model.enabled &&
     model.type === 'text' &&
-    model.doors.includes(PROTOCOL) &&
+    model.clientFormats.includes(PROTOCOL) &&
     may(uid) &&
     model.traits.vendorState &&
     model.routes.some(

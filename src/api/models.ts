@@ -80,7 +80,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
         owned_by: model.family,
       }),
     )
-    if (model.doors.includes('anthropic-messages'))
+    if (model.clientFormats.includes('anthropic-messages'))
       entries.set(
         `messages ${uid}`,
         JSON.stringify({
@@ -90,7 +90,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
           created_at: new Date(CREATED_SECONDS * 1000).toISOString(),
         }),
       )
-    if (model.doors.includes('gemini') || model.type === 'embedding')
+    if (model.clientFormats.includes('gemini') || model.type === 'embedding')
       entries.set(`gemini ${uid}`, JSON.stringify(googleEntry(uid, model)))
   }
   const pick = (shape: ListShape) =>

@@ -1,18 +1,18 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
-import { dropKeptAnswer, findKeptAnswer } from '../admission/kept-answers.ts'
+import { removeVendorObject, findVendorObject } from '../admission/vendor-objects.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import type { Background } from '../deferred/background.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import { AnswerTaker } from '../pipeline/answer-taker.ts'
-import { storedAsk } from '../protocols/text/openai-responses/stored.ts'
+import { BufferedSink } from '../pipeline/buffered-sink.ts'
+import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
 import { rawQuery } from '../server/server.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
 import { conversationHandlers } from './conversations.ts'
-import { askKeeper, type KeepingDeps, knownQuery } from './keeping.ts'
+import { askObjectOwner, type VendorObjectDeps, knownQuery } from './vendor-objects.ts'
 
-interface StoredDeps extends KeepingDeps {
+interface StoredDeps extends VendorObjectDeps {
   readonly background: Background
   readonly log: Log
 }
@@ -37,13 +37,13 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
         if (method === 'DELETE' && own.vendor_id) await removeAtVendor(request, own.vendor_id, out.signal)
         return out.send(200, { 'content-type': JSON_TYPE }, body)
       }
-      if (after !== undefined && (await findKeptAnswer(database, principal, asked)))
+      if (after !== undefined && (await findVendorObject(database, principal, asked)))
         throw invalid('"stream" must be false: only a response in the background can be followed.', 'stream')
       const id = own?.vendor_id ?? asked
       const isResponse = method === 'GET' && below === ''
       const question = { method, path: `/responses/${encodeURIComponent(id)}${below}`, query, isResponse }
-      const ask = (product: string) => storedAsk(question, product)
-      await askKeeper(request, { spec, out, id, unknown, removes: method === 'DELETE', ask }, deps)
+      const ask = (product: string) => storedRequest(question, product)
+      await askObjectOwner(request, { spec, out, id, unknown, removes: method === 'DELETE', ask }, deps)
     }
   }
 
@@ -55,17 +55,17 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
       query: '',
       isResponse: false,
     } as const
-    const out = new AnswerTaker(signal, DELETED_BYTES_MAX)
+    const out = new BufferedSink(signal, DELETED_BYTES_MAX)
     const spec = FREE['responses/{id}/delete']
     try {
-      await askKeeper(
+      await askObjectOwner(
         request,
-        { spec, out, id, unknown, removes: true, ask: (product) => storedAsk(question, product) },
+        { spec, out, id, unknown, removes: true, ask: (product) => storedRequest(question, product) },
         deps,
       )
     } catch (error) {
       deps.log.warn({ requestId: request.id, fault: asFault(error).kind }, 'a deleted response stays at its vendor')
-      await dropKeptAnswer(database, request.principal.accountId, id)
+      await removeVendorObject(database, request.principal.accountId, id)
     }
   }
 
@@ -78,7 +78,7 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
       const { principal } = request
       const own = await background.find(principal, id)
       if (own) return out.send(200, { 'content-type': JSON_TYPE }, await background.cancel(own))
-      if (!(await findKeptAnswer(database, principal, id))) throw unknown()
+      if (!(await findVendorObject(database, principal, id))) throw unknown()
       throw invalid('Only a response that was made with "background" can be cancelled.')
     },
     'responses/{id}/input_items': handle('responses/{id}/input_items', 'GET', '/input_items'),

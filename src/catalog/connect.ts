@@ -157,7 +157,7 @@ function newModel(
     name: model.split('/').at(-1) ?? model,
     type,
     family,
-    ...(type === 'text' ? { doors: [...TEXT_PROTOCOLS] } : {}),
+    ...(type === 'text' ? { clientFormats: [...TEXT_PROTOCOLS] } : {}),
     capabilities: [...(facts?.capabilities ?? [])],
     ...(facts && Object.keys(facts.limits).length > 0 ? { limits: facts.limits } : {}),
     ...(facts && Object.keys(facts.traits).length > 0 ? { traits: { ...facts.traits } } : {}),

@@ -125,14 +125,14 @@ const cache = z.strictObject({
   pricing: pricing.optional(),
 })
 
-const model = z.strictObject({
+const modelFields = {
   name: z.string().min(1).max(100),
   version: z.string().nullable().default(null),
   type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
   family: z.string().min(1).max(40),
   enabled: z.boolean().default(true),
   /** For text models: the endpoints that offer it. */
-  doors: z.array(z.enum(TEXT_PROTOCOLS)).default([]),
+  clientFormats: z.array(z.enum(TEXT_PROTOCOLS)).default([]),
   capabilities: z.array(z.string()).default([]),
   limits: limits.prefault({}),
   /** Of a text model, laid over those of its family. */
@@ -149,6 +149,10 @@ const model = z.strictObject({
    * account, unless `shared` says otherwise; with `keysOnly` for keys that are switched on for it. Off unless given, but for such keys.
    */
   cache: cache.extend({ shared: z.boolean().default(false), keysOnly: z.boolean().default(false) }).optional(),
+}
+const model = z.strictObject(modelFields, {
+  error: ({ code, keys }) =>
+    code === 'unrecognized_keys' && keys?.includes('doors') ? '`doors` is called `clientFormats` now' : undefined,
 })
 
 const dataEndpoint = z.strictObject({
@@ -172,12 +176,12 @@ export const document = z
     models: z.record(catalogName, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(catalogName, dataEndpoint),
-    /** Every text model is offered in every client format, whatever its `doors` name. */
+    /** Every text model is offered in every client format, whatever its `clientFormats` name. */
     allClientFormats: z.boolean().default(false),
   })
   .transform((doc, context) => {
     if (doc.allClientFormats)
-      for (const one of Object.values(doc.models)) if (one.type === 'text') one.doors = [...TEXT_PROTOCOLS]
+      for (const one of Object.values(doc.models)) if (one.type === 'text') one.clientFormats = [...TEXT_PROTOCOLS]
     for (const [name, one] of Object.entries(doc.vendors))
       for (const message of credentialProblems(one))
         context.addIssue({ code: 'custom', path: ['vendors', name, 'credentials'], message })
@@ -248,8 +252,8 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
       })
   })
   if (product.cache) problems.push(...cacheProblems(kind, product.cache))
-  if ('doors' in product && kind === 'text' && product.doors.length === 0)
-    problems.push({ path: ['doors'], message: 'a text model needs at least one door' })
+  if ('clientFormats' in product && kind === 'text' && product.clientFormats.length === 0)
+    problems.push({ path: ['clientFormats'], message: 'a text model needs at least one client format' })
   const shared = 'family' in product && kind === 'text' ? doc.families[product.family]?.traits : {}
   const read = schema.safeParse({ ...shared, ...product.traits })
   if (read.success) product.traits = read.data as Product['traits']

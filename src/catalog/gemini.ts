@@ -60,7 +60,7 @@ const shared = {
   surface: 'gemini',
   params: { model },
 } as const
-const OPENED = 'For models whose `doors` in the catalog name `gemini`. An extension of the contract.'
+const OPENED = 'For models whose `clientFormats` in the catalog name `gemini`. An extension of the contract.'
 
 export const generateContent: EndpointEntry = {
   ...shared,

@@ -38,7 +38,7 @@ import {
   responsesBody,
   videoBody,
 } from './generation-bodies.ts'
-import { moderations, rerank, rerankV2 } from './judgement.ts'
+import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 import { STORED_RESPONSES } from './stored-responses.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')

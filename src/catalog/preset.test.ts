@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDefaultCatalog } from '../compose.ts'
-import { smallestAsk } from '../protocols/free-check.ts'
+import { smallestRequest } from '../protocols/free-check.ts'
 import { vendorCall } from '../protocols/protocol.ts'
 import { probedRoute } from '../routing/probe.ts'
 import { targetOf } from '../routing/route.ts'
@@ -78,7 +78,7 @@ for (const preset of presets)
     assert.ok(probed, 'nothing has a route to it')
     const secret = 'sk-of-the-test-0123456789'
     const target = targetOf(probed.route, vendor, probed.uid, { sandboxUrl: () => undefined, credential: () => secret })
-    const ask = probed.facts && smallestAsk(target.protocol, probed.facts)
+    const ask = probed.facts && smallestRequest(target.protocol, probed.facts)
     if (!ask) return assert.ok(!['text', 'embedding'].includes(preset.models[target.model]?.type ?? 'data'))
     const exchange = await ask.open(target, { requestId: 'test', createdSeconds: 0, signal: AbortSignal.timeout(1000) })
     const call = vendorCall(exchange.call, target)

@@ -3,7 +3,7 @@
 // anything else is sent. Limits of a session are set by its first statement, since poolers refuse them as startup options.
 import { Socket } from 'node:net'
 import pg from 'pg'
-import { Roster } from '../kernel/roster.ts'
+import { SlotSet } from '../kernel/slot-set.ts'
 import { splitAddress } from './address.ts'
 
 const CONNECT_MS_MAX = 3_000
@@ -134,7 +134,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
     return lost
   }
 
-  const waiting = new Roster<Answer>()
+  const waiting = new SlotSet<Answer>()
   let looking = false
   function look(): void {
     for (const answer of waiting) answer.look()
@@ -224,12 +224,12 @@ interface Asker {
  * memory until a full collection (2.3 KB of every call, see bench/notes/call-path.md); these are counted together, a few times a second.
  */
 class Answer {
-  readonly #waiting: Roster<Answer>
+  readonly #waiting: SlotSet<Answer>
   readonly #place: number
   readonly #asker: Asker
   #looks: number
 
-  constructor(waiting: Roster<Answer>, withinMs: number, asker: Asker) {
+  constructor(waiting: SlotSet<Answer>, withinMs: number, asker: Asker) {
     this.#waiting = waiting
     this.#asker = asker
     this.#looks = withinMs > 0 ? Math.ceil(withinMs / LOOK_EVERY_MS) : Number.POSITIVE_INFINITY

@@ -6,8 +6,8 @@ import { Fault } from '../kernel/fault.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { AnswerTaker } from '../pipeline/answer-taker.ts'
-import type { Out } from '../pipeline/out.ts'
+import { BufferedSink } from '../pipeline/buffered-sink.ts'
+import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject, type Json, text } from '../protocols/check.ts'
 import { readData } from '../protocols/text/relay.ts'
 import { bytesOf, encodeEvent, SseDecoder } from '../upstream/sse.ts'
@@ -79,7 +79,7 @@ export const forgetEvents = (database: Database) => removeAll(database, FORGET)
 export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
 
 /** Takes the stream of the one attempt that is shown. Of those after it only the end is: two beginnings would be read as one answer. */
-export class EventTaker extends AnswerTaker {
+export class EventTaker extends BufferedSink {
   readonly #row: Whose & { readonly version: number }
   readonly #stores: Stores
   readonly #decoder = new SseDecoder()
@@ -163,7 +163,7 @@ interface Followed extends Whose {
 }
 
 interface Following {
-  readonly out: Out
+  readonly out: ResponseSink
   /** The number of the last event that the caller has. */
   readonly after: number
   /** As it was when it was accepted. */

@@ -9,12 +9,12 @@ import { statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
-import { Fault, GONE, invalid } from '../kernel/fault.ts'
+import { Fault, CLIENT_CLOSED, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
-import type { Out } from '../pipeline/out.ts'
+import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { type PaidSpec, read } from '../pipeline/read.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
@@ -71,7 +71,7 @@ export interface Background {
     readonly idempotencyKey: string | undefined
   }): Promise<Found>
   /** Streams its events, from the one after `after`, until it has ended. */
-  follow(found: Found, after: number, out: Out): Promise<void>
+  follow(found: Found, after: number, out: ResponseSink): Promise<void>
   /** The request with what its vendor calls the response that it goes on from. */
   goingOn(json: JsonText, account: string): Promise<JsonText>
   /** Undefined: there is none of this account, or not for this key. */
@@ -172,7 +172,7 @@ export function startBackground(deps: BackgroundDeps): Background {
   async function cut(id: string): Promise<void> {
     const call = running.get(id)
     if (!call) return
-    call.abort.abort(GONE)
+    call.abort.abort(CLIENT_CLOSED)
     // Most are charged within a moment, and then what they came to can be shown.
     const waited = Promise.withResolvers<void>()
     const cancel = world.after(CANCEL_WAIT_MS, waited.resolve)
@@ -227,7 +227,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     },
     async remove({ account_id, id }) {
       await database.query(REMOVE, [account_id, id])
-      running.get(id)?.abort.abort(GONE)
+      running.get(id)?.abort.abort(CLIENT_CLOSED)
       await removeRest({ account_id, id }, database)
       return JSON.stringify({ id, object: 'response', deleted: true })
     },
@@ -303,7 +303,7 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
   deps.running.set(row.id, { abort, ended })
   const look = async () => {
     const now = await statusOf(row, database)
-    if (!now || now.status === 'cancelled') abort.abort(GONE)
+    if (!now || now.status === 'cancelled') abort.abort(CLIENT_CLOSED)
   }
   const stopLooking = every(path.world, CANCEL_LOOK_MS, look, path.log)
   try {

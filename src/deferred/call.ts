@@ -9,7 +9,7 @@ import type { Database } from '../database/database.ts'
 import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
 import { scaled } from '../meter/price.ts'
-import { AnswerTaker } from '../pipeline/answer-taker.ts'
+import { BufferedSink } from '../pipeline/buffered-sink.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
 import type { PaidSpec, Read } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -36,7 +36,7 @@ interface DeferredCall {
   /** Aborts when it is not wanted any more. Absent: never, since whoever cuts off what is tried again pays for a part of it, and then for the whole. */
   readonly signal?: AbortSignal
   /** Takes the answer as it comes, where that may be a stream of the Responses format. */
-  readonly out?: AnswerTaker
+  readonly out?: BufferedSink
 }
 
 export interface Told {
@@ -86,7 +86,7 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
   const requestId = `req_${newId(path.world)}`
   try {
     const { principal, spec, body, name, batch, signal = NEVER } = call
-    const { out = new AnswerTaker(signal, Number.POSITIVE_INFINITY) } = call
+    const { out = new BufferedSink(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
     const { catalog, asked } = readDeferred({ principal, spec, body }, deps, call.out !== undefined)
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`

@@ -116,7 +116,7 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async setUp({ token, email, password }, visit, by) {
-      // First without effort: this door stands open to everybody, and for good.
+      // First without effort: this client format stands open to everybody, and for good.
       const [valid] = await database.query(LOOK_TOKEN, [stored(token)])
       if (!valid || (await operatorExists(database))) throw setupClosed()
       requireGood(password, email)

@@ -6,7 +6,7 @@ import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
 import { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import { withCredential } from '../routing/credential-state.ts'
-import { byOwnKeys, type Candidate, type RouteSources, routeAsk, routesFor } from '../routing/route.ts'
+import { byOwnKeys, type Candidate, type RouteSources, routeRequest, routesFor } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ClaimedJob } from './job.ts'
 import { readStoredRequest } from './stored-request.ts'
@@ -38,7 +38,7 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   if (!product) return []
   const { routes, routing } = product
   const pool = routesFor({}, product, catalog.document)
-  const candidates = routeAsk({ product: job.product }, { routes, routing, pool }, catalog.document, deps.routes)
+  const candidates = routeRequest({ product: job.product }, { routes, routing, pool }, catalog.document, deps.routes)
   const { ownKey } = readStoredRequest(job.request)
   if (!ownKey) return candidates
   const own = ownUseOf(() => deps.ownKeys.use(job.account_id, product, catalog, product.routes))

@@ -162,4 +162,4 @@ export function invalid(message: string, param?: string): Fault {
 }
 
 /** The caller closed the connection, so work stops. Nobody is to blame. */
-export const GONE = new Fault('request_invalid', { message: 'The caller closed the connection.' })
+export const CLIENT_CLOSED = new Fault('request_invalid', { message: 'The caller closed the connection.' })

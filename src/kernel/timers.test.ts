@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from './log.ts'
-import { later } from './timers.ts'
+import { createBufferedWriter } from './timers.ts'
 import { realWorld } from './world.ts'
 
 /** A writer whose writes end when the test says so, and the clock that it waits by. */
@@ -37,7 +37,7 @@ function writer() {
     waiting.push(one)
     own.soon()
   }
-  const own = later({ world, log: silentLog, write, failed: 'it waits' })
+  const own = createBufferedWriter({ world, log: silentLog, write, failed: 'it waits' })
   return { ...own, put, end, written, timers }
 }
 

@@ -26,7 +26,7 @@ export function every(world: World, intervalMs: number, run: () => Promise<unkno
 }
 
 /** Whoever asks for what is on its way waits for that. */
-export function joining<T>(): (name: string, run: () => Promise<T>) => Promise<T> {
+export function singleFlight<T>(): (name: string, run: () => Promise<T>) => Promise<T> {
   const going = new Map<string, Promise<T>>()
   return (name, run) => {
     const known = going.get(name) ?? run().finally(() => going.delete(name))
@@ -44,7 +44,7 @@ interface Writing {
   readonly failed: string
 }
 
-interface Later {
+interface BufferedWriter {
   /** Something waits: it is written within a second, and tried again for as long as that fails. */
   soon(): void
   /** Writes what waits, now. */
@@ -58,7 +58,7 @@ const WRITE_AFTER_MS = 1_000
 const RETRY_AFTER_MS = 5_000
 
 /** What is gathered in memory costs whoever brings it nothing, and is written a moment later, much at once. */
-export function later({ world, log, write, failed }: Writing): Later {
+export function createBufferedWriter({ world, log, write, failed }: Writing): BufferedWriter {
   let cancel: (() => void) | undefined
   let closed = false
   let last: Promise<void> = Promise.resolve()

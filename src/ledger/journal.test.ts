@@ -42,7 +42,7 @@ test('what was answered is durable before it is booked, booked by whoever comes 
   const [dying, other] = [await processOf({ world: stopped }), await processOf()]
   const acc = await account(100_000n)
   await lease(dying, acc)
-  await dying.booked()
+  await dying.posted()
   const before = await postedOf(acc)
   const id = await covered(dying, acc)
   const settled = await settle(dying, acc, id, 3n)
@@ -56,7 +56,7 @@ test('what was answered is durable before it is booked, booked by whoever comes 
   await other.sweep()
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [0, before - 3n])
   // It wakes up, and books what it believes to be its own.
-  await dying.booked()
+  await dying.posted()
   assert.deepEqual([await chargesOf(id), await postedOf(acc)], [[{ amount: 3n }], before - 3n])
   const [row] = await rows('select charged, outcome from usage where id = $1', [id])
   assert.deepEqual(row, { charged: 3n, outcome: 'settled' })
@@ -66,11 +66,11 @@ test('whoever reads finds what another process has answered', async () => {
   const [busy, reader] = [await processOf({ world: stopped }), await processOf()]
   const acc = await account(100_000n)
   await lease(busy, acc)
-  await busy.booked()
+  await busy.posted()
   const before = await postedOf(acc)
   await settle(busy, acc, await covered(busy, acc), 6n)
   assert.equal(await postedOf(acc), before)
-  await Promise.all([reader.booked(), reader.booked()])
+  await Promise.all([reader.posted(), reader.posted()])
   assert.equal(await postedOf(acc), before - 6n)
 })
 
@@ -78,11 +78,11 @@ test('whoever reads an account finds what every process has answered, also one t
   const [busy, reader] = [await processOf({ world: stopped }), await processOf({ world: stopped })]
   const acc = await account(100_000n)
   for (const ledger of [busy, reader]) await lease(ledger, acc)
-  for (const ledger of [busy, reader]) await ledger.booked()
+  for (const ledger of [busy, reader]) await ledger.posted()
   const before = await postedOf(acc)
   for (const ledger of [busy, reader]) await settle(ledger, acc, await covered(ledger, acc), 6n)
   assert.equal(await postedOf(acc), before)
-  await reader.booked(acc)
+  await reader.posted(acc)
   assert.equal(await postedOf(acc), before - 12n)
 })
 
@@ -90,7 +90,7 @@ test('a lease does not expire before what was spent of it is booked, and the dea
   const [dying, other] = [await processOf({ world: stopped }), await processOf()]
   const acc = await account(100_000n)
   await lease(dying, acc)
-  await dying.booked()
+  await dying.posted()
   const before = await postedOf(acc)
   await settle(dying, acc, await covered(dying, acc), 4n)
   await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dying.id])
@@ -119,7 +119,7 @@ for (const [how, whenWritten] of [
     const acc = await account(100_000n)
     await lease(ledger, acc)
     const id = await covered(ledger, acc)
-    await ledger.booked()
+    await ledger.posted()
     const before = await postedOf(acc)
     lose = true
     const settled = await settle(ledger, acc, id, 5n)
@@ -140,7 +140,7 @@ test('what cannot be booked because its account is locked waits, and nobody else
   await lease(ledger, stuck)
   await lease(ledger, free)
   const ids = [await covered(ledger, stuck), await covered(ledger, free)] as const
-  await ledger.booked()
+  await ledger.posted()
   let unlock: () => void = () => undefined
   const locked = new Promise<void>((resolve) => {
     unlock = resolve
@@ -149,7 +149,7 @@ test('what cannot be booked because its account is locked waits, and nobody else
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
     await settle(ledger, stuck, ids[0], 1n)
     await settle(ledger, free, ids[1], 1n)
-    await ledger.booked()
+    await ledger.posted()
     await eventually('another waits too', async () => (await chargesOf(ids[1])).length === 1)
     assert.equal((await chargesOf(ids[0])).length, 0)
     unlock()
@@ -207,7 +207,7 @@ test('a settlement that was sent in time and arrives after its lease has expired
   const acc = await account(100_000n)
   await lease(ledger, acc)
   const id = await covered(ledger, acc)
-  await ledger.booked()
+  await ledger.posted()
   isLate = true
   const { outcome, paid, loss } = await settle(ledger, acc, id, 5n)
   assert.deepEqual({ outcome, paid, loss }, { outcome: 'late', paid: 2n, loss: 3n })
@@ -222,7 +222,7 @@ test('what the dead wrote of an account that is locked holds up no sweep', async
   const [dying, other] = [await processOf({ world: stopped }), await processOf({ database: counting })]
   const acc = await account(100_000n)
   await lease(dying, acc)
-  await dying.booked()
+  await dying.posted()
   const id = await covered(dying, acc)
   await settle(dying, acc, id, 3n)
   await age(id)

@@ -5,7 +5,7 @@ import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { createBatch } from './batch.ts'
-import { Busy, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
+import { AccountLocked, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
 import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements.ts'
 
 interface Journal {
@@ -14,7 +14,7 @@ interface Journal {
   /** Resolves when what stands in an account's journal, by whatever process, is in the books, or cannot be now; without an account, all that was written here before. */
   post(account?: string): Promise<void>
   /** Books what others wrote and did not book within so many seconds, and what this process knows nothing of. */
-  adopt(afterSeconds: number): Promise<void>
+  recover(afterSeconds: number): Promise<void>
   /** Resolves when nothing is being written, and all is in the books. */
   idle(): Promise<void>
   /** Those that wait to be written. */
@@ -143,7 +143,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
         )
     } catch (error) {
       one.written = written.concat(one.written)
-      if (!(error instanceof Busy)) log?.warn({ error, waiting: unposted }, 'settlements wait in the journal')
+      if (!(error instanceof AccountLocked)) log?.warn({ error, waiting: unposted }, 'settlements wait in the journal')
       return
     }
     unposted -= written.length
@@ -202,12 +202,12 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
       unposted += 1
     },
     post,
-    async adopt(afterSeconds) {
+    async recover(afterSeconds) {
       for (const { account } of await database.query<{ account: string }>(UNBOOKED, [afterSeconds]))
         if (!waiting.has(account))
           await bookAccount(account).catch((error: unknown) => {
             // Whoever has it locked, or the next sweep.
-            if (!(error instanceof Busy)) throw error
+            if (!(error instanceof AccountLocked)) throw error
           })
     },
     async idle() {

@@ -177,7 +177,7 @@ test('a lease that goes back while somebody has its account locked goes back who
   const ledger = await processOf()
   const [leased, other] = [await account(10_000n), await account(10_000n)]
   await lease(ledger, leased)
-  await ledger.booked()
+  await ledger.posted()
   await database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [leased])
     // Both go in one flush, which takes the one that it can have.

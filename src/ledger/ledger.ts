@@ -4,11 +4,11 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import { Roster } from '../kernel/roster.ts'
+import { SlotSet } from '../kernel/slot-set.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { joining, sleep } from '../kernel/timers.ts'
+import { singleFlight, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { createInsist, isFinal, within } from './insist.ts'
+import { createRetry, isFinal, within } from './retry.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten } from './liveness.ts'
@@ -47,7 +47,7 @@ export interface Ledger {
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
   /** Resolves when every settlement of an account, or of all, that was answered is in the books, or cannot be now. */
-  booked(account?: string): Promise<void>
+  posted(account?: string): Promise<void>
   /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
   /** Operations that wait for their turn. */
@@ -105,19 +105,19 @@ export function createLedger(options: LedgerOptions): Ledger {
   const system = createSystem({ database, world, processId })
   const queue = createQueue({ database, world, processId, observe: meters?.batch, system: () => system.version })
   /** What outlives the call that asked for it; `idle` waits for these too. */
-  const background = new Roster<Promise<unknown>>()
+  const background = new SlotSet<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it. */
   const open = new Set<string>()
 
-  const tryUntilKnown = createInsist({ world, log: options.log, run: queue.run })
+  const retry = createRetry({ world, log: options.log, run: queue.run })
   /** How many operations of each account are not decided yet, those included that wait to be tried again. */
   const undecided = new Map<string, number>()
 
-  async function insist<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
+  async function retryUntilKnown<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
     const { account } = op.value
     undecided.set(account, (undecided.get(account) ?? 0) + 1)
     try {
-      return await tryUntilKnown<T>(op, forMs, lost)
+      return await retry<T>(op, forMs, lost)
     } finally {
       const left = (undecided.get(account) ?? 1) - 1
       if (left > 0) undecided.set(account, left)
@@ -141,7 +141,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (freed > 0n) meters?.moved('expired', freed)
       return gone
     },
-    unbooked: () => journal.adopt(ABANDONED_SECONDS),
+    unbooked: () => journal.recover(ABANDONED_SECONDS),
     unheard: () => leases.recall(() => true),
     found: giveUp,
   })
@@ -156,7 +156,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     change(change) {
       tend()
       // What is added or given must not be repeated while it is not known whether it was done.
-      return insist<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0)
+      return retryUntilKnown<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0)
     },
   })
   const journal = createJournal({
@@ -212,7 +212,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** Until it is written; afterwards the hold, or what it was of a lease, is free. */
   async function resolveFor(resolution: Resolution, cover?: Cover): Promise<Resolved> {
     try {
-      const resolved = await insist<Resolved>({ kind: 'resolve', value: resolution, cover }, BACKGROUND_MS)
+      const resolved = await retryUntilKnown<Resolved>({ kind: 'resolve', value: resolution, cover }, BACKGROUND_MS)
       if (cover) leases.spent(resolution, cover)
       if (cover) leases.booked(cover, resolved.outcome)
       open.delete(resolution.id)
@@ -235,7 +235,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** By all processes, where an account is named. */
   async function book(account?: string): Promise<void> {
     await journal.post(account)
-    if (account === undefined && liveness.hasOthers()) await journal.adopt(0)
+    if (account === undefined && liveness.hasOthers()) await journal.recover(0)
   }
 
   /** Settlements that go on: they are decided, and no release may come before them. */
@@ -257,19 +257,19 @@ export function createLedger(options: LedgerOptions): Ledger {
     for (let last = false; ; last = true) {
       const open = leases.openCalls(reservation.account)
       const op: Op = { kind: 'reserve', value: reservation, last, open, cameMs, system: version }
-      const reserved = await insist<Reserved | Undecided>(op, reserveForMs, lost)
+      const reserved = await retryUntilKnown<Reserved | Undecided>(op, reserveForMs, lost)
       if (reserved.outcome !== 'tight') return reserved
       await returned(reservation.account)
     }
   }
 
-  const returns = joining<void>()
+  const returns = singleFlight<void>()
   const returned = (account: string) => returns(account, () => takeBack(account))
 
   async function takeBack(account: string): Promise<void> {
     for (const waitMs of RETURN_WAITS_MS) {
       leases.rest(account)
-      await ledger.booked(account)
+      await ledger.posted(account)
       const rows = await database.query(RECALL, [account])
       if (rows.length === 0) return
       await sleep(world, waitMs)
@@ -363,7 +363,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async grant({ account, amount, note, actor }, within) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
-      if (!within) await (amount < 0n ? returned(account) : ledger.booked(account))
+      if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
       const [row] = await (within ?? database).query<{ posted: bigint; held: bigint }>(GRANT, [
         id,
@@ -379,7 +379,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     returned,
     sweep: liveness.sweep,
-    booked: (account) => within(book(account), BOOKED_WAIT_MS, world).catch(() => undefined),
+    posted: (account) => within(book(account), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
       const done = queue
         .idle()
@@ -403,7 +403,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (open.has(id) || leases.knows(id)) return
     if (product === null) {
       const change = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: true, fresh: false }
-      keepOn(insist({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
+      keepOn(retryUntilKnown({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })

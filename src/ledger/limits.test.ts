@@ -269,7 +269,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
     await settle(ledger, acc, reserved.id, 3n)
     const isAlone = names.join() === 'journal_write_one'
     seen.push(isCovered && isAlone ? 'alone' : `${isCovered} ${names}`)
-    await ledger.booked()
+    await ledger.posted()
     if (isCovered && isAlone) assert.deepEqual(await row(), before)
   }
   assert.ok(seen.includes('alone'), seen.join('; '))

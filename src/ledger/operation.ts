@@ -179,7 +179,7 @@ export interface Expired {
 export type Done = Reserved | Undecided | Resolved | Leased | Posted | Expired
 
 /** Somebody else has locked the account for long: the operation is tried again, and nobody else's waits for it. */
-export class Busy extends Error {}
+export class AccountLocked extends Error {}
 
 /** Gives a reservation up, whatever became of it. */
 export function releaseOf(reservation: Reservation): Resolution {

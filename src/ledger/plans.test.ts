@@ -92,7 +92,7 @@ test('a statement of the ledger reads the rows of its calls, however many others
   for (let turn = 0; turn < CALLS || !isLeased(); turn++)
     await Promise.all([...accounts, ...accounts, ...accounts].map(callTo))
   for (let turn = 0; turn < CALLS; turn++) await callTo(accounts[0]!)
-  await ledger.booked()
+  await ledger.posted()
   await ledger.idle()
   const names = [...most.keys()].join()
   for (const expected of OF_CALLS) assert.ok(names.includes(expected), `${expected} was not used: ${names}`)

@@ -3,7 +3,7 @@
 // that somebody else has locked have turns of their own.
 import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
-import { Busy, type Done, type Op } from './operation.ts'
+import { AccountLocked, type Done, type Op } from './operation.ts'
 import { send } from './statements.ts'
 
 interface Queue {
@@ -128,7 +128,7 @@ export function createQueue({ database, world, processId, system, observe }: Que
     } catch (error) {
       if (isLockWait(error)) {
         line.locked = true
-        return ops.map(() => new Busy())
+        return ops.map(() => new AccountLocked())
       }
       // Whatever is wrong with one operation must not be felt by its neighbours.
       if (ops.length > 1 && isOfAPart(error)) {
@@ -144,7 +144,7 @@ export function createQueue({ database, world, processId, system, observe }: Que
     const until = Math.min(from + ANSWERS_AT_ONCE, group.length)
     for (let at = from; at < until; at++) {
       const { resolve, reject } = group[at]! // within its length
-      const result = results[at] ?? new Busy()
+      const result = results[at] ?? new AccountLocked()
       if (result instanceof Error) reject(result)
       else resolve(result)
     }

@@ -3,7 +3,7 @@
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { joining, sleep } from '../kernel/timers.ts'
+import { singleFlight, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { SILENT_SECONDS } from './liveness.ts'
 import type { Reservation, Reserved, Resolution } from './operation.ts'
@@ -79,7 +79,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
   /** Whether it is known that the database has what this process said last. */
   let isSure = true
   let refused: Answer['refused']
-  const joined = joining<void>()
+  const joined = singleFlight<void>()
 
   const heldNow = () => Array.from(tickets.values()).reduce((sum, { held }) => sum + held, 0n)
 

@@ -4,7 +4,7 @@ import type { Tool as Listed } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { invalid } from '../kernel/fault.ts'
-import { type Arguments, type Group, type Guest, objectSchema, requiredText, runTool, type Tool } from './tool.ts'
+import { type Arguments, type Group, type ToolCaller, objectSchema, requiredText, runTool, type Tool } from './tool.ts'
 
 /** What stands behind /mcp/ in an address. */
 export const SUBSETS = ['analytics', 'social', 'media', 'discover'] as const satisfies readonly (Group | 'discover')[]
@@ -14,7 +14,7 @@ const WORD = /[a-z0-9]+/g
 
 /** What the client sees: of the tools that its key may use, those that its address chooses. */
 export function listFor(
-  { path, query }: Guest,
+  { path, query }: ToolCaller,
   { pair, offered, catalog }: { pair: readonly Tool[]; offered: readonly Tool[]; catalog: Catalog },
 ): Listed[] {
   const subset = SUBSETS.find((name) => path.replace(/\/$/, '').endsWith(`/${name}`))

@@ -3,9 +3,9 @@
 import { estimate } from '../admission/admit.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { asFault, Fault, GONE } from '../kernel/fault.ts'
+import { asFault, Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import { AnswerTaker } from '../pipeline/answer-taker.ts'
+import { BufferedSink } from '../pipeline/buffered-sink.ts'
 import { type ArriveDeps, arrive, readBody, readFor, readPictures } from '../pipeline/arrive.ts'
 import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -59,7 +59,7 @@ export async function callEndpoint(
       })
     const costMax = costBound(call, want)
     askConsent(call, costMax !== undefined && costMax < most ? costMax : most)
-    const out = new AnswerTaker(call.signal, ANSWER_BYTES_MAX)
+    const out = new BufferedSink(call.signal, ANSWER_BYTES_MAX)
     const idempotency = key === undefined ? undefined : { key, digest: JSON.stringify(call.args) }
     const arrival = { requestId, principal, endpoint: `mcp:${tool}`, out, client, header, idempotency }
     const arrived = { ...arrive(arrival, asked, catalog, deps.path), costMax }
@@ -83,14 +83,14 @@ function recordingOf(spec: PaidSpec, request: Request, call: ToolCall, { content
   return recording
 }
 
-async function recorded(served: Promise<void>, out: AnswerTaker, recording: Recording | undefined): Promise<void> {
+async function recorded(served: Promise<void>, out: BufferedSink, recording: Recording | undefined): Promise<void> {
   try {
     await served
     recording?.answers(out.status, out.headers['content-type'] ?? '')
     recording?.sent(out.body)
   } catch (error) {
     const fault = asFault(error)
-    if (recording && fault !== GONE) {
+    if (recording && fault !== CLIENT_CLOSED) {
       recording.answers(fault.status, 'application/json')
       recording.sent(faultBody(fault, 'native', { requestId: recording.call.requestId, sdk: false }))
     }
@@ -100,7 +100,7 @@ async function recorded(served: Promise<void>, out: AnswerTaker, recording: Reco
   }
 }
 
-function taken(out: AnswerTaker): Paid {
+function taken(out: BufferedSink): Paid {
   if (out.overflowed)
     throw new Fault('upstream_garbled', {
       message: `The answer is larger than a tool may give (${ANSWER_BYTES_MAX / 1_048_576} MB). It was paid for; ask for fewer rows, or use the HTTP endpoint.`,

@@ -2,7 +2,7 @@
 import type { UriTemplate } from '@modelcontextprotocol/server'
 import type { createModelLists } from '../api/models.ts'
 import type { Catalog } from '../catalog/store.ts'
-import type { Guest, Tool } from './tool.ts'
+import type { ToolCaller, Tool } from './tool.ts'
 
 export interface Resource {
   /** With `template`, the template itself. */
@@ -12,12 +12,12 @@ export interface Resource {
   readonly title: string
   readonly description: string
   readonly mimeType: string
-  readonly read: (guest: Guest, uri: string) => Promise<{ text: string } | { blob: string }>
+  readonly read: (guest: ToolCaller, uri: string) => Promise<{ text: string } | { blob: string }>
 }
 
 interface ResourceDeps {
   readonly current: () => Catalog
-  readonly offered: (guest: Guest) => readonly Tool[]
+  readonly offered: (guest: ToolCaller) => readonly Tool[]
   readonly models: ReturnType<typeof createModelLists>
 }
 

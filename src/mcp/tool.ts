@@ -12,7 +12,7 @@ export type Group = 'analytics' | 'social' | 'media' | 'text' | 'account'
 export type Arguments = Readonly<Record<string, unknown>>
 
 /** One request of a client, whatever it asks for. */
-export interface Guest {
+export interface ToolCaller {
   readonly principal: Principal
   /** The HTTP request's own for its first call; a batch has more calls than requests. */
   readonly newRequestId: () => string
@@ -26,7 +26,7 @@ export interface Guest {
 }
 
 /** One call of a tool. */
-export interface ToolCall extends Guest {
+export interface ToolCall extends ToolCaller {
   readonly requestId: string
   readonly args: Arguments
   /** The session, or what the program calls itself: by which its spending is summed. */

@@ -17,7 +17,7 @@ export type AgentSetup = z.output<typeof agentSetup>
 interface About {
   readonly url: string
   /** A model that is offered in that format; a small one for titles and summaries. */
-  readonly model: (door: TextProtocolName, size?: 'small') => string
+  readonly model: (clientFormat: TextProtocolName, size?: 'small') => string
   /** Of a model that is known, so that an agent compacts its conversation in time. */
   readonly limits: (model: string) => { readonly contextTokens?: number; readonly outputTokensMax?: number }
 }
@@ -35,8 +35,8 @@ type Models = CatalogDocument['models']
 
 /** The first enabled one, or the one whose output costs least; a placeholder where there is none. */
 export function modelFor(models: Models): About['model'] {
-  return (door, size) => {
-    const offered = Object.entries(models).filter(([, { enabled, doors }]) => enabled && doors.includes(door))
+  return (clientFormat, size) => {
+    const offered = Object.entries(models).filter(([, { enabled, clientFormats }]) => enabled && clientFormats.includes(clientFormat))
     if (size === 'small') offered.sort(([, a], [, b]) => Number(outputPrice(a) - outputPrice(b)))
     return offered[0]?.[0] ?? '<model>'
   }

@@ -1,4 +1,4 @@
-// Whoever tries to keep people out of the console: with guesses, with closed doors, with many at once.
+// Whoever tries to keep people out of the console: with guesses, with closed client formats, with many at once.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { asBrowser, asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'

@@ -26,7 +26,7 @@ function build({ document, input }: Catalog): PublicCatalog {
       family: model.family,
       pricing: input.models[uid]?.pricing ?? null,
       batchFactor: model.batchFactor === undefined ? null : formatCredits(model.batchFactor),
-      doors: model.doors,
+      clientFormats: model.clientFormats,
       capabilities: model.capabilities,
       limits: model.limits,
     }))

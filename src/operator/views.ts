@@ -139,7 +139,7 @@ export const publicCatalog = z.object({
       pricing: pricing.nullable(),
       /** What the rates are multiplied by in batches; null: nothing. */
       batchFactor: credits.nullable(),
-      doors: z.array(z.enum(TEXT_PROTOCOLS)),
+      clientFormats: z.array(z.enum(TEXT_PROTOCOLS)),
       capabilities: z.array(z.string()),
       limits: z.object({
         contextTokens: count.optional(),

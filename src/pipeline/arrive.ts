@@ -73,8 +73,8 @@ export function arrive(
 }
 
 /** What a vendor of text is told beside the body is part of the question. A hash, because callers may send long ones. */
-function questionOf(key: string, { door }: Read['ask'], headers: Arrived['callerHeaders']): string {
-  const beside = door === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
+function questionOf(key: string, { clientFormat }: Read['ask'], headers: Arrived['callerHeaders']): string {
+  const beside = clientFormat === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
   return createHash('sha256')
     .update(JSON.stringify([key, ...beside]))
     .digest('base64')

@@ -1,6 +1,6 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
-import type { Keeper } from '../admission/kept-answers.ts'
+import type { ObjectOwner } from '../admission/vendor-objects.ts'
 import type { Route } from '../catalog/document.ts'
 import type { Database } from '../database/database.ts'
 import type { JobEngine } from '../jobs/engine.ts'
@@ -8,7 +8,7 @@ import type { Log } from '../kernel/log.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Ask, JobAsk } from '../protocols/protocol.ts'
+import type { PaidRequest, JobRequest } from '../protocols/protocol.ts'
 import type { Attempted } from '../routing/attempt.ts'
 import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
@@ -16,8 +16,8 @@ import type { Monitor, Seen } from '../telemetry/monitor.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { StreamWatch } from '../telemetry/stream-watch.ts'
 import type { Upstream } from '../upstream/call.ts'
-import type { CacheRule, DataCache, Flight } from './data-cache.ts'
-import type { Out } from './out.ts'
+import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
+import type { ResponseSink } from './response-sink.ts'
 
 export interface PathDeps {
   readonly database: Database
@@ -30,24 +30,24 @@ export interface PathDeps {
   readonly log: Log
   readonly monitor: Monitor
   readonly watch: StreamWatch
-  readonly cache: DataCache
+  readonly cache: ResponseCache
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
 }
 
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
-  readonly ask: Ask | JobAsk
+  readonly ask: PaidRequest | JobRequest
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
   readonly endpoint: string
   /** Which agent calls, if one does. */
   readonly client?: string | undefined
   readonly startedMs: number
-  readonly out: Out
+  readonly out: ResponseSink
   readonly callerHeaders: Readonly<Record<string, string>>
   /** The one vendor that may answer, because it keeps what the request is about. */
-  readonly keeper?: Keeper | undefined
+  readonly objectOwner?: ObjectOwner | undefined
   /** Its answer may be kept and given to others. */
   readonly cache?: CacheRule | undefined
 }
@@ -57,12 +57,12 @@ export interface Held extends Arrived {
   readonly admitted: Admitted
   readonly seen: Seen
   /** Others wait for its answer, and get it as well. */
-  readonly flight?: Flight
+  readonly flight?: SingleFlight
 }
 
 /** A call that a vendor has begun to answer. */
 export interface Answered extends Held {
-  readonly ask: Ask
+  readonly ask: PaidRequest
   readonly attempted: Attempted
 }
 

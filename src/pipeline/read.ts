@@ -18,23 +18,23 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import { isObject } from '../protocols/check.ts'
-import { readAnalyticsAsk } from '../protocols/data/site-analytics.ts'
-import { readSocialAsk } from '../protocols/data/social-v2.ts'
+import { readAnalyticsRequest } from '../protocols/data/site-analytics.ts'
+import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
-import { readSpeechAsk } from '../protocols/media/openai-audio/speech.ts'
-import { readTranscriptionAsk } from '../protocols/media/openai-audio/transcription.ts'
-import { type ImageAskDeps, readImageAsk } from '../protocols/media/openai-images/ask.ts'
+import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
+import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
+import { type ImageAskDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
-import type { Ask, JobAsk } from '../protocols/protocol.ts'
-import { readGeminiEmbeddingsAsk } from '../protocols/text/gemini/embed.ts'
-import { readModerationsAsk, readRerankAsk } from '../protocols/text/judgement.ts'
-import { readEmbeddingsAsk } from '../protocols/text/openai-embeddings.ts'
-import { readCompactAsk } from '../protocols/text/openai-responses/stored.ts'
-import { type ModelFacts, readModelName, readTextAsk } from '../protocols/text/text.ts'
+import type { PaidRequest, JobRequest } from '../protocols/protocol.ts'
+import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
+import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
+import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
+import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts'
+import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
 import { routesFor } from '../routing/route.ts'
 import type { ByteLease } from '../upstream/budget.ts'
-import type { CacheRule } from './data-cache.ts'
+import type { CacheRule } from './response-cache.ts'
 
 export interface PaidSpec extends EndpointSpec {
   readonly sells: KindName
@@ -66,7 +66,7 @@ export interface RequestBody {
 }
 
 export interface Read {
-  readonly ask: Ask | JobAsk
+  readonly ask: PaidRequest | JobRequest
   readonly product: Product
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
@@ -90,9 +90,9 @@ const READERS: Record<KindName, Reader> = {
   text: readText,
   embedding: readEmbedding,
   rerank: readRerank,
-  moderation: byModel('moderation', readModerationsAsk),
+  moderation: byModel('moderation', readModerationsRequest),
   transcription: readTranscription,
-  speech: byModel('speech', readSpeechAsk),
+  speech: byModel('speech', readSpeechRequest),
   image: readImage,
   video: byModel('video', readVideoAsk),
   data: readData,
@@ -143,7 +143,7 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
   const facts = { uid, traits, limits, pricing }
   const isCompact = incoming.spec.id === 'responses/compact'
-  const ask = isCompact ? readCompactAsk(json, facts) : readTextAsk(incoming.spec.format!, json, facts)
+  const ask = isCompact ? readCompactRequest(json, facts) : readTextRequest(incoming.spec.format!, json, facts)
   const product = permit('text', uid, incoming)
   return { ask, product, ...(isCompact ? {} : keepingRule(incoming, json, product, ask)) }
 }
@@ -156,7 +156,7 @@ function keepingRule(
   { spec, catalog, principal, keeps }: Incoming,
   { text, value }: JsonText,
   { cache }: Model,
-  { continues }: Ask,
+  { continues }: PaidRequest,
 ): Pick<Read, 'cache'> {
   const { keepsAnswers = cache !== undefined && !cache.keysOnly } = principal
   const inside = value.generationConfig ?? value.generation_config
@@ -181,13 +181,13 @@ function readEmbedding(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const { id, surface } = incoming.spec
   const shape = id === 'gemini/embed_batch' ? 'batch' : 'one'
   return byModel('embedding', (json, uid, model) =>
-    surface === 'gemini' ? readGeminiEmbeddingsAsk(json, uid, model, shape) : readEmbeddingsAsk(json, uid, model),
+    surface === 'gemini' ? readGeminiEmbeddingsRequest(json, uid, model, shape) : readEmbeddingsRequest(json, uid, model),
   )(incoming, deps)
 }
 
 function readRerank(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const shape = incoming.spec.id === 'rerank/v2' ? 'cohere' : 'vendor'
-  return byModel('rerank', (json, uid, model) => readRerankAsk(json, uid, model, shape))(incoming, deps)
+  return byModel('rerank', (json, uid, model) => readRerankRequest(json, uid, model, shape))(incoming, deps)
 }
 
 function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
@@ -195,7 +195,7 @@ function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const uid = readModelName(json)
   const pictures = { ...incoming.body.pictures!, json }
   const { lease } = pictures
-  const ask = readImageAsk(
+  const ask = readImageRequest(
     pictures,
     { uid, pricing: modelAt(incoming.catalog, uid)?.pricing },
     { ...deps.pictures(incoming.principal.accountId), lease },
@@ -210,12 +210,12 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
   const known = model?.enabled && model.type === 'transcription' ? model : undefined
   const work = incoming.spec.id === 'translations' ? 'translations' : 'transcriptions'
   return {
-    ask: readTranscriptionAsk({ json, file, work }, uid, known),
+    ask: readTranscriptionRequest({ json, file, work }, uid, known),
     product: permit('transcription', uid, incoming),
   }
 }
 
-function readVideoAsk(json: JsonText, uid: string, model?: Model): JobAsk {
+function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
   const known = model?.enabled && model.type === 'video' ? model : undefined
   const video = readVideoRequest(json, known?.traits ?? ANY_MODEL, known !== undefined && isByTokens(known.pricing))
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
@@ -228,8 +228,8 @@ function readData(incoming: Incoming, { world }: ReadDeps): ReturnType<Reader> {
   const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
   const ask =
     spec.restriction === 'socialapi'
-      ? readSocialAsk(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow })
-      : readAnalyticsAsk(spec, query, world.nowMs(), { perRow })
+      ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow })
+      : readAnalyticsRequest(spec, query, world.nowMs(), { perRow })
   if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
   if (!mayUse(principal, spec.restriction))
     throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
@@ -249,13 +249,13 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose
     unknownModel(
       uid,
       catalog.document.models,
-      (name, { type, doors }) =>
-        type === kind && (!spec.format || doors.includes(spec.format)) && mayUse(principal, name),
+      (name, { type, clientFormats }) =>
+        type === kind && (!spec.format || clientFormats.includes(spec.format)) && mayUse(principal, name),
     )
   if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw unknown()
   if (model.type !== kind) throw invalid(`"${uid}" is no ${kind} model; GET /v1/models lists the types.`, 'model')
-  if (spec.format && !model.doors.includes(spec.format)) {
-    const paths = model.doors.map((door) => ENDPOINTS.find(({ format }) => format === door)!.path)
+  if (spec.format && !model.clientFormats.includes(spec.format)) {
+    const paths = model.clientFormats.map((clientFormat) => ENDPOINTS.find(({ format }) => format === clientFormat)!.path)
     throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
   }
   if (!mayUse(principal, uid)) throw spec.hidesModels ? unknown() : new Fault('model_restricted')

@@ -1,7 +1,7 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { KeptStream, keepLarge, keepOf } from '../admission/idempotency.ts'
-import { keepAnswer } from '../admission/kept-answers.ts'
-import { asFault, Fault, GONE } from '../kernel/fault.ts'
+import { recordVendorObjects } from '../admission/vendor-objects.ts'
+import { asFault, Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
@@ -9,8 +9,8 @@ import { tell, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, isRepeatable, type PathDeps } from './call.ts'
-import type { KeptAnswer } from './data-cache.ts'
-import type { Out } from './out.ts'
+import type { CachedResponse } from './response-cache.ts'
+import type { ResponseSink } from './response-sink.ts'
 import {
   addReceipt,
   estimatedUsage,
@@ -27,7 +27,7 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const PASS_BYTES_MIN = 1024 * 1024
 const DRAIN_MS_MAX = 30_000
 /** What the usage row of a call says whose caller did not wait for the end. */
-export const LEFT_STATUS = 499
+export const CLIENT_CLOSED_STATUS = 499
 const STREAM_TYPE = 'text/event-stream; charset=utf-8'
 /** A vendor that has said its last event but does not close gets this long. */
 const LINGER_MS = 1_000
@@ -54,7 +54,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
       {
         usage,
         estimated: answer.usage === undefined,
-        status: answered.out.signal.aborted ? LEFT_STATUS : status,
+        status: answered.out.signal.aborted ? CLIENT_CLOSED_STATUS : status,
         price: answer.price,
         keep,
       },
@@ -68,8 +68,8 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     await exchange.discard?.()
     // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
     if (answered.out.signal.aborted && !settling)
-      return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: LEFT_STATUS }, deps)
-    throw heard(error, answered, deps)
+      return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: CLIENT_CLOSED_STATUS }, deps)
+    throw toCallerFault(error, answered, deps)
   } finally {
     drained()
   }
@@ -89,7 +89,7 @@ function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Rec
 }
 
 /** An answer that is there already; its hold is for what it used. */
-export async function relayKept(held: Held, kept: KeptAnswer, deps: PathDeps): Promise<Settled> {
+export async function relayKept(held: Held, kept: CachedResponse, deps: PathDeps): Promise<Settled> {
   const receipt = await settle(held, { usage: held.ask.worst, estimated: false, status: 200 }, deps)
   const headers: Record<string, string> = { 'content-type': kept.contentType }
   addReceipt(headers, receipt)
@@ -101,7 +101,7 @@ export async function relayKept(held: Held, kept: KeptAnswer, deps: PathDeps): P
 async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled> {
   const { out, attempted } = answered
   const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
-  answered.flight?.land()
+  answered.flight?.complete()
   const kept = answered.idempotency ? new KeptStream() : undefined
   const caller = watchCaller(out, deps)
   const drained = boundDrain(answered, deps)
@@ -117,14 +117,14 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
     })
   } catch (error) {
     attempted.reply.abort()
-    if (hasLeft(out, error)) return settle(answered, { usage, estimated: false, status: LEFT_STATUS }, deps)
-    throw heard(error, answered, deps)
+    if (hasLeft(out, error)) return settle(answered, { usage, estimated: false, status: CLIENT_CLOSED_STATUS }, deps)
+    throw toCallerFault(error, answered, deps)
   } finally {
     caller.unwatch()
     drained()
   }
   if (last === undefined)
-    throw heard(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
+    throw toCallerFault(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
   const keep = keepOf(answered, { status: 200, contentType, body: () => kept?.whole('') }, deps.sealer)
   const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered), keep }, deps)
   out.end(last)
@@ -132,7 +132,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
 }
 
 /** Writes to a caller, and cuts off one who stops reading. */
-function watchCaller(out: Out, { world, watch }: PathDeps, quiet: () => void = () => {}) {
+function watchCaller(out: ResponseSink, { world, watch }: PathDeps, quiet: () => void = () => {}) {
   const watched = { quietLooks: 0, fullMs: 0, quiet, stuck: () => out.destroy() }
   return {
     unwatch: watch.add(watched),
@@ -149,7 +149,7 @@ function watchCaller(out: Out, { world, watch }: PathDeps, quiet: () => void = (
 }
 
 /** Whoever reads so slowly that the vendor's time passes, or its patience ends, has left the call as well: it is cut off. */
-function hasLeft(out: Out, error: unknown): boolean {
+function hasLeft(out: ResponseSink, error: unknown): boolean {
   if (out.signal.aborted) return true
   if (!isHeldBack(error)) return false
   out.destroy()
@@ -188,7 +188,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
     if (piece === undefined || piece.length === 0) return undefined
     kept?.push(piece, relay.encoding)
-    if (kept?.isOver || relay.state.keptAs?.length) answered.flight?.land()
+    if (kept?.isOver || relay.state.keptAs?.length) answered.flight?.complete()
     if (out.signal.aborted) return undefined
     start()
     return caller.write(piece, relay.encoding)
@@ -226,7 +226,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     await attempted.exchange.discard?.()
     if (!settling && hasLeft(out, error)) return await settleLeft(answered, relay, kept, deps)
     const { usage } = relay.state
-    const fault = asFault(heard(error, answered, deps))
+    const fault = asFault(toCallerFault(error, answered, deps))
     // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
     const settled =
       usage && !settling
@@ -254,11 +254,11 @@ async function settleLeft(
   deps: PathDeps,
 ): Promise<Settled> {
   const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
-  if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) throw GONE
+  if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) throw CLIENT_CLOSED
   const owed = usage ?? seenUsage(answered, relay.state)
   const cut = answered.idempotency?.keepsAll && cutEvent(possibleUsage(answered, withUses(answered, owed)))
   const keep = cut ? await keptStream(answered, typeOf(relay), kept?.whole(cut), deps) : undefined
-  return settle(answered, { usage: owed, estimated: usage === undefined, status: LEFT_STATUS, price, keep }, deps)
+  return settle(answered, { usage: owed, estimated: usage === undefined, status: CLIENT_CLOSED_STATUS, price, keep }, deps)
 }
 
 /** For whoever asks again, or later. */
@@ -273,7 +273,7 @@ function seenUsage(answered: Answered, { outputTokensSeen, promptUsage, uses }: 
 }
 
 /** What a vendor said, as far as this caller may hear it; its attempt has failed after all. */
-function heard(error: unknown, { ask, attempted, seen }: Answered, { world }: PathDeps): unknown {
+function toCallerFault(error: unknown, { ask, attempted, seen }: Answered, { world }: PathDeps): unknown {
   const { candidate, startMs, reply } = attempted
   const { target, vendorName: vendor, number: route } = candidate
   const hearing = { ask, target }
@@ -321,7 +321,7 @@ async function remember(answered: Answered, ids: readonly string[], { database, 
   const { vendorName: vendor, credential } = attempted.candidate
   const kept = { vendor, credential, product: ask.product }
   try {
-    await keepAnswer(database, principal.accountId, ids, kept)
+    await recordVendorObjects(database, principal.accountId, ids, kept)
   } catch (error) {
     // The answer itself is here and paid for; only nobody can go on from it.
     log.error({ requestId, error }, 'a kept answer could not be remembered')
@@ -347,7 +347,7 @@ function boundDrain(answered: Answered, deps: PathDeps): () => void {
 }
 
 function statusOf(answered: Answered): number {
-  return answered.out.signal.aborted ? LEFT_STATUS : 200
+  return answered.out.signal.aborted ? CLIENT_CLOSED_STATUS : 200
 }
 
 function typeOf({ contentType }: StreamRelay): string {
@@ -365,5 +365,5 @@ function keepFor(
   const usage = answer && withUses(answered, answer.usage)
   const isWhole = usage && possibleUsage(answered, usage) === usage && !wasCut(answered, usage)
   const isKept = isWhole && !keptAs?.length
-  answered.flight.land(isKept ? { ...answer, usage, route: answered.attempted.candidate.number } : undefined)
+  answered.flight.complete(isKept ? { ...answer, usage, route: answered.attempted.candidate.number } : undefined)
 }

@@ -2,19 +2,19 @@
 // becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
 import { admit, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
-import type { Keeper } from '../admission/kept-answers.ts'
-import { asFault, Fault, GONE } from '../kernel/fault.ts'
+import type { ObjectOwner } from '../admission/vendor-objects.ts'
+import { asFault, Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { Pricing } from '../meter/price.ts'
-import type { Ask, JobAsk } from '../protocols/protocol.ts'
+import type { PaidRequest, JobRequest } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
-import { byOwnKeys, type Candidate, routeAsk } from '../routing/route.ts'
+import { byOwnKeys, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { type CacheRule, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
-import { withKeeper } from './keeper.ts'
-import { LEFT_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
+import { type CacheRule, type SingleFlight, isCached, type CachedResponse } from './response-cache.ts'
+import { withObjectOwner } from './object-owner.ts'
+import { CLIENT_CLOSED_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
 import { release, type Settled } from './settle.ts'
 
 const REPLAYED: Settled = { status: 200, outcome: 'replayed', charged: 0n }
@@ -23,8 +23,8 @@ const ACCEPTED: Settled = { status: 200, outcome: 'accepted', charged: 0n }
 export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
-    // What a vendor keeps is looked for here, where every door comes by.
-    const found = arrived.ask.continues ? await withKeeper(arrived, deps) : arrived
+    // What a vendor keeps is looked for here, where every client format comes by.
+    const found = arrived.ask.continues ? await withObjectOwner(arrived, deps) : arrived
     seen.end(await begin(found, seen, deps))
   } catch (error) {
     const ending = endingOf(error)
@@ -44,22 +44,22 @@ function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
 /** From a vendor, or from what was kept of an answer to the same question. */
 async function answerOrKept(arrived: ExchangeCall, cache: CacheRule, seen: Seen, deps: PathDeps): Promise<Settled> {
   const found = await deps.cache.enter(cache, arrived.out.signal)
-  const kept = found && isKept(found) ? found : undefined
-  const flight = found && !isKept(found) ? found : undefined
+  const kept = found && isCached(found) ? found : undefined
+  const flight = found && !isCached(found) ? found : undefined
   if (arrived.out.signal.aborted) {
-    flight?.land()
-    throw GONE
+    flight?.complete()
+    throw CLIENT_CLOSED
   }
   if (kept) return answer(hitOf(arrived, kept, cache.pricing), seen, deps, kept)
   try {
     return await answer(flight ? { ...arrived, flight } : arrived, seen, deps)
   } finally {
-    flight?.land()
+    flight?.complete()
   }
 }
 
 /** What a hit uses is known: so much is held, neither more nor less. At a price of its own it may have one for the hit itself. */
-function hitOf(arrived: ExchangeCall, { usage }: KeptAnswer, pricing: Pricing | undefined): ExchangeCall {
+function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricing | undefined): ExchangeCall {
   const { outputOpen: _, ...ask } = arrived.ask
   const worst = usage ?? ask.worst
   if (!pricing) return { ...arrived, ask: { ...ask, worst } }
@@ -67,7 +67,7 @@ function hitOf(arrived: ExchangeCall, { usage }: KeptAnswer, pricing: Pricing | 
 }
 
 /** All that a vendor answers comes by here: its stages are called one after the other, because each promise between them would cost every call. */
-async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: KeptAnswer): Promise<Settled> {
+async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
   const { ask, out } = arrived
   const admitted = await admit(arrived, deps.ledger)
   if (admitted === 'replay') {
@@ -81,7 +81,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   try {
     if (kept) return await relayKept(held, kept, deps)
     if (ask.gather) await ask.gather(out.signal)
-    if (out.signal.aborted) throw GONE
+    if (out.signal.aborted) throw CLIENT_CLOSED
     attempted = await attempt(ask, candidatesOf(held, deps), openingOf(held, deps), deps)
     seen.stage('vendor')
     const answered: Answered = { ...held, attempted }
@@ -121,13 +121,13 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
 }
 
 function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
-  const { ask, product, catalog, own, keeper } = held
+  const { ask, product, catalog, own, objectOwner } = held
   // Whoever forgets to choose the catalog must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
-  const routed = routeAsk(ask, { routes: product.routes, routing, pool: held.routes }, catalog.document, routes)
+  const routed = routeRequest(ask, { routes: product.routes, routing, pool: held.routes }, catalog.document, routes)
   const possible = own ? byOwnKeys(routed, own) : routed
-  return keeper ? possible.flatMap((one) => keeperOf(one, keeper, ask)) : possible
+  return objectOwner ? possible.flatMap((one) => atOwner(one, objectOwner, ask)) : possible
 }
 
 function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[2] {
@@ -146,15 +146,15 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
 }
 
 /** The candidate if it keeps what the request is about, with the credential by which that was made while it is there. */
-function keeperOf(candidate: Candidate, keeper: Keeper, { door }: Ask): Candidate[] {
+function atOwner(candidate: Candidate, objectOwner: ObjectOwner, { clientFormat }: PaidRequest): Candidate[] {
   const { vendorName, target, credentials } = candidate
-  if (vendorName !== keeper.vendor || target.protocol !== door) return []
-  const made = credentials?.filter(({ name }) => name === keeper.credential) ?? []
+  if (vendorName !== objectOwner.vendor || target.protocol !== clientFormat) return []
+  const made = credentials?.filter(({ name }) => name === objectOwner.credential) ?? []
   return [made.length === 0 ? candidate : { ...candidate, credentials: made }]
 }
 
-type ExchangeCall = Arrived & { readonly ask: Ask; readonly flight?: Flight }
-type JobCall = Arrived & { readonly ask: JobAsk }
+type ExchangeCall = Arrived & { readonly ask: PaidRequest; readonly flight?: SingleFlight }
+type JobCall = Arrived & { readonly ask: JobRequest }
 
 function isJob(arrived: Arrived): arrived is JobCall {
   return 'order' in arrived.ask
@@ -166,7 +166,7 @@ function refusedCall({ requestId, principal, ask, endpoint }: Arrived): RefusedC
 
 /** Without a fault: the caller has left. */
 function endingOf(error: unknown): { status: number; fault?: Fault } {
-  if (error === GONE) return { status: LEFT_STATUS }
+  if (error === CLIENT_CLOSED) return { status: CLIENT_CLOSED_STATUS }
   const fault = asFault(error)
   return { status: fault.status, fault }
 }

@@ -6,10 +6,10 @@ import type { ProtocolName, TextProtocolName } from '../catalog/kind.ts'
 import { readJson } from '../kernel/json.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import { listCall } from './media/video-task/task.ts'
-import type { Ask, Target } from './protocol.ts'
-import { readModerationsAsk, readRerankAsk } from './text/judgement.ts'
-import { readEmbeddingsAsk } from './text/openai-embeddings.ts'
-import { type ModelFacts, readTextAsk } from './text/text.ts'
+import type { PaidRequest, Target } from './protocol.ts'
+import { readModerationsRequest, readRerankRequest } from './text/rerank-and-moderation.ts'
+import { readEmbeddingsRequest } from './text/openai-embeddings.ts'
+import { type ModelFacts, readTextRequest } from './text/text.ts'
 
 export interface FreeCheck {
   readonly call: HttpCall
@@ -80,13 +80,13 @@ const TEXT: Readonly<Record<TextProtocolName, (tokens: number) => object>> = {
 }
 
 /** Undefined for formats whose least call is not small: a picture, a film, a row of data that is paid for. */
-export function smallestAsk(protocol: ProtocolName, model: ModelFacts): Ask | undefined {
+export function smallestRequest(protocol: ProtocolName, model: ModelFacts): PaidRequest | undefined {
   const inJson = (body: object) => readJson(Buffer.from(JSON.stringify({ model: model.uid, ...body })))
-  if (protocol === 'rerank') return readRerankAsk(inJson({ query: QUESTION, documents: [QUESTION] }), model.uid)
-  if (protocol === 'openai-moderations') return readModerationsAsk(inJson({ input: QUESTION }), model.uid)
-  if (protocol === 'openai-embeddings') return readEmbeddingsAsk(inJson({ input: QUESTION }), model.uid)
+  if (protocol === 'rerank') return readRerankRequest(inJson({ query: QUESTION, documents: [QUESTION] }), model.uid)
+  if (protocol === 'openai-moderations') return readModerationsRequest(inJson({ input: QUESTION }), model.uid)
+  if (protocol === 'openai-embeddings') return readEmbeddingsRequest(inJson({ input: QUESTION }), model.uid)
   if (!Object.hasOwn(TEXT, protocol)) return undefined
-  const door = protocol as TextProtocolName // it is one of the names of the table
+  const clientFormat = protocol as TextProtocolName // it is one of the names of the table
   const tokens = model.traits.tokensField === 'max_completion_tokens' ? TOKENS_LEAST : 1
-  return readTextAsk(door, inJson(TEXT[door](tokens)), model)
+  return readTextRequest(clientFormat, inJson(TEXT[clientFormat](tokens)), model)
 }

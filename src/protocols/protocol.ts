@@ -38,11 +38,11 @@ export interface Continued {
 }
 
 /** What the money needs to know of a call. */
-export interface AskFacts {
+export interface PaidRequestFacts {
   /** The model's uid or the data endpoint's id: what the price and the usage row name. */
   readonly product: string
   /** The format that the caller speaks: a route in the same format is taken before its equals. */
-  readonly door?: ProtocolName
+  readonly clientFormat?: ProtocolName
   /** What the caller sent, as JSON: its own names and ids are not taken for a vendor's. */
   readonly sent?: string
   readonly stream: boolean
@@ -76,7 +76,7 @@ export interface AskFacts {
 }
 
 /** A call that a vendor answers while the caller waits. */
-export interface Ask extends AskFacts {
+export interface PaidRequest extends PaidRequestFacts {
   /** Why a route of this format cannot carry the ask; undefined when it can. */
   refusal?(protocol: ProtocolName): Fault | undefined
   /** Fetches what the caller only pointed at. Once, before a vendor's place is taken: it is not the vendor's time. */
@@ -85,7 +85,7 @@ export interface Ask extends AskFacts {
 }
 
 /** A call that becomes a job. */
-export interface JobAsk extends AskFacts {
+export interface JobRequest extends PaidRequestFacts {
   readonly order: VideoRequest
 }
 
@@ -150,7 +150,7 @@ export interface Answer {
 }
 
 /**
- * One streamed answer, from the vendor's bytes to the caller's. Same format at both doors: bytes pass through and are
+ * One streamed answer, from the vendor's bytes to the caller's. Same format at both clientFormats: bytes pass through and are
  * observed. Different formats: events are read, and written anew. Nothing that ends the answer for the caller (`[DONE]`,
  * response.completed, message_stop) leaves before `finish`, because the settlement must be durable by then.
  */

@@ -1,5 +1,5 @@
 // A vendor's failure as a fault: who must do what, in the words of our table. The vendor's own words stay inside until they
-// are told to the caller whose request it was, so that neither a log nor a forgotten door can repeat them.
+// are told to the caller whose request it was, so that neither a log nor a forgotten client format can repeat them.
 import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
 import { forOperators, type Hearing, readSaid, scrub, type VendorSaid } from './vendor-words.ts'
 
@@ -47,7 +47,7 @@ export function tell(error: unknown, hearing: Hearing): unknown {
 
 /** Clients of the Messages format know a prompt that is too long by these words alone. */
 function worded(message: string, code: string | undefined, { ask }: Hearing): string {
-  const unheard = ask.door === 'anthropic-messages' && code === 'context_length_exceeded'
+  const unheard = ask.clientFormat === 'anthropic-messages' && code === 'context_length_exceeded'
   return unheard && !/prompt is too long/i.test(message) ? `prompt is too long: ${message}` : message
 }
 
@@ -66,8 +66,8 @@ const PARAM = /^[a-z_][\w.[\]-]{0,99}$/i
 /** The field at fault. In another format it has another name, and is only told if the caller has sent one of that name. */
 function paramFor(param: string | undefined, hearing: Hearing): string | undefined {
   if (param === undefined || !PARAM.test(param) || scrub(param, hearing) !== param) return undefined
-  const { door, sent } = hearing.ask
-  if (door === undefined || door === hearing.target.protocol) return param
+  const { clientFormat, sent } = hearing.ask
+  if (clientFormat === undefined || clientFormat === hearing.target.protocol) return param
   return sent?.includes(`"${param.split(/[.[]/)[0]}"`) ? param : undefined
 }
 

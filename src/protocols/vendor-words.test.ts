@@ -7,7 +7,7 @@ import { type Hearing, readErrorBody, scrub } from './vendor-words.ts'
 const hearing: Hearing = {
   ask: {
     product: 'beta-5',
-    door: 'openai-chat',
+    clientFormat: 'openai-chat',
     sent: JSON.stringify({
       model: 'beta-5',
       tools: [{ name: 'gemini-lookup' }, { name: 'google' }, { name: 'azure' }],

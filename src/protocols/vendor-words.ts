@@ -2,7 +2,7 @@
 // account, key or address is behind the gateway. The caller's own names and ids stay as they are.
 import { redact, withoutContent } from '../kernel/redact.ts'
 import { isObject, text } from './check.ts'
-import type { Ask, Target } from './protocol.ts'
+import type { PaidRequest, Target } from './protocol.ts'
 
 /** A vendor's words, before anyone has looked whether a caller may read them. */
 export interface VendorSaid {
@@ -16,7 +16,7 @@ export interface VendorSaid {
 
 /** For whom the words are: they know the names that they sent, and may know nothing of the vendor. */
 export interface Hearing {
-  readonly ask: Pick<Ask, 'product' | 'door' | 'sent'>
+  readonly ask: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>
   readonly target: Target
 }
 

@@ -25,11 +25,11 @@ const ACCOUNT = 'account'
 
 const LIST = statement(
   'content_rules',
-  `select scope, days, bytes as "maxBytes" from content_rule where account_id = any($1) order by account_id, scope`,
+  `select scope, days, bytes as "maxBytes" from recording_policy where account_id = any($1) order by account_id, scope`,
 )
 const OF_ACCOUNT = statement(
   'content_rule_of_account',
-  `select days, bytes as "maxBytes" from content_rule where account_id = $1 and scope = '${ACCOUNT}'`,
+  `select days, bytes as "maxBytes" from recording_policy where account_id = $1 and scope = '${ACCOUNT}'`,
 )
 const COUNT = statement(
   'content_count',
@@ -39,16 +39,16 @@ const EXISTS = statement('content_account', 'select 1 from account where id = $1
 const KEY = statement('content_key', 'select account_id from api_key where id = $1 and account_id = any($2)')
 const SET = statement(
   'content_rule_set',
-  `insert into content_rule (account_id, scope, days, bytes) select x, $2, $3, $4 from unnest($1::text[]) x
+  `insert into recording_policy (account_id, scope, days, bytes) select x, $2, $3, $4 from unnest($1::text[]) x
    on conflict (account_id, scope) do update set days = excluded.days, bytes = excluded.bytes`,
 )
-const UNSET = statement('content_rule_unset', 'delete from content_rule where account_id = any($1) and scope = $2')
+const UNSET = statement('content_rule_unset', 'delete from recording_policy where account_id = any($1) and scope = $2')
 // Rows of another key, or of one that has a rule of its own, are not those of the rule that goes.
 const REMOVE = statement(
   'content_remove_all',
   `with gone as (delete from content where (account_id, id) in (
      select c.account_id, c.id from content c where c.account_id = any($1) and case when $2 = '${ACCOUNT}'
-       then not exists (select 1 from content_rule r where r.account_id = c.account_id and r.scope = c.key_id) else c.key_id = $2 end
+       then not exists (select 1 from recording_policy r where r.account_id = c.account_id and r.scope = c.key_id) else c.key_id = $2 end
      limit 500) returning 1)
    select count(*)::int as count from gone`,
 )

@@ -12,7 +12,7 @@ import { removeAll } from '../database/housekeeping.ts'
 import type { Log } from '../kernel/log.ts'
 import { redact, withoutCredentials } from '../kernel/redact.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
-import { later, sleep } from '../kernel/timers.ts'
+import { createBufferedWriter, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { type Call, Recording } from './recording.ts'
 
@@ -54,7 +54,7 @@ const REMOVE = statement(
   'content_remove',
   `insert into content (account_id, id, key_id, sealed, expires_at)
    select $1, $2, '', null, now() + interval '1 day'
-   where exists (select 1 from content_rule where account_id = $1) or exists (select 1 from content where account_id = $1 and id = $2)
+   where exists (select 1 from recording_policy where account_id = $1) or exists (select 1 from content where account_id = $1 and id = $2)
    on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where content.sealed is not null
    returning 1`,
 )
@@ -62,7 +62,7 @@ const REMOVE = statement(
 const PUT = statement(
   'content_put',
   `with rules as materialized (
-     select account_id, scope from content_rule where account_id = any($1::text[]) for share
+     select account_id, scope from recording_policy where account_id = any($1::text[]) for share
    )
    insert into content (account_id, id, key_id, sealed, expires_at)
    select c.account_id, c.id, c.key_id, decode(c.sealed, 'hex'), now() + make_interval(days => c.days)
@@ -127,7 +127,7 @@ export function createContents({ database, world, log, audit, sealer, catalog, c
     }
   }
 
-  const writing = later({ world, log, write, failed: 'kept contents could not be written, and wait' })
+  const writing = createBufferedWriter({ world, log, write, failed: 'kept contents could not be written, and wait' })
 
   return {
     begin(call) {

@@ -29,7 +29,7 @@ test('with nothing running, all of the balance is available, whatever is leased 
   const acc = await account(10_000_000n)
   await lease(one, acc, 10_000n)
   await lease(two, acc, 10_000n)
-  await Promise.all([one.booked(), two.booked()])
+  await Promise.all([one.posted(), two.posted()])
   assert.equal(await count('lease where account_id = $1 and amount > 0', acc), 2)
   const [row] = await rows<{ posted: bigint }>('select posted from account where id = $1', [acc])
   assert.deepEqual(await shown(acc), { balance: credits(row!.posted), held: '0', available: credits(row!.posted) })
@@ -43,7 +43,7 @@ test('what a running call holds of a lease is held for whoever looks, from a mom
   assert.deepEqual([running.outcome, await hasHold(running.id)], ['held', false])
   await eventually('what it holds is not seen', async () => (await shown(acc)).held === credits(10_000n))
   await settle(ledger, acc, running.id, 4_000n)
-  await ledger.booked()
+  await ledger.posted()
   await eventually('it has ended, and holds something', async () => (await shown(acc)).held === '0')
 })
 
@@ -54,7 +54,7 @@ test('what a process that was killed has leased or held is no reason for a 402: 
   await lease(dead, acc)
   const begun = await reserve(dead, acc, 300n, { idempotency: { key: 'its own hold', requestHash: 'x' } })
   assert.equal(begun.outcome, 'held')
-  await dead.booked()
+  await dead.posted()
   await rows(`update process set heartbeat_at = now() - interval '5 seconds' where id = $1`, [dead.id])
   // It does not hear that it is asked for them.
   const [row] = await rows<{ posted: bigint }>('select posted from account where id = $1', [acc])

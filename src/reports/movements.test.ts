@@ -76,7 +76,7 @@ test('a statement lists what moved in the order in which it moved, each with the
   const [slow, quick, failed, free] = [await begin(id), await begin(id), await begin(id), await begin(id)]
   await end(quick, 3n)
   await ledger.resolve(releaseOf(failed))
-  await ledger.booked()
+  await ledger.posted()
   await end(free, 0n)
   await grant(id, 50n)
   await grant(id, -20n)

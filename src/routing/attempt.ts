@@ -5,7 +5,7 @@ import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
-import { type Ask, type Exchange, type OpenOptions, vendorCall } from '../protocols/protocol.ts'
+import { type PaidRequest, type Exchange, type OpenOptions, vendorCall } from '../protocols/protocol.ts'
 import { ownKeyFault, type Refusal, refusal, retryAfterSeconds, tell, vendorWords } from '../protocols/vendor-fault.ts'
 import type { Hearing } from '../protocols/vendor-words.ts'
 import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
@@ -37,19 +37,19 @@ interface AttemptDeps {
 interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
-  readonly trail: Trail
+  readonly trail: AttemptLog
   /** Whoever asks again with the same idempotency key gets this very answer: it is heard to the end, whoever leaves. */
   readonly isRepeatable: boolean
 }
 
 /** Hears of the attempts of a call, each when it has ended. */
-export interface Trail {
+export interface AttemptLog {
   /** Of all of them; otherwise not of a first one that succeeds, as nearly all do. */
   readonly all: boolean
-  tried(attempt: Tried): void
+  tried(attempt: VendorAttempt): void
 }
 
-export interface Tried {
+export interface VendorAttempt {
   readonly vendor: string
   readonly route: number
   /** Its name, where the vendor has several. */
@@ -87,7 +87,7 @@ interface Verdict extends Refusal {
 }
 
 export async function attempt(
-  ask: Ask,
+  ask: PaidRequest,
   candidates: readonly Candidate[],
   open: AttemptOptions,
   deps: AttemptDeps,

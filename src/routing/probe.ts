@@ -8,8 +8,8 @@ import type { World } from '../kernel/world.ts'
 import type { PriceTier } from '../meter/price.ts'
 import { inputTokensOf } from '../meter/usage.ts'
 import { isObject } from '../protocols/check.ts'
-import { type FreeCheck, freeCheck, smallestAsk } from '../protocols/free-check.ts'
-import { type Ask, type Exchange, type Target, vendorCall } from '../protocols/protocol.ts'
+import { type FreeCheck, freeCheck, smallestRequest } from '../protocols/free-check.ts'
+import { type PaidRequest, type Exchange, type Target, vendorCall } from '../protocols/protocol.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
 import { isUnknownModel } from '../protocols/vendor-fault.ts'
 import { readErrorBody, type VendorSaid, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
@@ -41,7 +41,7 @@ export async function probeVendor(target: Target, call: ModelFacts | undefined, 
   const listing = await listModels(target, deps)
   const model = target.model || listing.models[0] || ''
   const asked = call && { ...target, model }
-  const ask = asked && model !== '' ? smallestAsk(asked.protocol, call) : undefined
+  const ask = asked && model !== '' ? smallestRequest(asked.protocol, call) : undefined
   const steps: [TestStep, ...TestStep[]] = [listing.step]
   // What could not be reached once is not asked a second time.
   const called =
@@ -88,7 +88,7 @@ async function listModels(target: Target, deps: ProbeDeps): Promise<{ step: Test
   return { step: { ...about, ok: false, status, latencyMs, message: refusalOf(heard, target) }, models: [] }
 }
 
-async function makeCall(ask: Ask, target: Target, models: readonly string[], deps: ProbeDeps): Promise<TestStep> {
+async function makeCall(ask: PaidRequest, target: Target, models: readonly string[], deps: ProbeDeps): Promise<TestStep> {
   const { world } = deps
   const exchange = await ask.open(target, {
     requestId: 'test',

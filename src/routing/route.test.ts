@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { CatalogDocument, Route, Routing } from '../catalog/document.ts'
 import { checkDocument } from '../catalog/document.ts'
 import { realWorld } from '../kernel/world.ts'
-import { routeAsk, routesFor } from './route.ts'
+import { routeRequest, routesFor } from './route.ts'
 import { createVendors } from './vendor.ts'
 
 const cost = (output: string) => ({ unit: 'credits', tiers: [{ input: '1', output }] })
@@ -11,7 +11,7 @@ const checked = checkDocument({
   vendors: Object.fromEntries(['one', 'two', 'three'].map((name) => [name, { baseUrl: `https://${name}.example` }])),
   models: {
     'alpha-5.4': {
-      ...{ name: 'Alpha', type: 'text', family: 'alpha', doors: ['openai-chat'] },
+      ...{ name: 'Alpha', type: 'text', family: 'alpha', clientFormats: ['openai-chat'] },
       pricing: { unit: 'credits', tiers: [{ input: '1', output: '1' }] },
       routes: [
         { vendor: 'one', protocol: 'openai-chat', cost: cost('30') },
@@ -35,7 +35,7 @@ function order(routing: Partial<Routing>, more: { sent?: string; latencies?: Rec
   }
   const ask = { product: 'alpha-5.4', ...(more.sent === undefined ? {} : { sent: more.sent }) }
   const whole: Routing = { policy: 'weighted', sticky: false, ...routing }
-  return routeAsk(ask, { routes, routing: whole, pool: routes }, document, sources).map(({ vendorName }) => vendorName)
+  return routeRequest(ask, { routes, routing: whole, pool: routes }, document, sources).map(({ vendorName }) => vendorName)
 }
 
 const firsts = (times: number, draw: () => string[]) =>
@@ -99,6 +99,6 @@ test('a route that is switched off is not taken', () => {
   const sources = { world: realWorld, sandboxUrl: () => undefined, credential: () => undefined }
   const off = [{ ...first, enabled: false }, ...rest]
   const pool = routesFor({}, { routes: off }, document)
-  const taken = routeAsk({ product: 'alpha-5.4' }, { routes: off, routing, pool }, document, sources)
+  const taken = routeRequest({ product: 'alpha-5.4' }, { routes: off, routing, pool }, document, sources)
   assert.deepEqual(taken.map(({ number }) => number).sort(), [2, 3])
 })

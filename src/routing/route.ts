@@ -7,7 +7,7 @@ import type { World } from '../kernel/world.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
-import type { Ask, Target } from '../protocols/protocol.ts'
+import type { PaidRequest, Target } from '../protocols/protocol.ts'
 
 export interface Candidate {
   /** The route's place in the catalog, from 1: what `x-tollgate-route` tells the caller. */
@@ -68,7 +68,7 @@ export function targetOf(
  * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
  */
 export function routesFor(
-  ask: Pick<Ask, 'door' | 'needs' | 'offer'> & { refusal?: Ask['refusal'] },
+  ask: Pick<PaidRequest, 'clientFormat' | 'needs' | 'offer'> & { refusal?: PaidRequest['refusal'] },
   { routes: all }: { readonly routes: readonly Route[] },
   document: CatalogDocument,
 ): readonly Route[] {
@@ -77,14 +77,14 @@ export function routesFor(
 }
 
 function carriers(
-  ask: Pick<Ask, 'door' | 'needs'> & { refusal?: Ask['refusal'] },
+  ask: Pick<PaidRequest, 'clientFormat' | 'needs'> & { refusal?: PaidRequest['refusal'] },
   all: readonly Route[],
 ): readonly Route[] {
   const routes = all.every((route) => route.enabled) ? all : all.filter((route) => route.enabled)
   if (ask.needs === undefined && routes.every((route) => !route.serves && !ask.refusal?.(route.protocol))) return routes // As nearly always.
   const needs = ask.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
-  const forAll = routes.filter((route) => !route.serves || route.protocol === ask.door)
+  const forAll = routes.filter((route) => !route.serves || route.protocol === ask.clientFormat)
   const pool = forNeed.length > 0 ? forNeed : forAll.length > 0 ? forAll : routes
   const able = pool.filter((route) => ask.refusal?.(route.protocol) === undefined)
   const refused = able.length === 0 && pool[0] && ask.refusal?.(pool[0].protocol)
@@ -95,15 +95,15 @@ function carriers(
 /** Whether the route's vendor has what only some have. */
 export function offers(
   route: Pick<Route, 'vendor'>,
-  { offer }: Pick<Ask, 'offer'>,
+  { offer }: Pick<PaidRequest, 'offer'>,
   { vendors }: CatalogDocument,
 ): boolean {
   return offer === undefined || vendors[route.vendor]?.offers?.includes(offer) === true
 }
 
 /** Of the product's routes those of the `pool`: lower orders first; within an order the caller's own format, then as the product's routing says. */
-export function routeAsk(
-  ask: Pick<Ask, 'product' | 'door' | 'sent'>,
+export function routeRequest(
+  ask: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>,
   {
     routes,
     routing,
@@ -112,7 +112,7 @@ export function routeAsk(
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
-  const lot = pool.length === 1 ? pool : inOrder(pool, ask.door, rankOf(ask, routing, sources))
+  const lot = pool.length === 1 ? pool : inOrder(pool, ask.clientFormat, rankOf(ask, routing, sources))
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
     const candidate = {
@@ -159,9 +159,9 @@ export function byOwnKeys(candidates: readonly Candidate[], { vendors, fallback 
 /** The smaller, the earlier. */
 type Rank = (route: Route) => number
 
-function inOrder(routes: readonly Route[], door: ProtocolName | undefined, rank: Rank): Route[] {
+function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefined, rank: Rank): Route[] {
   return routes
-    .map((route) => ({ route, foreign: route.protocol === door ? 0 : 1, drawn: rank(route) }))
+    .map((route) => ({ route, foreign: route.protocol === clientFormat ? 0 : 1, drawn: rank(route) }))
     .sort((a, b) => a.route.order - b.route.order || a.foreign - b.foreign || a.drawn - b.drawn)
     .map(({ route }) => route)
 }
@@ -170,7 +170,7 @@ function inOrder(routes: readonly Route[], door: ProtocolName | undefined, rank:
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
-function rankOf(ask: Pick<Ask, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
+function rankOf(ask: Pick<PaidRequest, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
   const { policy } = routing
   const { world, latencyMs } = sources
   if (policy === 'cheapest-first') return costRank
@@ -185,7 +185,7 @@ function rankOf(ask: Pick<Ask, 'product' | 'sent'>, routing: Routing, sources: R
 type Lot = (weight: number, who: readonly unknown[]) => number
 
 /** A lot, or for a conversation that is to stay where it is the same each time. */
-function lotOf(ask: Pick<Ask, 'sent'>, { sticky }: Routing, { world }: Pick<RouteSources, 'world'>): Lot {
+function lotOf(ask: Pick<PaidRequest, 'sent'>, { sticky }: Routing, { world }: Pick<RouteSources, 'world'>): Lot {
   const conversation = sticky ? conversationOf(ask.sent) : undefined
   if (conversation === undefined) return (weight) => -Math.log(chance(world)) / weight
   return (weight, who) => {

@@ -1,7 +1,7 @@
 // The body of a request as it arrives: what is large is counted piece by piece as its account's, and whoever sends too slowly is cut off.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Fault, GONE } from '../kernel/fault.ts'
+import { Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 import { isReadInPieces, whenLastIsWritten } from '../upstream/internals.ts'
@@ -29,7 +29,7 @@ export async function* arriving(
     const sinceMs = world.elapsedMs()
     const piece = pieces.next().catch((error: unknown) => {
       // Whoever hangs up before a body was read makes reading it fail, also when all of it has come. That is nobody's mistake.
-      throw request.destroyed ? GONE : error
+      throw request.destroyed ? CLIENT_CLOSED : error
     })
     const next = await inTime(world, GRACE_MS + (bytes * 1_000) / bytesPerSecondMin - waitedMs, piece)
     if (next.done) return
@@ -113,7 +113,7 @@ function takeSmall(
   request.on('error', () => {
     cancel()
     // There is nobody left to answer.
-    if (left > 0) taker.failed(GONE)
+    if (left > 0) taker.failed(CLIENT_CLOSED)
   })
 }
 
@@ -141,7 +141,7 @@ const LINGER_MS = 1_000
  * short rest is read and thrown away, which `true` says; a long one, or one that nobody can read any more, ends with the
  * connection.
  */
-export function leaveBody(response: ServerResponse): boolean {
+export function drainBody(response: ServerResponse): boolean {
   const { req: request, socket } = response
   if (request.readableEnded || !hasBody(request)) return false
   // What somebody began to read piece by piece, and left, nobody else can throw away.

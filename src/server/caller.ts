@@ -1,8 +1,8 @@
 // The caller's end of a call on Node's own response: no framework between the vendor's bytes and the socket.
 import type { ServerResponse } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
-import type { Out } from '../pipeline/out.ts'
-import { leaveBody } from './body.ts'
+import type { ResponseSink } from '../pipeline/response-sink.ts'
+import { drainBody } from './body.ts'
 import { linkOf } from './link.ts'
 
 /** A body of at most so many bytes is worth a copy, so that it leaves in one write with its headers. */
@@ -22,7 +22,7 @@ function onError(this: ServerResponse): void {
   this.req.socket.destroy()
 }
 
-export class Caller implements Out {
+export class Caller implements ResponseSink {
   readonly signal: AbortSignal
   readonly #response: ServerResponse
   readonly #requestId: string
@@ -48,7 +48,7 @@ export class Caller implements Out {
   }
 
   #begin(): void {
-    if (leaveBody(this.#response)) this.#hurry?.(this.#response)
+    if (drainBody(this.#response)) this.#hurry?.(this.#response)
     this.#onStart?.()
   }
 

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { KeyMemory } from '../admission/api-key.ts'
-import { GONE } from '../kernel/fault.ts'
+import { CLIENT_CLOSED } from '../kernel/fault.ts'
 
 const LINK: unique symbol = Symbol('link')
 
@@ -29,7 +29,7 @@ export function linkOf(socket: Socket): Link {
   const gone = new AbortController()
   const link: Link = { signal: gone.signal, response: undefined, key: {}, isCut: false }
   socket[LINK] = link
-  if (socket.destroyed) gone.abort(GONE)
-  else socket.once('close', () => gone.abort(GONE))
+  if (socket.destroyed) gone.abort(CLIENT_CLOSED)
+  else socket.once('close', () => gone.abort(CLIENT_CLOSED))
   return link
 }

@@ -10,7 +10,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { addressReader, isTrusted } from './address.ts'
-import { leaveBody, takeWhole } from './body.ts'
+import { drainBody, takeWhole } from './body.ts'
 import { CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { linkOf } from './link.ts'
@@ -127,7 +127,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   function refusePath(request: IncomingMessage, response: ServerResponse, place: Place<ApiRoute> | undefined): void {
     const requestId = newRequestId()
     const ids = { 'x-request-id': requestId, 'request-id': requestId }
-    if (leaveBody(response)) hurry(response)
+    if (drainBody(response)) hurry(response)
     if (request.method === 'OPTIONS' && place?.methods.has('OPTIONS')) {
       response.writeHead(204, { ...ids, ...preflightHeaders(place) }).end()
       return
@@ -185,7 +185,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorate('dispatch', dispatch)
   app.decorate('addressOf', addressReader(trustedProxies))
   app.decorate('hurry', hurry)
-  app.decorate('booked', async () => undefined)
+  app.decorate('posted', async () => undefined)
   // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
   app.decorate('crossSite', (url: string) => router.add(inBraces(url), ['OPTIONS']))
   app.removeAllContentTypeParsers()
@@ -202,7 +202,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     done(request.is404 ? new Fault('not_found') : undefined)
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (leaveBody(reply.raw)) hurry(reply.raw)
+    if (drainBody(reply.raw)) hurry(reply.raw)
     done()
   })
   app.setErrorHandler((error, request, reply) => {

@@ -6,7 +6,7 @@ import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
 import type { AttemptView, Story } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
-import type { Trail, Tried } from '../routing/attempt.ts'
+import type { AttemptLog, VendorAttempt } from '../routing/attempt.ts'
 import { askedOf } from './asked.ts'
 import type { RefusedCall } from './refusals.ts'
 import { RefusedCalls } from './refused-calls.ts'
@@ -15,7 +15,7 @@ import type { TracedStage, Tracer } from './trace.ts'
 export interface Seen {
   /** Its credits were held. */
   readonly held: boolean
-  readonly trail: Trail
+  readonly trail: AttemptLog
   /** What befell it, for its usage row; undefined: nothing worth telling. */
   story(fault?: Fault): Story | undefined
   /** The answer ended at this many output tokens of each choice, because the credits that were left covered no more. */
@@ -69,7 +69,7 @@ export interface Monitor {
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
   }): Seen
-  /** Refused at the door, before it began. */
+  /** Refused at the client format, before it began. */
   refused(fault: Fault, call: RefusedCall): void
   /** A vendor reported usage that a call of this product cannot have had. */
   impossible(product: string): void
@@ -154,7 +154,7 @@ interface Load {
   refused(call: LiveCall): void
 }
 
-class SeenCall implements Seen, Trail {
+class SeenCall implements Seen, AttemptLog {
   readonly call: LiveCall
   readonly all: boolean
   readonly #beginning: Beginning
@@ -163,7 +163,7 @@ class SeenCall implements Seen, Trail {
   readonly #stages: TracedStage[] | undefined
   #stageMs: number
   #heldMs: number | undefined
-  #tried: Tried[] | undefined
+  #tried: VendorAttempt[] | undefined
   #cutAtTokens: number | undefined
 
   constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
@@ -202,11 +202,11 @@ class SeenCall implements Seen, Trail {
     return this.#heldMs !== undefined
   }
 
-  get trail(): Trail {
+  get trail(): AttemptLog {
     return this
   }
 
-  tried(attempt: Tried): void {
+  tried(attempt: VendorAttempt): void {
     // Of an answer that broke off, the trace knows the attempt already.
     if (attempt.stop !== 'broke') this.#trace(attempt)
     // A first attempt that succeeds is nothing to tell.
@@ -236,7 +236,7 @@ class SeenCall implements Seen, Trail {
     }
   }
 
-  #trace({ vendor, startMs, endMs, status, fault }: Tried): void {
+  #trace({ vendor, startMs, endMs, status, fault }: VendorAttempt): void {
     if (!this.#stages) return
     const attributes = {
       'tollgate.vendor': vendor,
@@ -314,7 +314,7 @@ function toldFault({ kind: name, code, status, blame, message }: Fault, sent?: s
 /** Bounded, whatever a vendor made of it. */
 const WORD_CHARS_MAX = 200
 
-function toldAttempt(tried: Tried, callStartedMs: number, retried: boolean): AttemptView {
+function toldAttempt(tried: VendorAttempt, callStartedMs: number, retried: boolean): AttemptView {
   const { vendor, route, credential, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, said, mend } = tried
   const { phase, code, why } = fault?.details.internal ?? {}
   const word = (value: unknown) => (value === undefined ? null : String(value).slice(0, WORD_CHARS_MAX))

@@ -7,7 +7,7 @@ import { DAY_MS } from '../kernel/calendar.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
-import { later } from '../kernel/timers.ts'
+import { createBufferedWriter } from '../kernel/timers.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 
 export interface RefusedCall {
@@ -21,7 +21,7 @@ export interface RefusedCall {
 }
 
 export interface Refusals {
-  /** Each fault of a call once: the path knows the product, and the door hears of it again. Without the call: it has a usage row. */
+  /** Each fault of a call once: the path knows the product, and the client format hears of it again. Without the call: it has a usage row. */
   note(fault: Fault, call: RefusedCall | undefined): void
   isNoted(fault: Fault): boolean
   /** Writes what waits. */
@@ -102,7 +102,7 @@ export function createRefusals({ database, world, log }: { database: Database; w
     }
   }
 
-  const { soon, flush, close } = later({ world, log, write, failed: 'refusals could not be written, and wait' })
+  const { soon, flush, close } = createBufferedWriter({ world, log, write, failed: 'refusals could not be written, and wait' })
 
   return {
     note(fault, call) {

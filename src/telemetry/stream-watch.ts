@@ -1,5 +1,5 @@
 // One slow clock for all open streams: keep-alives for quiet ones, an end for callers that do not read.
-import { Roster } from '../kernel/roster.ts'
+import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 
 interface Watched {
@@ -23,7 +23,7 @@ const QUIET_LOOKS = 6
 const STUCK_MS = 30_000
 
 export function createStreamWatch(world: World): StreamWatch {
-  const streams = new Roster<Watched>()
+  const streams = new SlotSet<Watched>()
   let cancel: (() => void) | undefined
 
   let lookedMs = 0

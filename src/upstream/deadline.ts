@@ -1,6 +1,6 @@
 // One coarse clock for all running exchanges. Four timers per call would cost more than the call's bookkeeping; instead what is due
 // is looked at a few times a second. When that is stands in a list of numbers: 2,000 open streams would not fit into the processor's cache.
-import { Roster } from '../kernel/roster.ts'
+import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines } from './call.ts'
 
@@ -24,7 +24,7 @@ export interface DeadlineWatch {
 }
 
 export function createDeadlineWatch(world: World): DeadlineWatch {
-  const items = new Roster<Watched>()
+  const items = new SlotSet<Watched>()
   /** By place. */
   const dueMs: number[] = []
   let running = false

@@ -12,7 +12,7 @@ import { createDeadlineWatch } from './deadline.ts'
 import { ARRIVAL, buildConnector } from './internals.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
 
-/** Long enough to save most handshakes, short enough to stay below the idle limit of the usual front doors (60 s). */
+/** Long enough to save most handshakes, short enough to stay below the idle limit of the usual front client formats (60 s). */
 const KEEP_ALIVE_MS = 20_000
 /** Only tidies up: each call has its own, usually shorter, limit for the connection. */
 const CONNECT_CLEANUP_MS = 15_000

@@ -1,7 +1,7 @@
 // One request and its answer on a vendor's connection: the deadlines, the abort and the backpressure of a single call.
 import type { Dispatcher } from 'undici'
 import { Fault, type FaultName } from '../kernel/fault.ts'
-import { type Follower, follow, unfollow } from '../kernel/following.ts'
+import { type Follower, follow, unfollow } from '../kernel/abort-link.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
 import { type DeadlineWatch, Patience, type Watched } from './deadline.ts'
@@ -116,7 +116,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     controller.rawHeaders = null
     const encoding = this.headers['content-encoding']
     if (encoding !== undefined && !/^(identity)?$/i.test(encoding.trim())) {
-      // We asked for none; decoding would also open the door to bodies that unpack to gigabytes.
+      // We asked for none; decoding would also open the client format to bodies that unpack to gigabytes.
       this.#giveUp(new Fault('upstream_garbled', { internal: { phase: 'first-byte', why: 'the answer is encoded' } }))
       return
     }

@@ -27,7 +27,7 @@ const GRANTS = statement(
 )
 const GRANT_KEYS = statement(
   'verify_grant_keys',
-  'select account_id, key from grant_key where account_id = any($1) and key = any($2)',
+  'select account_id, key from credit_idempotency where account_id = any($1) and key = any($2)',
 )
 const DOCUMENTS = statement(
   'verify_documents',
@@ -45,7 +45,7 @@ const ARRIVED = statement(
 )
 const NEW_KEYS = statement(
   'verify_new_grant_keys',
-  `select account_id, key, at from grant_key where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`,
+  `select account_id, key, at from credit_idempotency where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`,
 )
 const KEYS = statement('verify_made_keys', 'select id, account_id from api_key where id = any($1)')
 const LAST = statement('verify_audit_last', 'select id from audit where id = $1')

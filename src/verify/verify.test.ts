@@ -29,7 +29,7 @@ const BETA = {
   name: 'Beta',
   type: 'text',
   family: 'beta',
-  doors: ['openai-chat'],
+  clientFormats: ['openai-chat'],
   routes: [
     {
       ...{ vendor: 'textworks', protocol: 'openai-chat' },
@@ -252,7 +252,7 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
 
 const TABLES =
   `account hold lease journal transfer usage usage_hour counter share setting idempotency job api_key batch background margin_hour
-  catalog_version audit grant_key process`.split(/\s+/)
+  catalog_version audit credit_idempotency process`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */
 async function keepTables(): Promise<(what: string) => Promise<void>> {

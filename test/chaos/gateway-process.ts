@@ -38,7 +38,7 @@ export function startProcess({ env, nodeArguments = [] }: ProcessOptions): Promi
     ),
   )
   const child: ChildProcess = spawn(process.execPath, [...nodeArguments, MAIN, 'serve'], {
-    env: { ...inherited, PORT: '0', TOLLGATE_LOG_LEVEL: 'warn', TOLLGATE_SHED_LAG_MS: '60000', ...env },
+    env: { ...inherited, PORT: '0', TOLLGATE_LOG_LEVEL: 'warn', TOLLGATE_OVERLOAD_LAG_MS: '60000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -91,7 +91,7 @@ test('a log that nobody reads holds no call up', async (t) => {
       PORT: '0',
       TOLLGATE_DATA: data.path,
       TOLLGATE_LOG_LEVEL: 'debug',
-      TOLLGATE_SHED_LAG_MS: '60000',
+      TOLLGATE_OVERLOAD_LAG_MS: '60000',
       TOLLGATE_SANDBOX_SPEED: '100',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -126,7 +126,7 @@ test('a log that nobody reads holds no call up', async (t) => {
 test('a gateway with little memory refuses before it runs out', async (t) => {
   const data = await makeDataDirectory()
   const gateway = await startProcess({
-    env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100', TOLLGATE_SHED_LAG_MS: '250' },
+    env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100', TOLLGATE_OVERLOAD_LAG_MS: '250' },
     nodeArguments: ['--max-old-space-size=192'],
   })
   try {

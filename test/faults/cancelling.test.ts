@@ -84,7 +84,7 @@ before(async () => {
     ])
       for (const protocol of FORMATS)
         document.models[protocol + suffix] = {
-          ...{ name: protocol, type: 'text', family: 'fault', doors: ['openai-responses'] },
+          ...{ name: protocol, type: 'text', family: 'fault', clientFormats: ['openai-responses'] },
           limits: { contextTokens: 200_000, outputTokensMax: 64_000 },
           pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] },
           routes: [{ vendor: name, protocol, model: 'm' }],

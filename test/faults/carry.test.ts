@@ -1,7 +1,7 @@
 // A vendor's fault reaches the caller as such, also where the next route speaks a format that cannot carry the request.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { keepAnswer } from '../../src/admission/kept-answers.ts'
+import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/catalog/kind.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
@@ -67,7 +67,7 @@ before(async () => {
         document.vendors[`able-${index}`] = { baseUrl: able.url }
         document.models[`carry-${index}`] = {
           ...faultModel([]),
-          doors: [own],
+          clientFormats: [own],
           routes: [
             { vendor: `able-${index}`, protocol: own, order: ownFirst ? 0 : 2 },
             { vendor: 'unable', protocol: other, order: 1 },
@@ -80,11 +80,11 @@ before(async () => {
           { vendor: `fails-${other}`, protocol: own, order: 0 },
           { vendor: 'unable', protocol: other, order: 1 },
         ]
-        document.models[`namespace-${other}`] = { ...faultModel([]), doors: [own], routes }
+        document.models[`namespace-${other}`] = { ...faultModel([]), clientFormats: [own], routes }
       }
       for (const { own, other } of PAIRS) {
         const routes = [{ vendor: 'unable', protocol: other }]
-        document.models[`${own}-by-${other}`] = { ...faultModel([]), doors: [own], routes }
+        document.models[`${own}-by-${other}`] = { ...faultModel([]), clientFormats: [own], routes }
       }
     },
   })
@@ -104,7 +104,7 @@ async function ask(index: number): Promise<Response> {
   const { own, request } = CASES[index]!
   const { id, key } = await g.account()
   const product = `carry-${index}`
-  await keepAnswer(g.gateway.database, id, ['resp_1', 'file_1'], { vendor: `able-${index}`, product })
+  await recordVendorObjects(g.gateway.database, id, ['resp_1', 'file_1'], { vendor: `able-${index}`, product })
   return g.call(pathOf(own, product), key, { model: product, ...request })
 }
 

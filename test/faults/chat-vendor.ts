@@ -160,7 +160,7 @@ export function faultModel(vendors: readonly string[], limits: object = {}): Cat
     name: 'Fault 1',
     type: 'text',
     family: 'fault',
-    doors: ['openai-chat'],
+    clientFormats: ['openai-chat'],
     limits: { contextTokens: 100_000, outputTokensMax: 10_000, outputTokensReserve: 1_000, ...limits },
     routes: vendors.map((vendor, order) => ({
       vendor,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
-import { keepAnswer } from '../../src/admission/kept-answers.ts'
+import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/catalog/kind.ts'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
@@ -45,7 +45,7 @@ before(async () => {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models[MODEL] = {
         ...faultModel(['mock'], { contextTokens: CONTEXT }),
-        doors: [...TEXT_PROTOCOLS],
+        clientFormats: [...TEXT_PROTOCOLS],
         traits: { hostedTools: HOSTED, sharedIds: SHARED },
         routes: TEXT_PROTOCOLS.map((protocol) => ({
           vendor: 'mock',
@@ -99,7 +99,7 @@ interface Row {
 /** An account for which the vendor keeps what the requests go on from. */
 async function keepingAccount() {
   const account = await g.account()
-  await keepAnswer(g.gateway.database, account.id, ['resp_0', 'msg_0'], { vendor: 'mock', product: MODEL })
+  await recordVendorObjects(g.gateway.database, account.id, ['resp_0', 'msg_0'], { vendor: 'mock', product: MODEL })
   return account
 }
 

@@ -74,7 +74,7 @@ before(async () => {
       document.vendors.mock = { baseUrl: vendor.url }
       for (const protocol of Object.keys(WAYS))
         document.models[protocol] = {
-          ...{ name: protocol, type: 'text', family: 'fault', doors: [protocol] },
+          ...{ name: protocol, type: 'text', family: 'fault', clientFormats: [protocol] },
           limits: { contextTokens: 200_000, outputTokensMax: 64_000 },
           pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] },
           routes: [{ vendor: 'mock', protocol, model: 'm' }],

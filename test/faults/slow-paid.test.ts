@@ -43,7 +43,7 @@ function start(totalMs: number, world: World, cached = false): Promise<TestGatew
     catalog(document: CatalogInput) {
       const timeouts = { connectMs: 3_000_000, firstByteMs: 3_000_000, idleMs: 3_000_000, totalMs }
       document.vendors.mock = { baseUrl: vendor.url, timeouts }
-      document.models[MODEL] = { ...faultModel(['mock']), doors: [...TEXT_PROTOCOLS] }
+      document.models[MODEL] = { ...faultModel(['mock']), clientFormats: [...TEXT_PROTOCOLS] }
       const endpoint = document.endpoints![ANALYTICS]!
       endpoint.routes = [{ vendor: 'mock', protocol: 'site-analytics' }]
       if (cached) endpoint.cache = { ttlSeconds: 60 }

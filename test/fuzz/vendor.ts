@@ -32,7 +32,7 @@ export function addVendors(document: CatalogInput, baseUrl: string): void {
     for (const protocol of TEXT_PROTOCOLS)
       document.models[modelOf(protocol, n)] = {
         ...faultModel([]),
-        doors: [...TEXT_PROTOCOLS],
+        clientFormats: [...TEXT_PROTOCOLS],
         routes: [{ vendor: `fuzz-${n}`, protocol, model: 'vendor-model' }],
       }
   }

@@ -2,21 +2,21 @@
 import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 
 export const FAMILIES = [
-  { model: 'alpha-5.4', doors: ['chat', 'responses'] },
-  { model: 'alpha-6-astra', doors: ['chat', 'responses'] },
-  { model: 'beta-opus-4-5', doors: ['chat', 'messages'] },
-  { model: 'beta-opus-5-5', doors: ['chat', 'messages'] },
-  { model: 'gamma-v4-pro', doors: ['chat'] },
-  { model: 'delta-3.8-flash', doors: ['chat'] },
-  { model: 'epsilon-k3', doors: ['chat'] },
-  { model: 'zeta-m3', doors: ['chat'] },
+  { model: 'alpha-5.4', clientFormats: ['chat', 'responses'] },
+  { model: 'alpha-6-astra', clientFormats: ['chat', 'responses'] },
+  { model: 'beta-opus-4-5', clientFormats: ['chat', 'messages'] },
+  { model: 'beta-opus-5-5', clientFormats: ['chat', 'messages'] },
+  { model: 'gamma-v4-pro', clientFormats: ['chat'] },
+  { model: 'delta-3.8-flash', clientFormats: ['chat'] },
+  { model: 'epsilon-k3', clientFormats: ['chat'] },
+  { model: 'zeta-m3', clientFormats: ['chat'] },
 ] as const
 
 export const ALL_DOORS = [...TEXT_PROTOCOLS]
 
 /** Opens every door for every text model: conversion then serves what the vendor does not speak. */
-export function openAllDoors(document: { models: Record<string, { type: string; doors?: string[] }> }): void {
-  for (const model of Object.values(document.models)) if (model.type === 'text') model.doors = ALL_DOORS
+export function openAllDoors(document: { models: Record<string, { type: string; clientFormats?: string[] }> }): void {
+  for (const model of Object.values(document.models)) if (model.type === 'text') model.clientFormats = ALL_DOORS
 }
 
 const GEMINI_MODEL = 'delta-own'
@@ -37,8 +37,8 @@ export function everyKind(document: any): void {
 }
 
 /** The one that the shipped catalog has closed, for the model that its examples name. */
-export function openGoogleDoor({ models }: { models: Record<string, { doors?: string[] }> }): void {
-  models['delta-3.8-flash']?.doors?.push('gemini')
+export function openGoogleDoor({ models }: { models: Record<string, { clientFormats?: string[] }> }): void {
+  models['delta-3.8-flash']?.clientFormats?.push('gemini')
 }
 
 export const WEATHER = {

@@ -24,7 +24,7 @@ const g = testGateway(
       const { 'alpha-5.4': alpha, 'delta-3.8-flash': delta } = document.models
       document.models[CLOSED] = structuredClone(alpha!)
       openAllDoors(document as Parameters<typeof openAllDoors>[0])
-      document.models[CLOSED]!.doors = ['openai-chat']
+      document.models[CLOSED]!.clientFormats = ['openai-chat']
       document.vendors.google = { baseUrl: 'sandbox/google', credential: 'DELTA_API_KEY' }
       document.models[OWN] = {
         ...delta!,

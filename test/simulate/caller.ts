@@ -1,10 +1,10 @@
 // A caller who reads, dawdles or leaves, and remembers what it was told.
 import { parseCredits } from '../../src/kernel/credits.ts'
-import { GONE } from '../../src/kernel/fault.ts'
-import type { Out } from '../../src/pipeline/out.ts'
+import { CLIENT_CLOSED } from '../../src/kernel/fault.ts'
+import type { ResponseSink } from '../../src/pipeline/response-sink.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
-export class SimulatedCaller implements Out {
+export class SimulatedCaller implements ResponseSink {
   readonly #gone = new AbortController()
   readonly #world: VirtualWorld
   readonly #process: { readonly dead: boolean }
@@ -29,7 +29,7 @@ export class SimulatedCaller implements Out {
   }
 
   leave(): void {
-    this.#gone.abort(GONE)
+    this.#gone.abort(CLIENT_CLOSED)
   }
 
   send(status: number, headers: Record<string, string>, body: string | Buffer): void {

@@ -10,7 +10,7 @@ import { createContentSealer, createSecrets } from '../../src/kernel/secret.ts'
 import { newId } from '../../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts'
 import type { PathDeps } from '../../src/pipeline/call.ts'
-import { createDataCache } from '../../src/pipeline/data-cache.ts'
+import { createResponseCache } from '../../src/pipeline/response-cache.ts'
 import { createVendors } from '../../src/routing/vendor.ts'
 import { createMonitor } from '../../src/telemetry/monitor.ts'
 import { createStreamWatch } from '../../src/telemetry/stream-watch.ts'
@@ -93,7 +93,7 @@ export class Process implements Mortal {
       routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
       monitor: createMonitor({ world, log: silentLog }),
       watch: createStreamWatch(world),
-      cache: createDataCache(world),
+      cache: createResponseCache(world),
       jobs: { open: (...about) => this.engine.open(...about) },
       refusals: { note() {} },
     }

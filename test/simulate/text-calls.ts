@@ -4,7 +4,7 @@ import { asFault } from '../../src/kernel/fault.ts'
 import { readJson } from '../../src/kernel/json.ts'
 import { newId } from '../../src/kernel/world.ts'
 import { serve } from '../../src/pipeline/serve.ts'
-import { readTextAsk } from '../../src/protocols/text/text.ts'
+import { readTextRequest } from '../../src/protocols/text/text.ts'
 import type { HttpCall } from '../../src/upstream/call.ts'
 import { chatBody, MODEL } from '../faults/chat-vendor.ts'
 import { SimulatedCaller } from './caller.ts'
@@ -66,7 +66,7 @@ export class TextCalls {
       {
         requestId,
         principal: principalOf(this.#account, keysOf(this.#account)[many && chance.is(0.2) ? 1 : 0]),
-        ask: readTextAsk('openai-chat', readJson(Buffer.from(text)), about),
+        ask: readTextRequest('openai-chat', readJson(Buffer.from(text)), about),
         catalog,
         product: textModel,
         routes: textModel.routes,

@@ -80,9 +80,9 @@ const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'message
 
 function ModelBody({ model }: { model: PublicModel }) {
   const [chosen, setChosen] = useState<Door>()
-  const doors = (model.doors ?? []).filter((door) => DOORS[door])
-  const door = chosen ?? doors[0]
-  const kind = model.type === 'text' ? door && DOORS[door].kind : model.type === 'data' ? undefined : model.type
+  const clientFormats = (model.clientFormats ?? []).filter((clientFormat) => DOORS[clientFormat])
+  const clientFormat = chosen ?? clientFormats[0]
+  const kind = model.type === 'text' ? clientFormat && DOORS[clientFormat].kind : model.type === 'data' ? undefined : model.type
   const limits = model.limits ?? {}
   return (
     <>
@@ -104,11 +104,11 @@ function ModelBody({ model }: { model: PublicModel }) {
           title="Call it"
           lead={<code>POST {PATHS[kind]}</code>}
           actions={
-            doors.length > 1 && door ? (
+            clientFormats.length > 1 && clientFormat ? (
               <Segments<Door>
                 label="Endpoint"
-                value={door}
-                options={doors.map((value) => ({ value, label: DOORS[value].label }))}
+                value={clientFormat}
+                options={clientFormats.map((value) => ({ value, label: DOORS[value].label }))}
                 onPick={setChosen}
               />
             ) : null

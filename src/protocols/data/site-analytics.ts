@@ -5,15 +5,15 @@ import { Fault } from '../../kernel/fault.ts'
 import { redact } from '../../kernel/redact.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
-import type { Ask, Exchange, Target } from '../protocol.ts'
+import type { PaidRequest, Exchange, Target } from '../protocol.ts'
 
-export interface DataAsk extends Ask {
+export interface DataAsk extends PaidRequest {
   /** What is asked, in full: the key of a cached answer is made of it. */
   readonly query: NormalisedQuery
 }
 
 /** `perRow`: the price has a rate for rows, so they are counted, and the answer cannot pass unread. */
-export function readAnalyticsAsk(
+export function readAnalyticsRequest(
   spec: DataEndpointSpec,
   rawQuery: string,
   nowMs: number,

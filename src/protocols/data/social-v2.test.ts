@@ -6,7 +6,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { type Sandbox, startSandbox } from '../../../sandbox/server.ts'
 import type { Exchange } from '../protocol.ts'
-import { readSocialAsk } from './social-v2.ts'
+import { readSocialRequest } from './social-v2.ts'
 
 const OPEN = { requestId: 'req_test', createdSeconds: 1_800_000_000, signal: new AbortController().signal }
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -28,7 +28,7 @@ function specOf(kind: Kind) {
 }
 
 async function open(kind: Kind, raw: string, id?: string, traits: DataTraits = { names: 'tweet' }): Promise<Exchange> {
-  const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, { traits })
+  const ask = readSocialRequest(specOf(kind), id === undefined ? {} : { id }, raw, { traits })
   assert.equal(ask.product, 'socialapi')
   assert.deepEqual(ask.worst, { call: 1 })
   const baseUrl = `${sandbox.url}/social`
@@ -60,7 +60,7 @@ const path = (exchange: Exchange) => decodeURIComponent(exchange.call.url.slice(
 
 function refused(kind: Kind, raw: string, id: string | undefined, words: RegExp): void {
   assert.throws(
-    () => readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, { traits: { names: 'tweet' } }),
+    () => readSocialRequest(specOf(kind), id === undefined ? {} : { id }, raw, { traits: { names: 'tweet' } }),
     (error) => error instanceof Fault && error.code === 10000 && error.status === 400 && words.test(error.message),
     raw,
   )
@@ -337,7 +337,7 @@ test('a rate limit of the vendor says when it ends', async () => {
 
 test('where the price has a rate for rows, a user is one and so is each tweet of a page', async () => {
   const rows = async (kind: Kind, raw: string, id?: string) => {
-    const ask = readSocialAsk(specOf(kind), id === undefined ? {} : { id }, raw, {
+    const ask = readSocialRequest(specOf(kind), id === undefined ? {} : { id }, raw, {
       traits: { names: 'tweet' },
       perRow: true,
     })

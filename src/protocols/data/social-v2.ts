@@ -16,7 +16,7 @@ const PAGE_MIN = 5
 type Json = Readonly<Record<string, unknown>>
 
 /** `perRow`: the price has a rate for rows. A user is one, and so is each tweet of a timeline. */
-export function readSocialAsk(
+export function readSocialRequest(
   spec: DataEndpointSpec,
   pathParams: Readonly<Record<string, string>>,
   rawQuery: string,

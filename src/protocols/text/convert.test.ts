@@ -7,7 +7,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { bytesOf } from '../../upstream/sse.ts'
 import type { Exchange } from '../protocol.ts'
-import { readTextAsk } from './text.ts'
+import { readTextRequest } from './text.ts'
 
 type Json = Record<string, unknown>
 const CHAT = 'openai-chat'
@@ -16,7 +16,7 @@ const MESSAGES = 'anthropic-messages'
 
 function open(front: TextProtocolName, back: TextProtocolName, body: object, traits: TextTraitsGiven = {}): Exchange {
   const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
-  const ask = readTextAsk(front, readJson(Buffer.from(JSON.stringify(body))), {
+  const ask = readTextRequest(front, readJson(Buffer.from(JSON.stringify(body))), {
     uid: 'public',
     traits: readTextTraits(traits),
     limits,

@@ -8,7 +8,7 @@ import type { Pricing } from '../../meter/price.ts'
 import type { USE_UNITS, Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objects, shown, text } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
-import { cannotConvert } from './dialogue.ts'
+import { cannotConvert } from './canonical.ts'
 
 type UseUnit = (typeof USE_UNITS)[number]
 type MediaUnit = 'inputAudio' | 'outputAudio' | 'inputImage' | 'outputImage'
@@ -50,8 +50,8 @@ function unitOf(tool: string): string | undefined {
 }
 
 /** The model's traits, in which the tools that have a price are let through. */
-export function withPriced(door: TextProtocolName, traits: TextTraits, pricing: Pricing | undefined): TextTraits {
-  const priced = TOOLS[door].filter(([, unit]) => isPriced(pricing, unit))
+export function withPriced(clientFormat: TextProtocolName, traits: TextTraits, pricing: Pricing | undefined): TextTraits {
+  const priced = TOOLS[clientFormat].filter(([, unit]) => isPriced(pricing, unit))
   return priced.length === 0
     ? traits
     : { ...traits, hostedTools: [...traits.hostedTools, ...priced.map(([tool]) => tool)] }
@@ -82,12 +82,12 @@ interface Extras {
 }
 
 /** Of a request that was found right: all that is left in it has a price, or passes because the operator bears it. */
-export function readExtras(door: TextProtocolName, json: JsonText, pricing: Pricing | undefined, n: number): Extras {
-  const tools = pricedTools(door, json.value, pricing)
+export function readExtras(clientFormat: TextProtocolName, json: JsonText, pricing: Pricing | undefined, n: number): Extras {
+  const tools = pricedTools(clientFormat, json.value, pricing)
   const price = attributesOf(json.value, pricing)
-  const bounded = tools.length > 0 ? bound(door, json, tools) : json
-  const uses = door === 'openai-chat' && tools.length > 0 ? { webSearch: n } : undefined
-  const most = (tool: Json) => usesMost(door, bounded.value, tool)
+  const bounded = tools.length > 0 ? bound(clientFormat, json, tools) : json
+  const uses = clientFormat === 'openai-chat' && tools.length > 0 ? { webSearch: n } : undefined
+  const most = (tool: Json) => usesMost(clientFormat, bounded.value, tool)
   const worst: Partial<Record<UseUnit, number>> = {}
   for (const { unit, tool } of tools) worst[unit] = (worst[unit] ?? 0) + most(tool)
   const only = tools.length > 0 ? 'tools' : ['speed', 'inference_geo'].find((name) => price[name] !== undefined)
@@ -96,15 +96,15 @@ export function readExtras(door: TextProtocolName, json: JsonText, pricing: Pric
     worst: uses ?? worst,
     ...(uses ? { uses } : {}),
     price,
-    keepsForAnHour: door === 'anthropic-messages' && /"ttl"\s*:\s*"1h"/.test(json.text),
+    keepsForAnHour: clientFormat === 'anthropic-messages' && /"ttl"\s*:\s*"1h"/.test(json.text),
     refusal: (protocol) =>
-      only === undefined || protocol === door ? undefined : cannotConvert(only, 'what runs at another vendor'),
+      only === undefined || protocol === clientFormat ? undefined : cannotConvert(only, 'what runs at another vendor'),
   }
 }
 
 /** What an answer is to be beside text, which only chat can ask for. */
-function wantedMedia(door: TextProtocolName, { modalities, audio }: Json): MediaUnit[] {
-  if (door !== 'openai-chat') return []
+function wantedMedia(clientFormat: TextProtocolName, { modalities, audio }: Json): MediaUnit[] {
+  if (clientFormat !== 'openai-chat') return []
   const asks = (modality: string) => Array.isArray(modalities) && modalities.includes(modality)
   return [
     ...(isObject(audio) || asks('audio') ? (['outputAudio'] as const) : []),
@@ -113,9 +113,9 @@ function wantedMedia(door: TextProtocolName, { modalities, audio }: Json): Media
 }
 
 /** An answer that is spoken or drawn is held for at its own rate, up to a limit of which the vendor is told. */
-export function boundMedia(door: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
+export function boundMedia(clientFormat: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  if (wantedMedia(door, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined) return json
+  if (wantedMedia(clientFormat, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined) return json
   const most = { max_tokens: String(tokensMost) }
   return edited(json, json.member('max_tokens') ? { replace: most } : { add: most })
 }
@@ -131,12 +131,12 @@ interface MediaTokens {
  * their names. Pictures that are sent have one where the price says so; elsewhere their vendors take what text costs.
  */
 export function readMedia(
-  door: TextProtocolName,
+  clientFormat: TextProtocolName,
   body: Json,
   pricing: Pricing | undefined,
   { sound, pictures, output }: MediaTokens,
 ): Usage | undefined {
-  const made = wantedMedia(door, body)
+  const made = wantedMedia(clientFormat, body)
   if (sound === 0 && pictures === 0 && made.length === 0) return undefined
   const needed: MediaUnit[] = sound > 0 ? ['inputAudio', ...made] : made
   const unpriced = needed.find((unit) => pricing && !isPriced(pricing, unit))
@@ -157,14 +157,14 @@ interface PricedTool {
   readonly tool: Json
 }
 
-function pricedTools(door: TextProtocolName, body: Json, pricing: Pricing | undefined): PricedTool[] {
+function pricedTools(clientFormat: TextProtocolName, body: Json, pricing: Pricing | undefined): PricedTool[] {
   const priced = (unit: UseUnit, tool: Json) => (isPriced(pricing, unit) ? [{ unit, tool }] : [])
-  const option = door === 'openai-chat' ? body.web_search_options : undefined
+  const option = clientFormat === 'openai-chat' ? body.web_search_options : undefined
   if (isObject(option)) return priced('webSearch', option)
   return objects(body.tools).flatMap((tool) => {
-    if (door === 'gemini')
+    if (clientFormat === 'gemini')
       return Object.keys(tool).some((name) => GEMINI_SEARCH.test(name)) ? priced('webSearch', tool) : []
-    const found = TOOLS[door].find(([name]) => String(tool.type).startsWith(name))
+    const found = TOOLS[clientFormat].find(([name]) => String(tool.type).startsWith(name))
     return found ? priced(found[1], tool) : []
   })
 }
@@ -180,13 +180,13 @@ function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes
 }
 
 /** The vendor is told the bound that is held for, where its format can say it. */
-function bound(door: TextProtocolName, json: JsonText, tools: readonly PricedTool[]): JsonText {
+function bound(clientFormat: TextProtocolName, json: JsonText, tools: readonly PricedTool[]): JsonText {
   const { value } = json
-  if (door === 'openai-responses' && !isBound(value.max_tool_calls)) {
+  if (clientFormat === 'openai-responses' && !isBound(value.max_tool_calls)) {
     const most = { max_tool_calls: String(USES_MAX) }
     return edited(json, json.member('max_tool_calls') ? { replace: most } : { add: most })
   }
-  if (door !== 'anthropic-messages' || tools.every(({ tool }) => isBound(tool.max_uses))) return json
+  if (clientFormat !== 'anthropic-messages' || tools.every(({ tool }) => isBound(tool.max_uses))) return json
   const bounded = (tool: unknown) =>
     tools.some((one) => one.tool === tool) && isObject(tool) && !isBound(tool.max_uses)
       ? { ...tool, max_uses: USES_MAX }
@@ -202,8 +202,8 @@ function isBound(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-function usesMost(door: TextProtocolName, body: Json, tool: Json): number {
-  const said = door === 'openai-responses' ? body.max_tool_calls : tool.max_uses
+function usesMost(clientFormat: TextProtocolName, body: Json, tool: Json): number {
+  const said = clientFormat === 'openai-responses' ? body.max_tool_calls : tool.max_uses
   return isBound(said) ? said : USES_MAX
 }
 

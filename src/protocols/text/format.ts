@@ -1,4 +1,4 @@
-// What a text format can do at its two doors. Four formats are four rooms; nobody writes a pair.
+// What a text format can do at its two client formats. Four formats are four rooms; nobody writes a pair.
 
 import type { TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
@@ -6,12 +6,12 @@ import type { JsonText } from '../../kernel/json.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
 import type { Fields, Json } from '../check.ts'
 import type { Answer, Continued, OpenOptions, StreamRelay, Target } from '../protocol.ts'
-import type { AnswerFacts, Dialogue, Reply } from './dialogue.ts'
+import type { AnswerFacts, Conversation, Reply } from './canonical.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
 import type { Observer } from './relay.ts'
 
 /** What the path needs to know of a checked request. */
-export interface CheckedAsk {
+export interface CheckedRequest {
   readonly stream: boolean
   /** The caller wants to see the usage of a stream. */
   readonly includeUsage: boolean
@@ -36,21 +36,21 @@ export interface PassOptions {
 export interface TextFormat {
   readonly name: TextProtocolName
   /** At the front: what may not pass. */
-  check(fields: Fields, traits: TextTraits): CheckedAsk
+  check(fields: Fields, traits: TextTraits): CheckedRequest
   /** The parts of a request that become the prompt. */
   prompt(value: Json): readonly unknown[]
-  /** At both doors at once: the request's own text with what must differ, and a look at what comes back. */
-  pass(json: JsonText, ask: CheckedAsk, options: PassOptions): string
-  passAnswer(body: Buffer, uid: string, traits: TextTraits, ask: CheckedAsk): Answer
-  observe(uid: string, ask: CheckedAsk, traits: TextTraits): Observer
+  /** At both client formats at once: the request's own text with what must differ, and a look at what comes back. */
+  pass(json: JsonText, ask: CheckedRequest, options: PassOptions): string
+  passAnswer(body: Buffer, uid: string, traits: TextTraits, ask: CheckedRequest): Answer
+  observe(uid: string, ask: CheckedRequest, traits: TextTraits): Observer
   /** At the front of a conversion. */
-  readDialogue(value: Json): Dialogue
+  readDialogue(value: Json): Conversation
   writeReply(reply: Reply, facts: AnswerFacts): Json
   writer(facts: AnswerFacts): StreamWriter
   /** At the front: where a caller may want its stream in another frame than server-sent events. */
   framed?(relay: StreamRelay, request: Json): StreamRelay
   /** At the back of a conversion. */
-  writeRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json
+  writeRequest(conversation: Conversation, model: string, traits: TextTraits): Json
   readReply(value: Json, traits: TextTraits): Reply
   reader(traits: TextTraits): StreamReader
   /** At the back, where a vendor answers otherwise than it was asked: a whole answer as its stream, and a stream as its whole. */

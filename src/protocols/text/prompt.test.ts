@@ -6,7 +6,7 @@ import { readTextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { rollUpChat } from './openai-chat/pass.ts'
-import { readTextAsk } from './text.ts'
+import { readTextRequest } from './text.ts'
 
 const LONG = 'word '.repeat(40_000)
 const facts = {
@@ -14,12 +14,12 @@ const facts = {
   traits: readTextTraits({}),
   limits: { outputTokensReserve: 4096, outputTokensFloor: 64, contextTokens: 10_000_000 },
 }
-const ask = (door: TextProtocolName, body: object) =>
-  readTextAsk(door, readJson(Buffer.from(JSON.stringify({ model: 'public', max_tokens: 9, ...body }))), facts)
+const ask = (clientFormat: TextProtocolName, body: object) =>
+  readTextRequest(clientFormat, readJson(Buffer.from(JSON.stringify({ model: 'public', max_tokens: 9, ...body }))), facts)
 
-function isCovered(door: TextProtocolName, body: object): void {
-  const held = ask(door, body).worst.input ?? 0
-  assert.ok(held >= LONG.length / 2, `${door} holds ${held} for ${JSON.stringify(body).slice(0, 160)}`)
+function isCovered(clientFormat: TextProtocolName, body: object): void {
+  const held = ask(clientFormat, body).worst.input ?? 0
+  assert.ok(held >= LONG.length / 2, `${clientFormat} holds ${held} for ${JSON.stringify(body).slice(0, 160)}`)
 }
 
 const said = (part: object, role = 'user') => ({ contents: [{ role, parts: [part] }] })

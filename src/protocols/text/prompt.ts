@@ -1,7 +1,7 @@
 // How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
 // not in the request at all but kept, fetched or made at the vendor.
 import { isObject, type Json, objects } from '../check.ts'
-import { JSON_INSTRUCTION } from './dialogue.ts'
+import { JSON_INSTRUCTION } from './canonical.ts'
 import { QUOTED } from './references.ts'
 
 export interface PromptSize {

@@ -3,7 +3,7 @@ import type { Fault } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, eachBlock, readEvent, SseBlocks, type SseEvent, textToBytes } from '../../upstream/sse.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
-import type { ReplyEvent } from './dialogue.ts'
+import type { ReplyEvent } from './canonical.ts'
 import { isWholeJson, OutputCount } from './relay.ts'
 import { type TokenCounts, toUsage } from './tokens.ts'
 

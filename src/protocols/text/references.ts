@@ -9,7 +9,7 @@ import type { Continued } from '../protocol.ts'
 const REFERENCES_MAX = 500
 
 /**
- * The members by which a request may refer to something, as a look at its text can tell, for the doors at which only a member can:
+ * The members by which a request may refer to something, as a look at its text can tell, for the client formats at which only a member can:
  * of Responses items the whole must be seen. One pattern that begins with a quote, because bodies are long.
  */
 const MAY_REFER =
@@ -80,14 +80,14 @@ function isWhole(item: Json): boolean {
 
 /** `shared` are ids that every account may use, because the catalog says so. */
 export function referencesIn(
-  door: TextProtocolName,
+  clientFormat: TextProtocolName,
   { text: sent, value }: JsonText,
   shared: readonly string[],
 ): Continued[] {
   // As nearly always. What stands escaped may be any name.
-  if (door !== 'openai-responses' && !sent.includes('\\u') && !MAY_REFER.test(sent)) return []
-  const seeker = new Seeker(door)
-  if (door === 'openai-responses') {
+  if (clientFormat !== 'openai-responses' && !sent.includes('\\u') && !MAY_REFER.test(sent)) return []
+  const seeker = new Seeker(clientFormat)
+  if (clientFormat === 'openai-responses') {
     seeker.conversation(value.conversation)
     const prompt = isObject(value.prompt) ? text(value.prompt.id) : undefined
     if (prompt !== undefined) seeker.add(prompt, 'prompt.id', 'prompt')
@@ -99,12 +99,12 @@ export function referencesIn(
 
 class Seeker {
   readonly found: Continued[] = []
-  private readonly door: TextProtocolName
+  private readonly clientFormat: TextProtocolName
   /** Requests for approval that came with their answers. */
   private asked: ReadonlySet<unknown> = new Set()
 
-  constructor(door: TextProtocolName) {
-    this.door = door
+  constructor(clientFormat: TextProtocolName) {
+    this.clientFormat = clientFormat
   }
 
   add(id: string, at: string, what: string): void {
@@ -136,7 +136,7 @@ class Seeker {
     if (!isObject(value)) return
     const own = at === '' ? OWN : OWN_BELOW
     const isMade = made !== undefined && value.type === made
-    const lists = this.door === 'anthropic-messages' && typeof value.type === 'string' ? MADE[value.type] : undefined
+    const lists = this.clientFormat === 'anthropic-messages' && typeof value.type === 'string' ? MADE[value.type] : undefined
     for (const name in value) {
       const member = value[name]
       if (typeof member === 'object' ? member === null : typeof member !== 'string') continue

@@ -1,4 +1,4 @@
-// The two ways a streamed answer travels. Same format at both doors: the bytes pass, and an observer looks at each event.
+// The two ways a streamed answer travels. Same format at both clientFormats: the bytes pass, and an observer looks at each event.
 // Different formats: events are read into neutral words and written anew.
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'

@@ -8,8 +8,8 @@ import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { routesFor } from '../../routing/route.ts'
-import { type Ask, type OpenOptions, type Target, vendorCall } from '../protocol.ts'
-import { countTokens, type ModelFacts, readModelName, readTextAsk } from './text.ts'
+import { type PaidRequest, type OpenOptions, type Target, vendorCall } from '../protocol.ts'
+import { countTokens, type ModelFacts, readModelName, readTextRequest } from './text.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }
 const model = (traits: TextTraitsGiven = {}, limits: Partial<ModelFacts['limits']> = {}): ModelFacts => ({
@@ -37,9 +37,9 @@ const BODIES: Record<TextProtocolName, Record<string, unknown>> = {
 }
 
 /** The field that a refusal names. */
-function refused(door: TextProtocolName, raw: string, facts = model()): string | undefined {
+function refused(clientFormat: TextProtocolName, raw: string, facts = model()): string | undefined {
   try {
-    readTextAsk(door, readJson(Buffer.from(raw)), facts)
+    readTextRequest(clientFormat, readJson(Buffer.from(raw)), facts)
   } catch (error) {
     assert.ok(error instanceof Fault, String(error))
     assert.equal(error.kind, 'request_invalid')
@@ -48,7 +48,7 @@ function refused(door: TextProtocolName, raw: string, facts = model()): string |
   }
   return undefined
 }
-const with_ = (door: TextProtocolName, over: object) => JSON.stringify({ ...BODIES[door], ...over })
+const with_ = (clientFormat: TextProtocolName, over: object) => JSON.stringify({ ...BODIES[clientFormat], ...over })
 
 test('a missing or wrong model is refused by name', () => {
   for (const body of [{}, { model: null }, { model: 5 }, { model: '' }, { model: ['a'] }])
@@ -155,8 +155,8 @@ test('the Responses and Messages endpoints refuse what their formats refuse, and
     ['anthropic-messages', { thinking: { type: 'enabled', budget_tokens: '5' } }, 'thinking.budget_tokens'],
     ['anthropic-messages', { stop_sequences: 'x' }, 'stop_sequences'],
   ]
-  for (const [door, over, field] of cases)
-    assert.equal(refused(door, with_(door, over)), field, `${door} ${JSON.stringify(over)}`)
+  for (const [clientFormat, over, field] of cases)
+    assert.equal(refused(clientFormat, with_(clientFormat, over)), field, `${clientFormat} ${JSON.stringify(over)}`)
 })
 
 test('numbers that a computer cannot hold as written are refused in every numeric field', () => {
@@ -191,13 +191,13 @@ test('numbers that a computer cannot hold as written are refused in every numeri
     '[1]',
     '{}',
   ]
-  for (const [door, names] of Object.entries(fields) as [TextProtocolName, string[]][])
+  for (const [clientFormat, names] of Object.entries(fields) as [TextProtocolName, string[]][])
     for (const name of names)
       for (const number of numbers) {
-        const body = { ...BODIES[door] }
+        const body = { ...BODIES[clientFormat] }
         delete body[name]
         const raw = `${JSON.stringify(body).slice(0, -1)},"${name}":${number}}`
-        assert.ok(refused(door, raw), `${door} ${name} ${number}`)
+        assert.ok(refused(clientFormat, raw), `${clientFormat} ${name} ${number}`)
       }
   for (const number of ['0', '0.0', '0e5', '1', '1.0', '2e0']) {
     const raw = `${with_('openai-chat', {}).slice(0, -1)},"temperature":${number}}`
@@ -206,9 +206,9 @@ test('numbers that a computer cannot hold as written are refused in every numeri
 })
 
 test('an ask knows which formats cannot carry it, and why', () => {
-  const refusal = (door: TextProtocolName, over: object) =>
+  const refusal = (clientFormat: TextProtocolName, over: object) =>
     TEXT_PROTOCOLS.map(
-      (back) => readTextAsk(door, json({ ...BODIES[door], ...over }), model()).refusal?.(back)?.details.param,
+      (back) => readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), model()).refusal?.(back)?.details.param,
     )
   for (const [field, value] of Object.entries({ previous_response_id: 'x', prompt: { id: 'p' }, conversation: 'x' }))
     assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field, field])
@@ -218,7 +218,7 @@ test('an ask knows which formats cannot carry it, and why', () => {
   assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n', 'n'])
   const several = 'candidateCount'
   assert.deepEqual(refusal('gemini', { generationConfig: { [several]: 2 } }), [several, several, several, undefined])
-  for (const door of TEXT_PROTOCOLS) assert.deepEqual(refusal(door, {}), [undefined, undefined, undefined, undefined])
+  for (const clientFormat of TEXT_PROTOCOLS) assert.deepEqual(refusal(clientFormat, {}), [undefined, undefined, undefined, undefined])
 })
 
 test('tools go to the routes that serve them, where the family says so', () => {
@@ -229,8 +229,8 @@ test('tools go to the routes that serve them, where the family says so', () => {
     { ...plain, protocol: 'openai-chat' },
     { ...plain, protocol: 'openai-responses', serves: ['tools'] },
   ]
-  const routed = (asked: Ask) => routesFor(asked, { routes }, { vendors: {}, models: {}, endpoints: {} } as never)
-  const ask = (over: object) => readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), alpha)
+  const routed = (asked: PaidRequest) => routesFor(asked, { routes }, { vendors: {}, models: {}, endpoints: {} } as never)
+  const ask = (over: object) => readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), alpha)
   assert.deepEqual(ask({ tools }).needs, ['tools'])
   assert.equal(ask({ tools: [] }).needs, undefined)
   assert.deepEqual(routed(ask({ n: 2 })), [routes[0]])
@@ -264,10 +264,10 @@ test('tools that the vendor runs are refused unless the catalog lets them throug
     ['openai-responses', { previous_response_id: 'resp_of_somebody' }, 'previous_response_id'],
     ['openai-responses', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0]'],
   ]
-  for (const [door, over, param] of cases) {
-    assert.equal(refused(door, with_(door, over), model({ vendorState: false })), param)
+  for (const [clientFormat, over, param] of cases) {
+    assert.equal(refused(clientFormat, with_(clientFormat, over), model({ vendorState: false })), param)
     const open = model({ hostedTools: ['web_search', 'code_interpreter'] })
-    assert.equal(refused(door, with_(door, over), open), undefined, param)
+    assert.equal(refused(clientFormat, with_(clientFormat, over), open), undefined, param)
   }
 })
 
@@ -292,7 +292,7 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
       'tools[0].tools[0].type',
     ],
   ]
-  for (const [door, over, param] of cases) assert.equal(refused(door, with_(door, over)), param, JSON.stringify(over))
+  for (const [clientFormat, over, param] of cases) assert.equal(refused(clientFormat, with_(clientFormat, over)), param, JSON.stringify(over))
   const harmless = { search_parameters: { mode: 'off' }, plugins: [], enable_search: false, service_tier: 'flex' }
   assert.equal(refused('openai-chat', with_('openai-chat', harmless)), undefined)
   const local = { tools: [{ type: 'shell', environment: { type: 'local' } }] }
@@ -301,7 +301,7 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
   const tiers = [{ input: 1n, output: 1n, webSearch: 1n }]
   const multipliers = { service_tier: { priority: 2_000_000n, flex: 500_000n } }
   const priced: ModelFacts = { ...model(), pricing: { unit: 'credits', tiers, multipliers } }
-  const ask = (door: TextProtocolName, over: object) => readTextAsk(door, json({ ...BODIES[door], ...over }), priced)
+  const ask = (clientFormat: TextProtocolName, over: object) => readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), priced)
   assert.equal(ask('openai-chat', { tools: [{ type: 'web_search' }] }).uses?.webSearch, 1)
   assert.equal(ask('openai-chat', { web_search_options: {}, n: 2 }).uses?.webSearch, 2)
   const unbound = ask('openai-responses', { tools: [{ type: 'web_search' }], max_tool_calls: null })
@@ -312,7 +312,7 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
 
 test('the worst case covers the prompt and every choice, and base64 is not taken for text', () => {
   const worst = (over: object, limits = {}) =>
-    readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model({}, limits))
+    readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model({}, limits))
   const text = 'word '.repeat(1000)
   const long = worst({ messages: [{ role: 'user', content: text }] })
   assert.ok(long.worst.input! >= text.length / 2 && long.worst.input! < text.length / 2 + 50)
@@ -331,7 +331,7 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
   assert.equal(worst({ messages: [{ role: 'user', content: text }] }, { contextTokens: 500 }).worst.input, 500)
   const stored = { ...BODIES['openai-responses'], previous_response_id: 'resp_1' }
   assert.equal(
-    readTextAsk('openai-responses', json(stored), model({}, { contextTokens: 128_000 })).worst.input,
+    readTextRequest('openai-responses', json(stored), model({}, { contextTokens: 128_000 })).worst.input,
     128_000,
   )
   const counted = countTokens(json({ model: 'm', system: text, messages: hello }))
@@ -341,7 +341,7 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
 
 test('a chat body passes untouched but for the model, the usage opt-in, the cap and what the family needs', async () => {
   const forwarded = async (over: object, traits: TextTraitsGiven = {}, cap?: number) => {
-    const ask = readTextAsk('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model(traits))
+    const ask = readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model(traits))
     const { call } = await ask.open(target('openai-chat'), {
       ...options,
       ...(cap ? { outputTokensCap: cap } : {}),
@@ -423,10 +423,10 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
 })
 
 test('each format authenticates its own way, and forwards what a Messages caller says of versions', async () => {
-  const headers = async (door: TextProtocolName, callerHeaders = {}) =>
+  const headers = async (clientFormat: TextProtocolName, callerHeaders = {}) =>
     vendorCall(
-      (await readTextAsk(door, json(BODIES[door]), model()).open(target(door), { ...options, callerHeaders })).call,
-      target(door),
+      (await readTextRequest(clientFormat, json(BODIES[clientFormat]), model()).open(target(clientFormat), { ...options, callerHeaders })).call,
+      target(clientFormat),
     ).headers
   assert.equal((await headers('openai-chat')).authorization, 'Bearer sk-secret')
   assert.equal((await headers('openai-responses')).authorization, 'Bearer sk-secret')
@@ -457,11 +457,11 @@ test('for any body that is accepted, the vendor gets what was checked, but for t
     fc.property(body, ({ extra, stream, content, order }) => {
       const own = { model: 'public', messages: [{ role: 'user', content }], stream }
       const sent = order ? { ...extra, ...own } : { ...own, ...extra, ...own }
-      let ask: ReturnType<typeof readTextAsk>
+      let ask: ReturnType<typeof readTextRequest>
       let read: ReturnType<typeof readJson>
       try {
         read = json(sent)
-        ask = readTextAsk('openai-chat', read, model())
+        ask = readTextRequest('openai-chat', read, model())
       } catch (error) {
         assert.ok(error instanceof Fault)
         return

@@ -6,13 +6,13 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
 import { Fields, isObject, type Json, mustBe, objects } from '../check.ts'
-import type { Answer, Ask, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
+import type { Answer, PaidRequest, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { checkPrompt } from './anthropic-messages/request.ts'
-import { type AnswerFacts, cannotConvert, type Dialogue } from './dialogue.ts'
+import { type AnswerFacts, cannotConvert, type Conversation } from './canonical.ts'
 import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, withPriced } from './extras.ts'
-import type { CheckedAsk, TextFormat } from './format.ts'
+import type { CheckedRequest, TextFormat } from './format.ts'
 import { gemini } from './gemini/format.ts'
 import { checkGeminiPrompt } from './gemini/request.ts'
 import { openaiChat } from './openai-chat/format.ts'
@@ -48,8 +48,8 @@ export interface ModelFacts {
   }
 }
 
-interface TextAsk extends Ask {
-  readonly door: TextProtocolName
+interface TextRequest extends PaidRequest {
+  readonly clientFormat: TextProtocolName
 }
 
 /** Of what the likely size of a prompt leaves: it may be larger than it looks. */
@@ -79,36 +79,36 @@ function checkSpelling({ value }: JsonText): void {
   }
 }
 
-/** Checks a request at one of the doors. Nothing is sent and nothing is held for what this refuses. */
-export function readTextAsk(door: TextProtocolName, sent: JsonText, model: ModelFacts): TextAsk {
+/** Checks a request at one of the client formats. Nothing is sent and nothing is held for what this refuses. */
+export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, model: ModelFacts): TextRequest {
   const { pricing } = model
-  const traits = withPriced(door, model.traits, pricing)
-  const format = FORMATS[door]
-  const members = admitMembers(door, sent, traits.hostedTools)
+  const traits = withPriced(clientFormat, model.traits, pricing)
+  const format = FORMATS[clientFormat]
+  const members = admitMembers(clientFormat, sent, traits.hostedTools)
   const { json: wanted, leftOut } = leaveOutSearch(
-    boundMedia(door, members.json, model.limits.outputTokensReserve),
+    boundMedia(clientFormat, members.json, model.limits.outputTokensReserve),
     traits,
   )
   const checked = format.check(new Fields(wanted), traits)
   checkVendorSide(wanted.value, traits, pricing)
-  const extras = readExtras(door, wanted, pricing, checked.n)
+  const extras = readExtras(clientFormat, wanted, pricing, checked.n)
   const { json, price } = extras
-  const continues = [...(checked.continues ?? []), ...referencesIn(door, json, traits.sharedIds)]
+  const continues = [...(checked.continues ?? []), ...referencesIn(clientFormat, json, traits.sharedIds)]
   const needs =
-    door !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
-  const opening = new Opening(format, json, checked, { ...model, unknown: members.unknown })
+    clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
+  const opening = new UpstreamCall(format, json, checked, { ...model, unknown: members.unknown })
   const { limits } = model
   const perChoice = Math.min(
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
   const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  const output = (perChoice + predictedTokens(door, json.value)) * checked.n
+  const output = (perChoice + predictedTokens(clientFormat, json.value)) * checked.n
   const input = inputOf(opening.size, contextTokens, output, extras)
-  const media = readMedia(door, json.value, pricing, { ...opening.size, output })
+  const media = readMedia(clientFormat, json.value, pricing, { ...opening.size, output })
   // Written out: members that are put in only sometimes, and copies, would cost every call.
   return {
-    door,
+    clientFormat,
     sent: json.text,
     product: model.uid,
     stream: checked.stream,
@@ -135,8 +135,8 @@ export function readTextAsk(door: TextProtocolName, sent: JsonText, model: Model
 }
 
 /** What of a prediction did not come true is billed as output, whatever the limit is. */
-function predictedTokens(door: TextProtocolName, { prediction }: Json): number {
-  return door === 'openai-chat' && isObject(prediction) ? measurePrompt([prediction.content], {}).most : 0
+function predictedTokens(clientFormat: TextProtocolName, { prediction }: Json): number {
+  return clientFormat === 'openai-chat' && isObject(prediction) ? measurePrompt([prediction.content], {}).most : 0
 }
 
 /**
@@ -191,26 +191,26 @@ export function countGeminiTokens({ value }: JsonText): number {
   return measurePrompt(gemini.prompt(request), request).likely
 }
 
-interface OpeningFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
+interface UpstreamCallFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
   /** Members for the format's own maker only. */
   readonly unknown: readonly string[]
 }
 
 /** A checked request, ready to be opened towards any vendor. */
-class Opening {
+class UpstreamCall {
   readonly size: PromptSize
   private readonly format: TextFormat
   private readonly json: JsonText
-  private readonly checked: CheckedAsk
+  private readonly checked: CheckedRequest
   private readonly uid: string
   private readonly traits: TextTraits
   private readonly unknown: readonly string[]
   /** Whether the vendor is asked for a stream; an answer of the other kind is turned into what the caller wants. */
   private readonly streams: boolean
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
-  private words: Dialogue | undefined
+  private words: Conversation | undefined
 
-  constructor(format: TextFormat, json: JsonText, checked: CheckedAsk, { uid, traits, unknown }: OpeningFacts) {
+  constructor(format: TextFormat, json: JsonText, checked: CheckedRequest, { uid, traits, unknown }: UpstreamCallFacts) {
     this.format = format
     this.json = json
     this.checked = checked
@@ -231,7 +231,7 @@ class Opening {
 
   private tryToSay(back: TextFormat): Fault | undefined {
     try {
-      back.writeRequest(this.dialogue(), this.uid, this.traits)
+      back.writeRequest(this.conversation(), this.uid, this.traits)
       return undefined
     } catch (error) {
       if (error instanceof Fault) return error
@@ -248,7 +248,7 @@ class Opening {
     return back === this.format ? this.pass(target, options) : this.convert(back, target, options)
   }
 
-  /** The same format at both doors. */
+  /** The same format at both client formats. */
   private pass(target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits, streams } = this
     const known = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
@@ -265,9 +265,9 @@ class Opening {
 
   private convert(back: TextFormat, target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits } = this
-    const dialogue = this.dialogue()
-    const tokensMax = dialogue.tokensMax ?? options.outputTokensCap
-    const limited = tokensMax === undefined ? dialogue : { ...dialogue, tokensMax }
+    const conversation = this.conversation()
+    const tokensMax = conversation.tokensMax ?? options.outputTokensCap
+    const limited = tokensMax === undefined ? conversation : { ...conversation, tokensMax }
     const streamed = this.streams === checked.stream ? limited : { ...limited, stream: this.streams }
     const { zeroTemperature: zero } = traits
     const asked = zero !== undefined && streamed.temperature === 0 ? { ...streamed, temperature: zero } : streamed
@@ -302,7 +302,7 @@ class Opening {
     })
   }
 
-  private dialogue(): Dialogue {
+  private conversation(): Conversation {
     if (this.checked.n > 1) throw cannotConvert(this.checked.nField ?? 'n', 'more than one choice')
     this.words ??= this.format.readDialogue(this.json.value)
     return this.words

@@ -16,7 +16,7 @@ import { QuoteHint } from './cost.tsx'
 import { type Reference, References } from './references.tsx'
 import { useChat } from './use-chat.ts'
 
-export const speaksChat = (model: PublicModel) => model.type === 'text' && model.doors.includes('openai-chat')
+export const speaksChat = (model: PublicModel) => model.type === 'text' && model.clientFormats.includes('openai-chat')
 export const Chat = modelTab('chat', 'models', speaksChat, ChatRoom)
 
 const IDEAS = [

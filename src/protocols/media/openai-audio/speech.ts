@@ -4,7 +4,7 @@ import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { Fields, isObject, mustBe } from '../../check.ts'
-import type { Ask, Exchange, Target } from '../../protocol.ts'
+import type { PaidRequest, Exchange, Target } from '../../protocol.ts'
 import { PassRelay } from '../../text/relay.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { AudioObserver } from './events.ts'
@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
   pcm: 'audio/pcm',
 }
 
-export function readSpeechAsk(json: JsonText, uid: string): Ask {
+export function readSpeechRequest(json: JsonText, uid: string): PaidRequest {
   const fields = new Fields(json)
   const input = fields.required('input')
   if (typeof input !== 'string') throw mustBe('input', 'a string', input)
@@ -39,7 +39,7 @@ export function readSpeechAsk(json: JsonText, uid: string): Ask {
   const worst = { character: characters }
   return {
     product: uid,
-    door: 'openai-speech',
+    clientFormat: 'openai-speech',
     sent: json.text,
     stream: framing === 'sse',
     price: {},

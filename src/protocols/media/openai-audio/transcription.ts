@@ -6,7 +6,7 @@ import type { JsonText } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
 import type { AudioFacts } from '../../../parsers/audio-file.ts'
 import { Fields, isObject, type Json, mustBe, text } from '../../check.ts'
-import type { Answer, Ask, Exchange, OpenOptions, Target } from '../../protocol.ts'
+import type { Answer, PaidRequest, Exchange, OpenOptions, Target } from '../../protocol.ts'
 import { PassRelay, readWhole, WholeRelay } from '../../text/relay.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { AudioObserver, unrollTranscript } from './events.ts'
@@ -35,11 +35,11 @@ interface Wanted {
 }
 
 /** Without a file it is a quote, for which `seconds` stands in the place of the file. */
-export function readTranscriptionAsk(
+export function readTranscriptionRequest(
   { json, file, work }: { json: JsonText; file: AudioFile | undefined; work: Work },
   uid: string,
   model?: Pick<ModelOf<'transcription'>, 'traits'>,
-): Ask {
+): PaidRequest {
   const fields = new Fields(json)
   for (const [name, value] of Object.entries(json.value))
     if (file && (name.length > NAME_CHARS_MAX || /["\r\n\0]/.test(name)))
@@ -59,7 +59,7 @@ export function readTranscriptionAsk(
   const wanted: Wanted = { work, format, stream, fields: json.value, usageOf }
   return {
     product: uid,
-    door: 'openai-audio',
+    clientFormat: 'openai-audio',
     sent: json.text,
     stream,
     price: {},

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../parsers/image-file.ts'
-import { Base64File, JsonSieve, type StringSink } from './sieve.ts'
+import { Base64File, StreamingJsonParser, type StringSink } from './streaming-json.ts'
 
 const MB = 1_048_576
 export const IMAGES_MAX = 16
@@ -46,7 +46,7 @@ export async function readImageBody(
   if ((options.contentLength ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
   const hash = options.digest ? createHash('sha256') : undefined
   const album = new Album()
-  const sieve = new JsonSieve({
+  const sieve = new StreamingJsonParser({
     take: (path) =>
       path.length === 2 && path[0] === 'image_urls' && typeof path[1] === 'number'
         ? { prefix: 'data:', sink: () => album.open(path[1] as number) }

@@ -15,7 +15,7 @@ const GATEWAY = `
   import { realWorld } from '${new URL('../../../kernel/world.ts', import.meta.url)}'
   import { createByteBudget } from '${new URL('../../../upstream/budget.ts', import.meta.url)}'
   import { createUpstream } from '${new URL('../../../upstream/exchange.ts', import.meta.url)}'
-  import { readImageAsk } from '${new URL('./ask.ts', import.meta.url)}'
+  import { readImageAsk } from '${new URL('./request.ts', import.meta.url)}'
   import { readImageBody } from '${new URL('./body.ts', import.meta.url)}'
   const upstream = createUpstream({ world: realWorld })
   const budget = createByteBudget({ world: realWorld, bytesMax: 1e9, queueMax: 1 })

@@ -5,7 +5,7 @@ import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts
 import { isObject, text } from '../../check.ts'
 import type { PriceAttributes, StreamRelay, StreamState } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
-import type { CheckedImages, KeptFile } from './ask.ts'
+import type { CheckedImages, KeptFile } from './request.ts'
 import { type Drawn, DrawnReader, priceOf, writeEvent } from './result.ts'
 
 const NEWLINE = 0x0a

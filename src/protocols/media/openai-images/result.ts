@@ -5,8 +5,8 @@ import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../parsers/im
 import { isObject, type Json, text } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
-import type { CheckedImages } from './ask.ts'
-import { Base64File, JsonSieve, type Path } from './sieve.ts'
+import type { CheckedImages } from './request.ts'
+import { Base64File, StreamingJsonParser, type Path } from './streaming-json.ts'
 
 /** The largest that is drawn is 8 megapixels: 25 MB uncompressed. */
 const RESULT_BYTES_MAX = 48 * 1_048_576
@@ -31,10 +31,10 @@ export function priceOf(checked: CheckedImages, quality: string | undefined): Pr
 /** Reads one JSON text of a vendor's, piece by piece: a whole answer, or the data of one event. */
 export class DrawnReader {
   private file: Base64File | undefined
-  private readonly sieve: JsonSieve
+  private readonly sieve: StreamingJsonParser
 
   constructor() {
-    this.sieve = new JsonSieve({
+    this.sieve = new StreamingJsonParser({
       take: (path) => (isPicture(path) ? { prefix: '', sink: () => this.openFile() } : undefined),
       textBytesMax: TEXT_BYTES_MAX,
       tooLong: () => garbled('the answer is too large'),

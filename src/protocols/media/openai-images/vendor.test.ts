@@ -19,7 +19,7 @@ import type { Upstream } from '../../../upstream/call.ts'
 import { createUpstream } from '../../../upstream/exchange.ts'
 import { createGuardedFetch } from '../../../upstream/guard.ts'
 import { type Target, vendorCall } from '../../protocol.ts'
-import { readImageAsk } from './ask.ts'
+import { readImageRequest } from './request.ts'
 import { readImageBody } from './body.ts'
 
 const signal = new AbortController().signal
@@ -70,7 +70,7 @@ async function generate(request: object) {
     signal,
   )
   const { fetchImage } = createGuardedFetch({ world: realWorld, allow: [picturesHost] })
-  const ask = readImageAsk(body, { uid: 'alpha-image-2' }, { lease, fetchImage, keep: host.keep })
+  const ask = readImageRequest(body, { uid: 'alpha-image-2' }, { lease, fetchImage, keep: host.keep })
   const target: Target = {
     protocol: 'openai-images',
     baseUrl: `${sandbox.url}/openai`,

@@ -14,7 +14,7 @@ import {
   packProof,
   type Reply,
   type ReplyEvent,
-} from '../dialogue.ts'
+} from '../canonical.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { isWholeJson, readData } from '../relay.ts'
 import { mergedReports, readMessagesUsage, type TokenCounts, writeMessagesUsage } from '../tokens.ts'

@@ -8,13 +8,13 @@ import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
-import { inputObject, PACKED } from '../dialogue.ts'
-import type { CheckedAsk, PassOptions } from '../format.ts'
+import { inputObject, PACKED } from '../canonical.ts'
+import type { CheckedRequest, PassOptions } from '../format.ts'
 import { dataOf, nameOf, Observer, readData, readWhole, renamed, stringEnd } from '../relay.ts'
 import { mergedReports, readMessagesUsage, toUsage } from '../tokens.ts'
 import { knownThinking } from './request.ts'
 
-export function passMessages(json: JsonText, ask: CheckedAsk, { model, traits }: PassOptions): string {
+export function passMessages(json: JsonText, ask: CheckedRequest, { model, traits }: PassOptions): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
   const messages = json.text.includes(`"${PACKED}`) ? withoutForeign(json.value.messages) : undefined
   if (messages) replace.messages = JSON.stringify(messages)
@@ -49,7 +49,7 @@ function withoutForeign(messages: unknown): Json[] {
   )
 }
 
-export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTraits, { keeps }: CheckedAsk): Answer {
+export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTraits, { keeps }: CheckedRequest): Answer {
   const whole = readWhole(body)
   const outputChars = objects(whole.value.content).reduce(
     (sum, block) =>
@@ -93,7 +93,7 @@ export class MessagesObserver extends Observer {
   private held = ''
   private searches = 0
 
-  constructor(uid: string, { keeps = false }: CheckedAsk) {
+  constructor(uid: string, { keeps = false }: CheckedRequest) {
     super()
     this.uid = uid
     this.keeps = keeps

@@ -4,7 +4,7 @@ import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type Fields, given, isObject, type Json, mustBe, objects, text } from '../../check.ts'
 import {
   cannotConvert,
-  type Dialogue,
+  type Conversation,
   type FilePart,
   fromBase64,
   type ImagePart,
@@ -21,13 +21,13 @@ import {
   type Turn,
   unpackExtra,
   unpackProof,
-} from '../dialogue.ts'
+} from '../canonical.ts'
 import { threadUnsupported } from '../extras.ts'
-import type { CheckedAsk } from '../format.ts'
+import type { CheckedRequest } from '../format.ts'
 
 // A Messages request in neutral words, for vendors that speak another format.
 
-export function readMessagesDialogue(value: Json): Dialogue {
+export function readMessagesDialogue(value: Json): Conversation {
   if (isObject(value.thread)) throw threadUnsupported('this model keeps no threads')
   if (objects(value.mcp_servers).length > 0) throw cannotConvert('mcp_servers', 'a remote tool server')
   const choice = isObject(value.tool_choice) ? value.tool_choice : {}
@@ -52,7 +52,7 @@ export function readMessagesDialogue(value: Json): Dialogue {
     thinking: value.thinking,
     user: text(metadata.user_id),
     serviceTier: value.service_tier === 'standard_only' ? 'default' : value.service_tier,
-  }) as unknown as Dialogue
+  }) as unknown as Conversation
 }
 
 function readTurns(value: Json): Turn[] {
@@ -211,39 +211,39 @@ function readChoice(choice: Json): ToolChoice | undefined {
 
 // Neutral words as a Messages request, for callers who speak another format.
 
-export function writeMessagesRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
-  const messages = writeTurns(dialogue.turns)
+export function writeMessagesRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
+  const messages = writeTurns(conversation.turns)
   if (messages.length === 0)
     throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
-  const stop = dialogue.stop?.filter((sequence) => sequence.trim() !== '')
-  const tools = toolsAllowed(dialogue)
+  const stop = conversation.stop?.filter((sequence) => sequence.trim() !== '')
+  const tools = toolsAllowed(conversation)
   const body = given({
     model,
-    max_tokens: dialogue.tokensMax,
-    system: writeSystem(dialogue),
+    max_tokens: conversation.tokensMax,
+    system: writeSystem(conversation),
     messages,
-    stream: dialogue.stream ? true : undefined,
+    stream: conversation.stream ? true : undefined,
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
-    tool_choice: tools.length > 0 ? writeChoice(dialogue) : undefined,
-    temperature: dialogue.temperature,
-    top_p: dialogue.topP,
+    tool_choice: tools.length > 0 ? writeChoice(conversation) : undefined,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
     stop_sequences: stop && stop.length > 0 ? stop : undefined,
-    ...writeThinking(dialogue, traits),
-    metadata: userOf(dialogue),
+    ...writeThinking(conversation, traits),
+    metadata: userOf(conversation),
     service_tier:
-      dialogue.serviceTier === 'auto' ? 'auto' : dialogue.serviceTier === 'default' ? 'standard_only' : undefined,
+      conversation.serviceTier === 'auto' ? 'auto' : conversation.serviceTier === 'default' ? 'standard_only' : undefined,
   }) as Json
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
 
-function userOf({ user, safetyId }: Dialogue): Json | undefined {
+function userOf({ user, safetyId }: Conversation): Json | undefined {
   const id = user ?? safetyId
   return id === undefined ? undefined : { user_id: id }
 }
 
 /** This format has one place for instructions, wherever they stood. */
-function writeSystem({ turns, format }: Dialogue): Json[] | undefined {
+function writeSystem({ turns, format }: Conversation): Json[] | undefined {
   const blocks = turns.flatMap((turn) =>
     turn.role === 'system' || turn.role === 'developer'
       ? turn.parts.filter((part) => part.text.trim() !== '').map(writeText)
@@ -349,7 +349,7 @@ function toolId(id: string): string {
   return id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
 }
 
-function toolsAllowed({ tools = [], toolChoice }: Dialogue): readonly Tool[] {
+function toolsAllowed({ tools = [], toolChoice }: Conversation): readonly Tool[] {
   if (typeof toolChoice !== 'object' || !('allowed' in toolChoice)) return tools
   return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
 }
@@ -361,7 +361,7 @@ function writeTool(tool: Tool, i: number): Json {
   return given({ name, description, input_schema: inputSchema, strict, cache_control: cache })
 }
 
-function writeChoice({ toolChoice, parallelTools }: Dialogue): Json | undefined {
+function writeChoice({ toolChoice, parallelTools }: Conversation): Json | undefined {
   const one = parallelTools === false ? { disable_parallel_tool_use: true } : {}
   if (toolChoice === undefined) return parallelTools === false ? { type: 'auto', ...one } : undefined
   if (toolChoice === 'none') return { type: 'none' }
@@ -392,27 +392,27 @@ const EFFORTS: Readonly<Record<string, string>> = {
   max: 'max',
 }
 
-function writeThinking(dialogue: Dialogue, traits: TextTraits): { thinking?: Json; output_config?: Json } {
-  const thinking = thinkingOf(dialogue, traits)
-  const effort = traits.effort === 'config' && dialogue.effort !== undefined ? EFFORTS[dialogue.effort] : undefined
+function writeThinking(conversation: Conversation, traits: TextTraits): { thinking?: Json; output_config?: Json } {
+  const thinking = thinkingOf(conversation, traits)
+  const effort = traits.effort === 'config' && conversation.effort !== undefined ? EFFORTS[conversation.effort] : undefined
   const format =
-    dialogue.format?.kind === 'schema' ? { type: 'json_schema', schema: dialogue.format.schema } : undefined
+    conversation.format?.kind === 'schema' ? { type: 'json_schema', schema: conversation.format.schema } : undefined
   return {
     ...(thinking ? { thinking } : {}),
     ...(effort || format ? { output_config: { ...(effort ? { effort } : {}), ...(format ? { format } : {}) } } : {}),
   }
 }
 
-function thinkingOf(dialogue: Dialogue, traits: TextTraits): Json | undefined {
+function thinkingOf(conversation: Conversation, traits: TextTraits): Json | undefined {
   // Every call has one, its caller's or that of its hold; a request that is only tried for its words has none.
-  const { thinking, effort, tokensMax = Number.MAX_SAFE_INTEGER } = dialogue
+  const { thinking, effort, tokensMax = Number.MAX_SAFE_INTEGER } = conversation
   if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
     return traits.thinkingOptional ? { type: 'disabled' } : undefined
   if (thinking !== undefined)
-    return mayThink(dialogue) ? knownThinking(thinking, effort, { traits, tokensMax }) : undefined
-  if (traits.effort !== 'budget' || effort === undefined || !mayThink(dialogue)) return undefined
+    return mayThink(conversation) ? knownThinking(thinking, effort, { traits, tokensMax }) : undefined
+  if (traits.effort !== 'budget' || effort === undefined || !mayThink(conversation)) return undefined
   // With thinking on, this family takes no sampling parameters: what the caller said outright goes first.
-  if (dialogue.temperature !== undefined || dialogue.topP !== undefined) return undefined
+  if (conversation.temperature !== undefined || conversation.topP !== undefined) return undefined
   return withBudget(BUDGETS[effort] ?? 0, tokensMax)
 }
 
@@ -435,7 +435,7 @@ export function knownThinking(
  * Thinking is not switched on where the vendor would refuse it: with a forced tool, or when a turn that called tools has
  * come back without its signed thought.
  */
-function mayThink({ turns, toolChoice }: Dialogue): boolean {
+function mayThink({ turns, toolChoice }: Conversation): boolean {
   const forced =
     toolChoice === 'required' ||
     (typeof toolChoice === 'object' && ('name' in toolChoice || toolChoice.mode === 'required'))
@@ -454,7 +454,7 @@ function mayThink({ turns, toolChoice }: Dialogue): boolean {
 
 const ROLES = ['user', 'assistant', 'system']
 
-export function checkMessages(fields: Fields): CheckedAsk {
+export function checkMessages(fields: Fields): CheckedRequest {
   checkPrompt(fields)
   fields.required('max_tokens')
   // Zero warms the cache: it is a request of its own.

@@ -17,8 +17,8 @@ import {
   packProof,
   type Reply,
   type ReplyEvent,
-} from '../dialogue.ts'
-import type { CheckedAsk, PassOptions } from '../format.ts'
+} from '../canonical.ts'
+import type { CheckedRequest, PassOptions } from '../format.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { dataOf, Observer, readData, readWhole, renamed } from '../relay.ts'
 import { laterReport, readGeminiUsage, searchesOf, type TokenCounts, toUsage, writeGeminiUsage } from '../tokens.ts'
@@ -318,10 +318,10 @@ export class ArrayRelay implements StreamRelay {
 
 // A request and an answer between a caller and a vendor who both speak this format.
 
-/** What the address says at both doors, and the body only on its way through here. */
+/** What the address says at both client formats, and the body only on its way through here. */
 const ADDRESSED = ['model', 'stream', 'alt']
 
-export function passGemini(json: JsonText, ask: CheckedAsk, { traits, outputTokensCap }: PassOptions): string {
+export function passGemini(json: JsonText, ask: CheckedRequest, { traits, outputTokensCap }: PassOptions): string {
   const replace: Record<string, string> = {}
   const add: Record<string, string> = {}
   if (ask.tokensMax === undefined && outputTokensCap !== undefined) {
@@ -384,7 +384,7 @@ export class GeminiObserver extends Observer {
   /** From the event on with which the last candidate ended. */
   private held = ''
 
-  constructor(uid: string, { n }: CheckedAsk) {
+  constructor(uid: string, { n }: CheckedRequest) {
     super()
     this.uid = uid
     this.n = n

@@ -4,8 +4,8 @@ import { EMBED_REQUESTS_MAX } from '../../../catalog/gemini.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
 import { isObject, type Json, mustBe, objects } from '../../check.ts'
-import type { Ask } from '../../protocol.ts'
-import { readEmbeddingsAsk } from '../openai-embeddings.ts'
+import type { PaidRequest } from '../../protocol.ts'
+import { readEmbeddingsRequest } from '../openai-embeddings.ts'
 import { member } from './member.ts'
 import { checkParts, checkSpelling } from './request.ts'
 
@@ -16,12 +16,12 @@ interface EmbedRequest {
   readonly dimensions: number | undefined
 }
 
-export function readGeminiEmbeddingsAsk(
+export function readGeminiEmbeddingsRequest(
   { value }: JsonText,
   uid: string,
   model: Pick<Model, 'limits'> | undefined,
   shape: Shape,
-): Ask {
+): PaidRequest {
   checkSpelling(value, '')
   const requests = shape === 'one' ? [readRequest(value, '')] : readRequests(value, uid)
   const dimensions = requests[0]?.dimensions
@@ -32,7 +32,7 @@ export function readGeminiEmbeddingsAsk(
   }
   const input = requests.map(({ text }) => text)
   const asked = { model: uid, input, ...(dimensions === undefined ? {} : { dimensions }) }
-  return readEmbeddingsAsk(readJson(Buffer.from(JSON.stringify(asked))), uid, model, (answer) =>
+  return readEmbeddingsRequest(readJson(Buffer.from(JSON.stringify(asked))), uid, model, (answer) =>
     writeVectors(answer, input.length, shape),
   )
 }

@@ -1,6 +1,6 @@
 // How this format is written: members by their names in either case, and what others pack into its signatures.
 import { isObject, type Json, objects, text } from '../../check.ts'
-import { JSON_INSTRUCTION, PACKED, type Proof, unpackExtra, unpackProof } from '../dialogue.ts'
+import { JSON_INSTRUCTION, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
 
 /** `maxOutputTokens` or `max_output_tokens`: its vendors take both. */
 export function member(object: Json, name: string): unknown {

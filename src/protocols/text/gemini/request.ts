@@ -6,7 +6,7 @@ import { Fields, given, isObject, type Json, mustBe, objects, shown, text } from
 import {
   type CallPart,
   cannotConvert,
-  type Dialogue,
+  type Conversation,
   type FilePart,
   fromBase64,
   type ImagePart,
@@ -20,14 +20,14 @@ import {
   type ToolChoice,
   type Turn,
   textOf,
-} from '../dialogue.ts'
+} from '../canonical.ts'
 import { hostedRefusal } from '../extras.ts'
-import type { CheckedAsk } from '../format.ts'
+import type { CheckedRequest } from '../format.ts'
 import { inSnakeCase, member, objectAt, objectsAt, readExtra, readProof, signatureOf, textAt } from './member.ts'
 
 // A request of this format in neutral words, for vendors that speak another.
 
-export function readGeminiDialogue(value: Json): Dialogue {
+export function readGeminiDialogue(value: Json): Conversation {
   const config = objectAt(value, 'generationConfig')
   const tools = objectsAt(value, 'tools').flatMap(readTools)
   const stop = member(config, 'stopSequences')
@@ -42,10 +42,10 @@ export function readGeminiDialogue(value: Json): Dialogue {
     stop: Array.isArray(stop) && stop.length > 0 ? stop : undefined,
     format: readFormat(config),
     ...readThinking(objectAt(config, 'thinkingConfig')),
-  }) as unknown as Dialogue // Every member was checked by the endpoint.
+  }) as unknown as Conversation // Every member was checked by the endpoint.
 }
 
-function readThinking(config: Json): Pick<Dialogue, 'effort' | 'thinking'> {
+function readThinking(config: Json): Pick<Conversation, 'effort' | 'thinking'> {
   const level = textAt(config, 'thinkingLevel')?.toLowerCase()
   if (level !== undefined && level !== 'thinking_level_unspecified') return { effort: level }
   const budget = member(config, 'thinkingBudget')
@@ -53,7 +53,7 @@ function readThinking(config: Json): Pick<Dialogue, 'effort' | 'thinking'> {
   return typeof budget === 'number' && budget > 0 ? { thinking: { type: 'enabled', budget_tokens: budget } } : {}
 }
 
-function readFormat(config: Json): Dialogue['format'] {
+function readFormat(config: Json): Conversation['format'] {
   const type = textAt(config, 'responseMimeType') ?? 'text/plain'
   if (type === 'text/plain') return undefined
   // What is left of an enumeration in other formats is JSON, not the bare word that the caller reads.
@@ -232,27 +232,27 @@ function readChoice(config: Json): ToolChoice | undefined {
 /** What the vendor's own endpoint for chat takes an effort for. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 32_768 }
 
-export function writeGeminiRequest(dialogue: Dialogue, _model: string, traits: TextTraits): Json {
-  const contents = writeTurns(dialogue.turns, traits)
+export function writeGeminiRequest(conversation: Conversation, _model: string, traits: TextTraits): Json {
+  const contents = writeTurns(conversation.turns, traits)
   if (contents.length === 0)
     throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
-  const system = dialogue.turns.flatMap((turn) =>
+  const system = conversation.turns.flatMap((turn) =>
     turn.role === 'system' || turn.role === 'developer' ? turn.parts.map(({ text }) => ({ text })) : [],
   )
-  const tools = toolsAllowed(dialogue)
+  const tools = toolsAllowed(conversation)
   const config = given({
-    maxOutputTokens: dialogue.tokensMax,
-    temperature: dialogue.temperature,
-    topP: dialogue.topP,
-    stopSequences: dialogue.stop?.filter((sequence) => sequence !== ''),
-    ...writeFormat(dialogue.format),
-    thinkingConfig: writeThinking(dialogue, traits),
+    maxOutputTokens: conversation.tokensMax,
+    temperature: conversation.temperature,
+    topP: conversation.topP,
+    stopSequences: conversation.stop?.filter((sequence) => sequence !== ''),
+    ...writeFormat(conversation.format),
+    thinkingConfig: writeThinking(conversation, traits),
   })
   const body = given({
     contents,
     systemInstruction: system.length > 0 ? { parts: system } : undefined,
     tools: tools.length > 0 ? [{ functionDeclarations: tools.map(writeTool) }] : undefined,
-    toolConfig: tools.length > 0 ? writeChoice(dialogue) : undefined,
+    toolConfig: tools.length > 0 ? writeChoice(conversation) : undefined,
     generationConfig: Object.keys(config).length > 0 ? config : undefined,
   }) as Json // An object of what is there.
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
@@ -360,7 +360,7 @@ function writeResultMedia({ parts }: ResultPart): Json[] {
   return parts.filter((part): part is ImagePart | FilePart => part.kind !== 'text').map(writeMedia)
 }
 
-function toolsAllowed({ tools = [], toolChoice }: Dialogue): readonly Tool[] {
+function toolsAllowed({ tools = [], toolChoice }: Conversation): readonly Tool[] {
   if (typeof toolChoice !== 'object' || !('allowed' in toolChoice) || toolChoice.mode === 'required') return tools
   return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
 }
@@ -370,7 +370,7 @@ function writeTool(tool: Tool, i: number): Json {
   return given({ name: tool.name, description: tool.description, parametersJsonSchema: tool.schema }) as Json // The rest may be absent.
 }
 
-function writeChoice({ toolChoice }: Dialogue): Json | undefined {
+function writeChoice({ toolChoice }: Conversation): Json | undefined {
   const config = (mode: string, names?: readonly string[]) => ({
     functionCallingConfig: { mode, ...(names ? { allowedFunctionNames: names } : {}) },
   })
@@ -381,7 +381,7 @@ function writeChoice({ toolChoice }: Dialogue): Json | undefined {
   return toolChoice.mode === 'required' ? config('ANY', toolChoice.allowed) : config('AUTO')
 }
 
-function writeFormat(format: Dialogue['format']): Json {
+function writeFormat(format: Conversation['format']): Json {
   if (!format) return {}
   return {
     responseMimeType: 'application/json',
@@ -389,7 +389,7 @@ function writeFormat(format: Dialogue['format']): Json {
   }
 }
 
-function writeThinking({ thinking, effort, summary }: Dialogue, traits: TextTraits): Json | undefined {
+function writeThinking({ thinking, effort, summary }: Conversation, traits: TextTraits): Json | undefined {
   if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
     return traits.thinkingOptional ? { thinkingBudget: 0 } : undefined
   const budget = thinking?.budget_tokens
@@ -446,7 +446,7 @@ const HOSTED: Readonly<Record<string, string>> = {
 /** Run by the caller. */
 const LOCAL = ['functionDeclarations', 'computerUse']
 
-export function checkGemini(fields: Fields, traits: TextTraits): CheckedAsk {
+export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest {
   const value = fields.json.value
   checkSpelling(value, '')
   checkGeminiPrompt(value)

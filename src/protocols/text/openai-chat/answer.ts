@@ -15,7 +15,7 @@ import {
   type Reply,
   type ReplyEvent,
   textOf,
-} from '../dialogue.ts'
+} from '../canonical.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { readData, readWhole, renamed } from '../relay.ts'
 import { laterReport, readChatUsage, type TokenCounts, toUsage, writeChatUsage } from '../tokens.ts'

@@ -6,7 +6,7 @@ import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent, textToBytes } from '../../../upstream/sse.ts'
 import { isObject, type Json, objects, text } from '../../check.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
-import type { CheckedAsk, PassOptions } from '../format.ts'
+import type { CheckedRequest, PassOptions } from '../format.ts'
 import { Surroundings } from '../reader.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { isCounted, laterReport, readChatUsage, toUsage } from '../tokens.ts'
@@ -14,7 +14,7 @@ import { chooseByWord } from './request.ts'
 
 // A chat request that goes to a chat vendor: the caller's own text, with the few members exchanged that must differ.
 
-export function passChat(json: JsonText, ask: CheckedAsk, options: PassOptions): string {
+export function passChat(json: JsonText, ask: CheckedRequest, options: PassOptions): string {
   const { traits } = options
   const replace: Record<string, string> = { model: JSON.stringify(options.model) }
   const add: Record<string, string> = {}
@@ -40,7 +40,7 @@ export function passChat(json: JsonText, ask: CheckedAsk, options: PassOptions):
 
 function limitOutput(
   json: JsonText,
-  ask: CheckedAsk,
+  ask: CheckedRequest,
   { traits, outputTokensCap }: PassOptions,
   edit: { put(name: string, value: string): void; remove: string[] },
 ): void {

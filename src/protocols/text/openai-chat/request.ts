@@ -6,7 +6,7 @@ import { type Fields, given, isObject, type Json, mustBe, objects, shown, text }
 import {
   type CallPart,
   cannotConvert,
-  type Dialogue,
+  type Conversation,
   fromBase64,
   type ImagePart,
   type InputPart,
@@ -22,12 +22,12 @@ import {
   type Turn,
   textOf,
   toDataUri,
-} from '../dialogue.ts'
-import type { CheckedAsk } from '../format.ts'
+} from '../canonical.ts'
+import type { CheckedRequest } from '../format.ts'
 
 // A chat request in neutral words, for vendors that speak another format.
 
-export function readChatDialogue(value: Json): Dialogue {
+export function readChatDialogue(value: Json): Conversation {
   const tools = [...readTools(value.tools), ...readFunctions(value.functions)]
   const choice = readChoice(value.tool_choice) ?? readFunctionChoice(value.function_call)
   const format = isObject(value.response_format) ? value.response_format : {}
@@ -64,7 +64,7 @@ export function readChatDialogue(value: Json): Dialogue {
     store: value.store,
     cacheKey: value.prompt_cache_key,
     safetyId: value.safety_identifier,
-  }) as unknown as Dialogue
+  }) as unknown as Conversation
 }
 
 function readTurns(messages: readonly Json[]): Turn[] {
@@ -283,31 +283,31 @@ function readFunctionChoice(choice: unknown): ToolChoice | undefined {
 
 // Neutral words as a chat request, for callers who speak another format.
 
-export function writeChatRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
+export function writeChatRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const tokensField = traits.tokensField === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'
   const body = given({
     model,
-    messages: dialogue.turns.flatMap((turn) => writeTurn(turn, traits)),
-    stream: dialogue.stream ? true : undefined,
-    stream_options: dialogue.stream ? { include_usage: true } : undefined,
-    tools: dialogue.tools?.map(writeTool),
-    tool_choice: writeChoice(dialogue.toolChoice),
-    parallel_tool_calls: dialogue.parallelTools,
-    [tokensField]: dialogue.tokensMax,
-    temperature: dialogue.temperature,
-    top_p: dialogue.topP,
-    stop: dialogue.stop,
-    response_format: writeFormat(dialogue.format),
-    reasoning_effort: dialogue.effort,
+    messages: conversation.turns.flatMap((turn) => writeTurn(turn, traits)),
+    stream: conversation.stream ? true : undefined,
+    stream_options: conversation.stream ? { include_usage: true } : undefined,
+    tools: conversation.tools?.map(writeTool),
+    tool_choice: writeChoice(conversation.toolChoice),
+    parallel_tool_calls: conversation.parallelTools,
+    [tokensField]: conversation.tokensMax,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
+    stop: conversation.stop,
+    response_format: writeFormat(conversation.format),
+    reasoning_effort: conversation.effort,
     // Where thinking is the default, only switching it off needs saying.
-    thinking: traits.thinkingObject && dialogue.thinking?.type === 'disabled' ? { type: 'disabled' } : undefined,
-    verbosity: dialogue.verbosity,
-    user: dialogue.user,
-    metadata: dialogue.metadata,
-    service_tier: dialogue.serviceTier,
-    store: dialogue.store === true ? true : undefined,
-    prompt_cache_key: dialogue.cacheKey,
-    safety_identifier: dialogue.safetyId,
+    thinking: traits.thinkingObject && conversation.thinking?.type === 'disabled' ? { type: 'disabled' } : undefined,
+    verbosity: conversation.verbosity,
+    user: conversation.user,
+    metadata: conversation.metadata,
+    service_tier: conversation.serviceTier,
+    store: conversation.store === true ? true : undefined,
+    prompt_cache_key: conversation.cacheKey,
+    safety_identifier: conversation.safetyId,
   }) as Json
   for (const entry of traits.addParams) {
     const equals = entry.indexOf('=')
@@ -426,7 +426,7 @@ function writeChoice(choice: ToolChoice | undefined): unknown {
     : { type: 'function', function: { name: choice.name } }
 }
 
-function writeFormat(format: Dialogue['format']): Json | undefined {
+function writeFormat(format: Conversation['format']): Json | undefined {
   if (!format) return undefined
   if (format.kind === 'object') return { type: 'json_object' }
   const { name, schema, strict, description } = format
@@ -459,7 +459,7 @@ const STRINGS = ['reasoning_effort', 'verbosity', 'user', 'service_tier', 'safet
 const OBJECTS = ['thinking', 'logit_bias', 'metadata', 'audio', 'prediction']
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
 
-export function checkChat(fields: Fields, traits: TextTraits): CheckedAsk {
+export function checkChat(fields: Fields, traits: TextTraits): CheckedRequest {
   checkMessages(fields.required('messages'))
   for (const name of NUMBERS) fields.number(name)
   fields.integer('seed', Number.MIN_SAFE_INTEGER)

@@ -14,7 +14,7 @@ import {
   type Reply,
   type ReplyEvent,
   type ThoughtPart,
-} from '../dialogue.ts'
+} from '../canonical.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { isWholeJson, readData } from '../relay.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'

@@ -6,15 +6,15 @@ import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../
 import { isObject, type Json, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
-import { PACKED } from '../dialogue.ts'
-import type { CheckedAsk, PassOptions } from '../format.ts'
+import { PACKED } from '../canonical.ts'
+import type { CheckedRequest, PassOptions } from '../format.ts'
 import { idsOfResponse } from '../references.ts'
 import { dataOf, nameOf, Observer, readData, readWhole, stringEnd } from '../relay.ts'
 import { readResponsesUsage, toUsage, usesOf, writeResponsesUsage } from '../tokens.ts'
 
 export function passResponses(
   json: JsonText,
-  ask: CheckedAsk,
+  ask: CheckedRequest,
   { model, traits, outputTokensCap }: PassOptions,
 ): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }

@@ -6,7 +6,7 @@ import {
   type AnswerFormat,
   type CallPart,
   cannotConvert,
-  type Dialogue,
+  type Conversation,
   fromBase64,
   type InputPart,
   type Media,
@@ -20,15 +20,15 @@ import {
   toDataUri,
   unpackExtra,
   unpackProof,
-} from '../dialogue.ts'
-import type { CheckedAsk } from '../format.ts'
+} from '../canonical.ts'
+import type { CheckedRequest } from '../format.ts'
 import { Namespaces } from './namespaces.ts'
 
 // A Responses request in neutral words, for vendors that speak another format.
 
 const STORED = ['previous_response_id', 'conversation', 'prompt']
 
-export function readResponsesDialogue(value: Json): Dialogue {
+export function readResponsesDialogue(value: Json): Conversation {
   for (const name of STORED)
     if (value[name] !== undefined && value[name] !== null) throw cannotConvert(name, 'content kept at a vendor')
   const reasoning = isObject(value.reasoning) ? value.reasoning : {}
@@ -53,7 +53,7 @@ export function readResponsesDialogue(value: Json): Dialogue {
     store: value.store,
     cacheKey: value.prompt_cache_key,
     safetyId: value.safety_identifier,
-  }) as unknown as Dialogue
+  }) as unknown as Conversation
 }
 
 /** Items are finer than turns: what an assistant said, thought and called in a row is one turn. */
@@ -279,8 +279,8 @@ function readFormat(format: unknown): AnswerFormat | undefined {
 // Neutral words as a Responses request, for callers who speak another format.
 
 /** `stop`, penalties, seeds and the like have no place in this format and are left out, as the contract says. */
-export function writeResponsesRequest(dialogue: Dialogue, model: string, traits: TextTraits): Json {
-  const { turns } = dialogue
+export function writeResponsesRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
+  const { turns } = conversation
   // Leading instructions have a field of their own; later ones keep their place among the items.
   let leading = 0
   while (turns[leading]?.role === 'system' || turns[leading]?.role === 'developer') leading++
@@ -294,22 +294,22 @@ export function writeResponsesRequest(dialogue: Dialogue, model: string, traits:
     model,
     instructions: instructions === '' ? undefined : instructions,
     input: turns.slice(leading).flatMap((turn) => writeTurn(turn, custom)),
-    stream: dialogue.stream ? true : undefined,
-    store: dialogue.store ?? false,
-    tools: dialogue.tools?.map(writeTool),
-    tool_choice: writeChoice(dialogue.toolChoice),
-    parallel_tool_calls: dialogue.parallelTools,
-    max_output_tokens: dialogue.tokensMax,
-    temperature: dialogue.temperature,
-    top_p: dialogue.topP,
-    text: writeText(dialogue),
-    reasoning: writeReasoning(dialogue),
+    stream: conversation.stream ? true : undefined,
+    store: conversation.store ?? false,
+    tools: conversation.tools?.map(writeTool),
+    tool_choice: writeChoice(conversation.toolChoice),
+    parallel_tool_calls: conversation.parallelTools,
+    max_output_tokens: conversation.tokensMax,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
+    text: writeText(conversation),
+    reasoning: writeReasoning(conversation),
     include: traits.encryptedReasoning ? ['reasoning.encrypted_content'] : undefined,
-    metadata: dialogue.metadata,
-    user: dialogue.user,
-    service_tier: dialogue.serviceTier,
-    prompt_cache_key: dialogue.cacheKey,
-    safety_identifier: dialogue.safetyId,
+    metadata: conversation.metadata,
+    user: conversation.user,
+    service_tier: conversation.serviceTier,
+    prompt_cache_key: conversation.cacheKey,
+    safety_identifier: conversation.safetyId,
   }) as Json
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
@@ -429,7 +429,7 @@ function writeChoice(choice: ToolChoice | undefined): unknown {
   return { type: choice.custom ? 'custom' : 'function', name: choice.name }
 }
 
-function writeText({ format, verbosity }: Dialogue): Json | undefined {
+function writeText({ format, verbosity }: Conversation): Json | undefined {
   const written =
     format?.kind === 'object'
       ? { type: 'json_object' }
@@ -445,7 +445,7 @@ function writeText({ format, verbosity }: Dialogue): Json | undefined {
 }
 
 /** How hard to think, from an effort or from a budget of thinking tokens. */
-function writeReasoning({ effort, summary, thinking }: Dialogue): Json | undefined {
+function writeReasoning({ effort, summary, thinking }: Conversation): Json | undefined {
   const budget = Number(thinking?.budget_tokens)
   const wanted = effort ?? (budget > 0 ? (budget <= 2_048 ? 'low' : budget <= 12_000 ? 'medium' : 'high') : undefined)
   // A caller who asks to think in blocks wants to see the thoughts.
@@ -457,7 +457,7 @@ function writeReasoning({ effort, summary, thinking }: Dialogue): Json | undefin
 
 const ROLES = ['user', 'assistant', 'system', 'developer']
 
-export function checkResponses(fields: Fields): CheckedAsk {
+export function checkResponses(fields: Fields): CheckedRequest {
   const input = fields.required('input')
   if (Array.isArray(input)) checkItems(input)
   else if (typeof input !== 'string') throw mustBe('input', 'a string or an array of items', input)

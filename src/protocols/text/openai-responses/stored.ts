@@ -2,11 +2,11 @@
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { type Json, objects, text } from '../../check.ts'
-import type { Ask, Continued } from '../../protocol.ts'
+import type { PaidRequest, Continued } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { readWhole } from '../relay.ts'
 import { admitMembers, withoutUnknown } from '../request-members.ts'
-import { type ModelFacts, readTextAsk } from '../text.ts'
+import { type ModelFacts, readTextRequest } from '../text.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
 import { passResponses, passResponsesAnswer } from './pass.ts'
 
@@ -22,11 +22,11 @@ interface StoredQuestion {
   readonly continues?: readonly Continued[]
 }
 
-export function storedAsk(question: StoredQuestion, uid: string): Ask {
+export function storedRequest(question: StoredQuestion, uid: string): PaidRequest {
   const { method, path, query, body: sent, isResponse = false, continues } = question
   return {
     product: uid,
-    door: 'openai-responses',
+    clientFormat: 'openai-responses',
     stream: false,
     price: {},
     worst: {},
@@ -65,7 +65,7 @@ function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
 
 const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
 
-export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
+export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidRequest {
   const { input, previous_response_id: previous, stream, max_output_tokens: most, tools } = sent.value
   const isBare = input === undefined || input === null
   if (isBare && typeof previous !== 'string') throw invalid('"input" or "previous_response_id" is required.', 'input')
@@ -76,7 +76,7 @@ export function readCompactAsk(sent: JsonText, model: ModelFacts): Ask {
     throw invalid('"tools" is no parameter here: a conversation is compacted without any; leave it out.', 'tools')
   // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
   const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
-  const { outputOpen: _, ...ask } = readTextAsk('openai-responses', isBare ? withInput(sent) : sent, model)
+  const { outputOpen: _, ...ask } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
   const { uid, traits, limits } = model
   const output = limits.outputTokensMax ?? limits.contextTokens ?? ask.worst.output ?? 0
   return {

@@ -1,7 +1,7 @@
 // What runs beside the calls: saying that this process lives, tidying up, verifying.
 import type { ApiKeys } from '../admission/api-key.ts'
 import { forgetOldAnswers } from '../admission/idempotency.ts'
-import { forgetKeptAnswers } from '../admission/kept-answers.ts'
+import { pruneVendorObjects } from '../admission/vendor-objects.ts'
 import type { AssetStore } from '../assets/store.ts'
 import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
@@ -50,7 +50,7 @@ const ASSETS_EVERY_MS = 600_000
 const MAINTAIN_EVERY_MS = 3_600_000
 
 /** Until each is stopped. */
-export function startUpkeep(
+export function startMaintenance(
   { config, world, log }: { config: Config; world: World; log: Log },
   { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, hourly, files, people, deliveries }: Kept,
 ): Array<() => void> {
@@ -60,12 +60,12 @@ export function startUpkeep(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const FORGET = [forgetOldAnswers, forgetKeptAnswers, forgetOldTokens, forgetFiles, forgetBatches, forgetBackground]
+  const FORGET = [forgetOldAnswers, pruneVendorObjects, forgetOldTokens, forgetFiles, forgetBatches, forgetBackground]
   const answers = () => FORGET.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.tidy()])
   const maintain = async () => {
-    const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_USAGE_MONTHS, tries: 5 })
-    await refusals.forget(config.TOLLGATE_REFUSAL_DAYS)
+    const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 5 })
+    await refusals.forget(config.TOLLGATE_RETENTION_REJECTED_DAYS)
     await contents.forget()
     await deliveries.forget()
     for (const one of hourly) await one.forget()

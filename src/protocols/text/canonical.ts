@@ -116,7 +116,7 @@ export type AnswerFormat =
     }
 
 /** Present members are what the caller sent; nothing is filled in. */
-export interface Dialogue {
+export interface Conversation {
   readonly turns: readonly Turn[]
   readonly stream: boolean
   readonly tools?: readonly Tool[]

@@ -23,13 +23,13 @@ import { InputNeeded } from './consent.ts'
 import type { Prompt } from './prompts.ts'
 import type { Resource } from './resources.ts'
 import { answered, refused } from './result.ts'
-import { type Arguments, type Guest, runTool, type Tool } from './tool.ts'
+import { type Arguments, type ToolCaller, runTool, type Tool } from './tool.ts'
 
 interface Offer {
   /** Undefined: there is none of that name for this client's key. */
-  readonly tool: (guest: Guest, name: string) => Tool | undefined
+  readonly tool: (guest: ToolCaller, name: string) => Tool | undefined
   /** Those that this client sees. */
-  readonly list: (guest: Guest) => Listed[]
+  readonly list: (guest: ToolCaller) => Listed[]
   readonly resources: readonly Resource[]
   readonly prompts: readonly Prompt[]
   readonly instructions: string
@@ -46,7 +46,7 @@ const CHARS_SHOWN = 64
 const CLIENT_CHARS_MAX = 80
 
 export function createDoor(offer: Offer): (call: FetchCall) => Promise<Response> {
-  const guests = new WeakMap<Request, Guest>()
+  const guests = new WeakMap<Request, ToolCaller>()
   const handler = createMcpHandler(
     ({ requestInfo }) => {
       const guest = requestInfo && guests.get(requestInfo)
@@ -71,7 +71,7 @@ export function createDoor(offer: Offer): (call: FetchCall) => Promise<Response>
   }
 }
 
-function serverFor(guest: Guest, offer: Offer): Server {
+function serverFor(guest: ToolCaller, offer: Offer): Server {
   const server = new Server(
     { name: 'tollgate', title: 'Tollgate', version: VERSION },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: offer.instructions, ...offer.options },
@@ -122,7 +122,7 @@ function unknown(what: string, name: string): ProtocolError {
 }
 
 interface Calling {
-  readonly guest: Guest
+  readonly guest: ToolCaller
   readonly context: ServerContext
   readonly offer: Offer
   readonly canAsk: boolean
@@ -158,7 +158,7 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
 }
 
 /** Of the older revisions no request names its program, but every HTTP client says something of itself. */
-function clientOf({ header }: Guest, name: string | undefined): string {
+function clientOf({ header }: ToolCaller, name: string | undefined): string {
   const said = header('mcp-session-id') || name || header('user-agent')?.split(' ')[0] || ''
   return said
     .replaceAll(/[\p{Cc}\p{Cf}]/gu, '')

@@ -4,9 +4,9 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { Busy, type Done, type Op } from './operation.ts'
+import { AccountLocked, type Done, type Op } from './operation.ts'
 
-interface InsistOptions {
+interface RetryOptions {
   readonly world: World
   readonly log?: Log | undefined
   readonly run: (op: Op) => Promise<Done>
@@ -15,19 +15,19 @@ interface InsistOptions {
 const RETRY_MS = 100
 
 /** `lost` is told of each try of which nobody knows what became. */
-export function createInsist({ world, log, run }: InsistOptions) {
-  return async function insist<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
+export function createRetry({ world, log, run }: RetryOptions) {
+  return async function retryUntilKnown<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
     const started = world.elapsedMs()
     for (let attempt = 0; ; attempt++) {
       try {
         return (await run(op)) as T
       } catch (error) {
         // A statement that waited in vain for a lock did nothing.
-        if (!(error instanceof Busy)) lost?.()
+        if (!(error instanceof AccountLocked)) lost?.()
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (isFinal(error)) throw error
         // The database is there and says something that it should not.
-        if (!(error instanceof Fault || error instanceof Busy)) log?.error({ error }, 'the ledger’s statement fails')
+        if (!(error instanceof Fault || error instanceof AccountLocked)) log?.error({ error }, 'the ledger’s statement fails')
         if (world.elapsedMs() - started + waitMs > forMs) throw asUnavailable(error)
         await sleep(world, waitMs)
       }

@@ -11,30 +11,30 @@ export interface CacheRule {
   readonly pricing?: Pricing | undefined
 }
 
-export interface KeptAnswer extends Answer {
+export interface CachedResponse extends Answer {
   /** The route that gave it. */
   readonly route: number
 }
 
 /** The call that others wait for. */
-export interface Flight {
+export interface SingleFlight {
   /** What is larger is not kept, and goes out as it comes. */
   readonly bytesMax: number
   /** So many more bytes of it have come and are held until it lands; false: there is no room for them. */
   carry(bytes: number): boolean
   /** The answer is there, or (undefined) nobody can be given it. Only the first time counts. */
-  land(answer?: KeptAnswer): void
+  complete(answer?: CachedResponse): void
 }
 
-export interface DataCache {
+export interface ResponseCache {
   /**
    * A fresh answer, or the flight of the first who asks. Waits once for the flight of another, and not for long; undefined when
    * that brought nothing: the caller has gone, or asks for itself alone.
    */
-  enter(rule: CacheRule, signal: AbortSignal): Promise<KeptAnswer | Flight | undefined>
+  enter(rule: CacheRule, signal: AbortSignal): Promise<CachedResponse | SingleFlight | undefined>
 }
 
-export function isKept(found: KeptAnswer | Flight): found is KeptAnswer {
+export function isCached(found: CachedResponse | SingleFlight): found is CachedResponse {
   return 'body' in found
 }
 
@@ -47,9 +47,9 @@ const ENTRY_BYTES = 1024
 const WAITS_MAX = 2
 const WAIT_MS_MAX = 10_000
 
-export function createDataCache(world: World): DataCache {
+export function createResponseCache(world: World): ResponseCache {
   /** Least recently used first. */
-  const kept = new Map<string, { answer: KeptAnswer; untilMs: number; bytes: number }>()
+  const kept = new Map<string, { answer: CachedResponse; untilMs: number; bytes: number }>()
   const flights = new Map<string, Promise<void>>()
   let bytes = 0
   let flyingBytes = 0
@@ -58,7 +58,7 @@ export function createDataCache(world: World): DataCache {
     kept.delete(key)
   }
 
-  function find(key: string): KeptAnswer | undefined {
+  function find(key: string): CachedResponse | undefined {
     const entry = kept.get(key)
     if (!entry) return undefined
     kept.delete(key)
@@ -70,7 +70,7 @@ export function createDataCache(world: World): DataCache {
     return entry.answer
   }
 
-  function keep({ key, ttlSeconds }: CacheRule, answer: KeptAnswer): void {
+  function keep({ key, ttlSeconds }: CacheRule, answer: CachedResponse): void {
     drop(key)
     const bodyBytes = Buffer.byteLength(answer.body)
     if (bodyBytes > ANSWER_BYTES_MAX) return
@@ -89,7 +89,7 @@ export function createDataCache(world: World): DataCache {
     }
   }
 
-  function takeOff(rule: CacheRule): Flight {
+  function takeOff(rule: CacheRule): SingleFlight {
     const { promise, resolve } = Promise.withResolvers<void>()
     flights.set(rule.key, promise)
     let carried = 0
@@ -101,7 +101,7 @@ export function createDataCache(world: World): DataCache {
         flyingBytes += more
         return true
       },
-      land(answer) {
+      complete(answer) {
         if (flights.get(rule.key) !== promise) return
         flights.delete(rule.key)
         flyingBytes -= carried

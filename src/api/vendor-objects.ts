@@ -1,5 +1,5 @@
 // Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.
-import { dropKeptAnswer, findKeptAnswer, hasRoute } from '../admission/kept-answers.ts'
+import { removeVendorObject, findVendorObject, hasRoute } from '../admission/vendor-objects.ts'
 import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
@@ -8,15 +8,15 @@ import type { OwnKeys } from '../credentials/own-keys.ts'
 import { Fault } from '../kernel/fault.ts'
 import { arrive } from '../pipeline/arrive.ts'
 import type { PathDeps } from '../pipeline/call.ts'
-import type { Out } from '../pipeline/out.ts'
+import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
-import type { Ask } from '../protocols/protocol.ts'
+import type { PaidRequest } from '../protocols/protocol.ts'
 import { routesFor } from '../routing/route.ts'
 import { rawQuery } from '../server/server.ts'
 import type { RequestContext } from './api.ts'
 import { headerOf } from './paid.ts'
 
-export interface KeepingDeps {
+export interface VendorObjectDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly ownKeys: Pick<OwnKeys, 'use'>
@@ -24,24 +24,24 @@ export interface KeepingDeps {
 
 interface Question {
   readonly spec: EndpointSpec
-  readonly out: Out
+  readonly out: ResponseSink
   /** The vendor's. */
   readonly id: string
   /** What is said to those for whom it is not kept. */
   readonly unknown: () => Fault
   /** Undefined: it stays when the question was answered. */
   readonly removes?: boolean
-  ask(product: string): Ask
+  ask(product: string): PaidRequest
 }
 
 /** Asks whoever keeps it for this account; for all others it is not there. */
-export async function askKeeper(request: RequestContext, question: Question, deps: KeepingDeps): Promise<void> {
+export async function askObjectOwner(request: RequestContext, question: Question, deps: VendorObjectDeps): Promise<void> {
   const { database } = deps.path
   const { id, unknown } = question
   const principal = request.principal
   const { accountId } = principal
   const now = catalogFor(accountId, deps.catalog.current)
-  const kept = await findKeptAnswer(database, principal, id)
+  const kept = await findVendorObject(database, principal, id)
   const model = kept && findProduct(now, kept.product)
   const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
   if (!isThere) throw unknown()
@@ -53,22 +53,22 @@ export async function askKeeper(request: RequestContext, question: Question, dep
     if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
     // What is gone at the vendor is gone. Of something inside it, or that was sent along, that says nothing.
     if (question.spec.path.lastIndexOf('/') < question.spec.path.indexOf('{'))
-      await dropKeptAnswer(database, accountId, id)
+      await removeVendorObject(database, accountId, id)
     throw unknown()
   }
-  if (question.removes) await dropKeptAnswer(database, accountId, id)
+  if (question.removes) await removeVendorObject(database, accountId, id)
 }
 
 interface FreeCall extends Pick<Question, 'spec' | 'out'> {
   readonly catalog: Catalog
   readonly model: Model
-  readonly ask: Ask
+  readonly ask: PaidRequest
 }
 
 export async function serveFree(
   request: RequestContext,
   { spec, out, catalog, model, ask }: FreeCall,
-  { path, ownKeys }: KeepingDeps,
+  { path, ownKeys }: VendorObjectDeps,
 ): Promise<void> {
   const { id: requestId, principal } = request
   const own = ownKeys.use(principal.accountId, model, catalog, model.routes)

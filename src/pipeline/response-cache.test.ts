@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld } from '../kernel/world.ts'
-import { createDataCache, type DataCache, type Flight, isKept, type KeptAnswer } from './data-cache.ts'
+import { createResponseCache, type ResponseCache, type SingleFlight, isCached, type CachedResponse } from './response-cache.ts'
 
 const HERE = new AbortController().signal
-const answer: KeptAnswer = { body: 'yes', contentType: 'text/plain', usage: { call: 1 }, route: 0 }
+const answer: CachedResponse = { body: 'yes', contentType: 'text/plain', usage: { call: 1 }, route: 0 }
 const ruleOf = (key: string) => ({ key, ttlSeconds: 60 })
 
-async function takeOff(cache: DataCache, key: string): Promise<Flight> {
+async function takeOff(cache: ResponseCache, key: string): Promise<SingleFlight> {
   const found = await cache.enter(ruleOf(key), HERE)
-  assert.ok(found && !isKept(found))
+  assert.ok(found && !isCached(found))
   return found
 }
 
 test('small answers and their keys count as the memory that they take', async () => {
-  const cache = createDataCache(realWorld)
-  for (let number = 0; number < 70_000; number++) (await takeOff(cache, `question ${number}`)).land(answer)
+  const cache = createResponseCache(realWorld)
+  for (let number = 0; number < 70_000; number++) (await takeOff(cache, `question ${number}`)).complete(answer)
   const last = await cache.enter(ruleOf('question 69999'), HERE)
-  assert.ok(last && isKept(last))
+  assert.ok(last && isCached(last))
   assert.equal(last.body.toString(), 'yes')
   assert.ok(Buffer.isBuffer(last.body))
   assert.equal(last.body.buffer.byteLength, 3, 'no slab is kept for the sake of a small answer')
@@ -25,28 +25,28 @@ test('small answers and their keys count as the memory that they take', async ()
 })
 
 test('answers that are under way take a bounded share of memory together, and give it back when they land', async () => {
-  const cache = createDataCache(realWorld)
+  const cache = createResponseCache(realWorld)
   const flights = await Promise.all(Array.from({ length: 9 }, (_, number) => takeOff(cache, `question ${number}`)))
   const MEGABYTES_8 = 8 * 1024 * 1024
   assert.deepEqual(
     flights.map((flight) => flight.carry(MEGABYTES_8)),
     [true, true, true, true, true, true, true, true, false],
   )
-  flights[0]?.land()
+  flights[0]?.complete()
   assert.equal(flights[0]?.carry(1), false, 'what has landed carries nothing')
   assert.equal(flights[8]?.carry(MEGABYTES_8), true)
 })
 
 test('whoever waits does so twice at most: when nothing was kept then either, all go on at the same time', async () => {
-  const cache = createDataCache(realWorld)
+  const cache = createResponseCache(realWorld)
   const first = await takeOff(cache, 'question')
   const others = Array.from({ length: 4 }, () => cache.enter(ruleOf('question'), HERE))
-  first.land()
+  first.complete()
   const second = await Promise.race(others)
-  assert.ok(second && !isKept(second))
-  second.land()
+  assert.ok(second && !isCached(second))
+  second.complete()
   const found = await Promise.all(others)
-  assert.equal(found.filter((one) => one && !isKept(one)).length, 2)
+  assert.equal(found.filter((one) => one && !isCached(one)).length, 2)
   assert.equal(found.filter((one) => one === undefined).length, 2)
 })
 
@@ -58,7 +58,7 @@ test('nobody waits for longer than ten seconds, or after having gone', async () 
     pass = run
     return () => {}
   }
-  const cache = createDataCache({ ...realWorld, after })
+  const cache = createResponseCache({ ...realWorld, after })
   await takeOff(cache, 'question')
   const leaving = new AbortController()
   const left = cache.enter(ruleOf('question'), leaving.signal)

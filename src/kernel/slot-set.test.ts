@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Roster } from './roster.ts'
+import { SlotSet } from './slot-set.ts'
 
 test('members are found until they leave, and places are used again', () => {
-  const roster = new Roster<string>()
+  const roster = new SlotSet<string>()
   const a = roster.add('a')
   const b = roster.add('b')
   assert.deepEqual([...roster], ['a', 'b'])
@@ -18,7 +18,7 @@ test('members are found until they leave, and places are used again', () => {
 })
 
 test('whoever leaves while all are looked at is passed over', () => {
-  const roster = new Roster<string>()
+  const roster = new SlotSet<string>()
   const places = ['a', 'b', 'c'].map((name) => [name, roster.add(name)] as const)
   const seen: string[] = []
   for (const name of roster) {

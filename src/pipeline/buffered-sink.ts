@@ -1,10 +1,10 @@
 // The caller's end of a call that nobody waits for on a connection: the answer is taken whole, for a tool or for later.
 
-import { GONE } from '../kernel/fault.ts'
+import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import { bytesOf } from '../upstream/sse.ts'
-import type { Out } from './out.ts'
+import type { ResponseSink } from './response-sink.ts'
 
-export class AnswerTaker implements Out {
+export class BufferedSink implements ResponseSink {
   readonly signal: AbortSignal
   readonly #full = new AbortController()
   readonly #pieces: Buffer[] = []
@@ -18,7 +18,7 @@ export class AnswerTaker implements Out {
     this.#bytesMax = bytesMax
     this.signal = AbortSignal.any([signal, this.#full.signal])
     // The path knows a caller who has gone by this reason.
-    if (signal.aborted) this.#full.abort(GONE)
+    if (signal.aborted) this.#full.abort(CLIENT_CLOSED)
   }
 
   /** There was more than an answer may have; what is there is not all of it. */
@@ -54,6 +54,6 @@ export class AnswerTaker implements Out {
   }
 
   destroy(): void {
-    this.#full.abort(GONE)
+    this.#full.abort(CLIENT_CLOSED)
   }
 }

@@ -1,12 +1,12 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/judgement.ts'
+import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/rerank-and-moderation.ts'
 import type { ProtocolName } from '../../catalog/kind.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, splice } from '../../kernel/json.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { Fields, isObject, type Json, mustBe } from '../check.ts'
-import type { Ask } from '../protocol.ts'
+import type { PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
@@ -22,12 +22,12 @@ const PIECE_TOKENS = 500
 type RerankShape = 'vendor' | 'cohere'
 
 /** Paid by tokens where the price says so, else by the search. */
-export function readRerankAsk(
+export function readRerankRequest(
   json: JsonText,
   uid: string,
   model?: Pick<Model, 'limits' | 'pricing'>,
   shape: RerankShape = 'vendor',
-): Ask {
+): PaidRequest {
   const fields = new Fields(json)
   const query = fields.required('query')
   if (typeof query !== 'string') throw mustBe('query', 'a string', query)
@@ -66,7 +66,7 @@ export function readRerankAsk(
       })
   const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
   return {
-    ...passed({ door: 'rerank', path: '/rerank', written }, json, uid, usageOf),
+    ...passed({ clientFormat: 'rerank', path: '/rerank', written }, json, uid, usageOf),
     worst: byTokens ? { input: most } : { call: calls },
     ...(byTokens
       ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: documents.length * tokensMax }
@@ -75,14 +75,14 @@ export function readRerankAsk(
 }
 
 /** Paid by the input: vendors report nothing. */
-export function readModerationsAsk(json: JsonText, uid: string): Ask {
+export function readModerationsRequest(json: JsonText, uid: string): PaidRequest {
   const given = new Fields(json).required('input')
   const isParts = Array.isArray(given) && given.some((entry) => typeof entry !== 'string')
   if (typeof given !== 'string') readTexts(given, 'input', MODERATED_MAX, true)
   else if (given === '') throw invalid('"input" must not be empty.', 'input')
   // Parts of several kinds are one input together.
   const worst = { call: Array.isArray(given) && !isParts ? given.length : 1 }
-  return { ...passed({ door: 'openai-moderations', path: '/moderations' }, json, uid, () => worst), worst }
+  return { ...passed({ clientFormat: 'openai-moderations', path: '/moderations' }, json, uid, () => worst), worst }
 }
 
 function readTexts(value: unknown, at: string, most: number, parts = false): string[] {
@@ -109,18 +109,18 @@ function readTexts(value: unknown, at: string, most: number, parts = false): str
 type UsageOf = (value: Json) => Usage | undefined
 
 interface Way {
-  readonly door: ProtocolName & MemberFormat
+  readonly clientFormat: ProtocolName & MemberFormat
   /** Below the vendor's address. */
   readonly path: string
   /** The answer in other words than the vendor's. Absent: it passes, with the public name of the model. */
   readonly written?: ((value: Json) => Json) | undefined
 }
 
-function passed({ door, path, written }: Way, sent: JsonText, uid: string, usageOf: UsageOf): Omit<Ask, 'worst'> {
-  const { json, unknown } = admitMembers(door, sent)
+function passed({ clientFormat, path, written }: Way, sent: JsonText, uid: string, usageOf: UsageOf): Omit<PaidRequest, 'worst'> {
+  const { json, unknown } = admitMembers(clientFormat, sent)
   return {
     product: uid,
-    door,
+    clientFormat,
     sent: json.text,
     stream: false,
     price: {},

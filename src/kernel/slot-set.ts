@@ -2,7 +2,7 @@
 // members and lets the old table point to the new one. Once the first of them has grown old in memory, each keeps the next alive, with all that was in
 // it, until a full collection: every call was carried through two young ones.
 
-export class Roster<T> implements Iterable<T> {
+export class SlotSet<T> implements Iterable<T> {
   readonly #places: Array<T | undefined> = []
   readonly #free: number[] = []
 

@@ -1,6 +1,6 @@
 // The caller's end of a call: what the path needs of it, whatever the web framework.
 
-export interface Out {
+export interface ResponseSink {
   /** Aborts when the caller is gone, with the reason that nobody listens any more. */
   readonly signal: AbortSignal
   /** The headers have left: from here on a fault can only be told inside the answer. */

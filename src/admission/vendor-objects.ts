@@ -7,53 +7,53 @@ import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
-import type { AskFacts } from '../protocols/protocol.ts'
+import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import type { Principal } from './api-key.ts'
 import { mayUse } from './restriction.ts'
 
 /** Who has it: a vendor, and where that has several credentials the one by which it was made. */
-export interface Keeper {
+export interface ObjectOwner {
   readonly vendor: string
   readonly credential?: string | null | undefined
 }
 
-interface KeptAnswer extends Keeper {
+interface VendorObject extends ObjectOwner {
   readonly product: string
 }
 
 /** Vendors keep them for thirty days at least, and conversations until they are deleted; which are still there, they say themselves. */
 const FORGET = statement(
-  'kept_answer_forget',
+  'vendor_object_forget',
   `with gone as (
-     delete from kept_answer where ctid = any(array(
-       (select ctid from kept_answer where id not like 'conv%' and created_at < now() - interval '30 days' limit 5000)
-       union all (select ctid from kept_answer where id like 'conv%' and created_at < now() - interval '365 days' limit 5000)))
+     delete from vendor_object where ctid = any(array(
+       (select ctid from vendor_object where id not like 'conv%' and created_at < now() - interval '30 days' limit 5000)
+       union all (select ctid from vendor_object where id like 'conv%' and created_at < now() - interval '365 days' limit 5000)))
      returning 1
    ) select count(*)::int as count from gone`,
 )
 const KEEP = statement(
-  'kept_answer_keep',
-  `insert into kept_answer (account_id, id, vendor, product, credential) select $1, unnest($2::text[]), $3, $4, $5
+  'vendor_object_keep',
+  `insert into vendor_object (account_id, id, vendor, product, credential) select $1, unnest($2::text[]), $3, $4, $5
    on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential,
      created_at = now()
-   where kept_answer.created_at < now() - interval '1 day'
-     or (kept_answer.vendor, kept_answer.product, kept_answer.credential) is distinct from (excluded.vendor, excluded.product, excluded.credential)`,
+   where vendor_object.created_at < now() - interval '1 day'
+     or (vendor_object.vendor, vendor_object.product, vendor_object.credential) is distinct from (excluded.vendor, excluded.product, excluded.credential)`,
 )
 const FIND = statement(
-  'kept_answer_find',
-  'select vendor, product, credential from kept_answer where account_id = $1 and id = $2',
+  'vendor_object_find',
+  'select vendor, product, credential from vendor_object where account_id = $1 and id = $2',
 )
 const FIND_ALL = statement(
-  'kept_answer_find_all',
-  'select id, vendor, product, credential from kept_answer where account_id = $1 and id = any($2::text[])',
+  'vendor_object_find_all',
+  'select id, vendor, product, credential from vendor_object where account_id = $1 and id = any($2::text[])',
 )
-const DROP = statement('kept_answer_drop', 'delete from kept_answer where account_id = $1 and id = $2')
+const DROP = statement('vendor_object_drop', 'delete from vendor_object where account_id = $1 and id = $2')
 
-export async function keepAnswer(
+export async function recordVendorObjects(
   database: Database,
   account: string,
   ids: readonly string[],
-  kept: KeptAnswer,
+  kept: VendorObject,
 ): Promise<void> {
   const right = [...new Set(ids)].filter((id) => isId(id))
   if (right.length === 0) return
@@ -61,17 +61,17 @@ export async function keepAnswer(
 }
 
 /** Undefined too where the key may not use what it was made with. */
-export async function findKeptAnswer(
+export async function findVendorObject(
   database: Database,
   principal: Pick<Principal, 'accountId' | 'models'>,
   id: string,
-): Promise<KeptAnswer | undefined> {
+): Promise<VendorObject | undefined> {
   if (!isId(id)) return undefined
-  const [row] = await database.query<KeptAnswer>(FIND, [principal.accountId, id])
+  const [row] = await database.query<VendorObject>(FIND, [principal.accountId, id])
   return row && mayUse(principal, row.product) ? row : undefined
 }
 
-interface Referring extends Pick<AskFacts, 'continues' | 'door'> {
+interface Referring extends Pick<PaidRequestFacts, 'continues' | 'clientFormat'> {
   readonly principal: Pick<Principal, 'accountId' | 'models'>
   readonly routes: Product['routes']
   /** The keys of the account's own that it may go by. */
@@ -79,18 +79,18 @@ interface Referring extends Pick<AskFacts, 'continues' | 'door'> {
 }
 
 /** Who keeps what a request refers to; undefined when it refers to nothing. It must be one vendor, by one of its keys. */
-export async function findKeeper(
-  { continues = [], door, principal, routes, own }: Referring,
+export async function findObjectOwner(
+  { continues = [], clientFormat, principal, routes, own }: Referring,
   database: Database,
-): Promise<Keeper | undefined> {
-  const isSpoken = routes.some(({ protocol }) => protocol === door)
+): Promise<ObjectOwner | undefined> {
+  const isSpoken = routes.some(({ protocol }) => protocol === clientFormat)
   const wanted = continues.filter(({ native }) => !native || isSpoken)
   if (wanted.length === 0) return undefined
   const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => isId(id))
-  const rows = await database.query<KeptAnswer & { id: string }>(FIND_ALL, [principal.accountId, ids])
+  const rows = await database.query<VendorObject & { id: string }>(FIND_ALL, [principal.accountId, ids])
   // What was made with a model that the key may not use is not there for it.
   const byId = new Map(rows.filter(({ product }) => mayUse(principal, product)).map((row) => [row.id, row]))
-  let keeper: Keeper | undefined
+  let objectOwner: ObjectOwner | undefined
   let elsewhere: Fault | undefined
   for (const { id, unknown } of wanted) {
     const kept = byId.get(id)
@@ -99,23 +99,23 @@ export async function findKeeper(
       elsewhere ??= unknown
       continue
     }
-    if (!kept || !hasRoute(routes, kept, door) || (kept.credential === OWN_KEY && !own)) throw unknown
-    keeper ??= kept
-    if (keeper.vendor !== kept.vendor || keeper.credential !== kept.credential) throw unknown
+    if (!kept || !hasRoute(routes, kept, clientFormat) || (kept.credential === OWN_KEY && !own)) throw unknown
+    objectOwner ??= kept
+    if (objectOwner.vendor !== kept.vendor || objectOwner.credential !== kept.credential) throw unknown
   }
-  if (elsewhere && keeper && keeper.credential !== OWN_KEY) throw elsewhere
-  return keeper
+  if (elsewhere && objectOwner && objectOwner.credential !== OWN_KEY) throw elsewhere
+  return objectOwner
 }
 
 /** The catalog may have changed since it was kept. */
-export function hasRoute(routes: Product['routes'], { vendor }: Keeper, protocol: ProtocolName | undefined): boolean {
+export function hasRoute(routes: Product['routes'], { vendor }: ObjectOwner, protocol: ProtocolName | undefined): boolean {
   return routes.some((route) => route.vendor === vendor && route.protocol === protocol)
 }
 
-export async function dropKeptAnswer(database: Database, account: string, id: string): Promise<void> {
+export async function removeVendorObject(database: Database, account: string, id: string): Promise<void> {
   await database.query(DROP, [account, id])
 }
 
-export async function forgetKeptAnswers(database: Database): Promise<void> {
+export async function pruneVendorObjects(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }

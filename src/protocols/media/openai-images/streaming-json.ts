@@ -35,7 +35,7 @@ const NULL = Buffer.from('null')
 
 type State = 'structure' | 'string' | 'probe' | 'taken' | 'escape'
 
-export class JsonSieve {
+export class StreamingJsonParser {
   private readonly rules: SieveRules
   private readonly text: Buffer[] = []
   private textBytes = 0

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { Fault } from '../../../kernel/fault.ts'
 import { realWorld } from '../../../kernel/world.ts'
 import { createByteBudget } from '../../../upstream/budget.ts'
-import { type Ask, type Exchange, type Target, vendorCall } from '../../protocol.ts'
-import { type ImageAskDeps, readImageAsk, SIZES } from './ask.ts'
+import { type PaidRequest, type Exchange, type Target, vendorCall } from '../../protocol.ts'
+import { type ImageAskDeps, readImageRequest, SIZES } from './request.ts'
 import { readImageBody } from './body.ts'
 
 const signal = new AbortController().signal
@@ -22,7 +22,7 @@ const target: Target = {
 }
 const options = { requestId: 'req_1', createdSeconds: 1_700_000_000, signal }
 
-async function opened(ask: Ask): Promise<Exchange> {
+async function opened(ask: PaidRequest): Promise<Exchange> {
   await ask.gather?.(options.signal)
   const exchange = await ask.open(target, options)
   return { ...exchange, call: vendorCall(exchange.call, target) }
@@ -55,7 +55,7 @@ async function ask(request: object, over: Partial<ImageAskDeps> = {}) {
     { contentLength: bytes.length },
   )
   const made = await depsOf(over)
-  return { ...made, ask: readImageAsk(body, { uid: 'alpha-image-2' }, made.deps) }
+  return { ...made, ask: readImageRequest(body, { uid: 'alpha-image-2' }, made.deps) }
 }
 
 async function sent(request: object): Promise<Record<string, unknown>> {
@@ -152,7 +152,7 @@ test('each field that is wrong is named, with what is allowed', async () => {
 test('n may be written as 1.0, and a prompt may have 32,000 characters', async () => {
   const body = Buffer.from(`{"n":1.0,"prompt":"${'x'.repeat(32_000)}"}`)
   const read = await readImageBody([body] as unknown as AsyncIterable<Buffer>, { contentLength: undefined })
-  readImageAsk(read, { uid: 'alpha-image-2' }, (await depsOf()).deps)
+  readImageRequest(read, { uid: 'alpha-image-2' }, (await depsOf()).deps)
 })
 
 // ---- Sizes: ratio × tier, to the cell.

@@ -6,7 +6,7 @@ import type { Usage } from '../../../meter/usage.ts'
 import type { ImageType } from '../../../parsers/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
 import { Fields, mustBe } from '../../check.ts'
-import type { Ask, PriceAttributes } from '../../protocol.ts'
+import type { PaidRequest, PriceAttributes } from '../../protocol.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import {
   IMAGE_BYTES_MAX,
@@ -66,7 +66,7 @@ interface ImageModel {
   readonly pricing?: Pricing | undefined
 }
 
-export function readImageAsk(body: ImageRequestBody, model: ImageModel, deps: ImageAskDeps): Ask {
+export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps: ImageAskDeps): PaidRequest {
   const fields = new Fields(body.json)
   const prompt = readPrompt(fields)
   for (const mask of MASKS)
@@ -92,7 +92,7 @@ export function readImageAsk(body: ImageRequestBody, model: ImageModel, deps: Im
   const price = { resolution: drawn.resolution, quality }
   const fetched = new References(references, body.inlineBytes, deps)
   return {
-    door: 'openai-images',
+    clientFormat: 'openai-images',
     product: model.uid,
     stream: checked.stream,
     // What is left to the vendor is held for as the dearest that it may draw.

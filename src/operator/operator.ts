@@ -31,7 +31,7 @@ export function openBackOffice(
   parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl'> & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
-    readonly ledger: Pick<Ledger, 'booked'>
+    readonly ledger: Pick<Ledger, 'posted'>
     readonly world: World
     readonly operatorToken: string
     readonly browserKey: Buffer
@@ -54,7 +54,7 @@ export function openBackOffice(
   const people = createPeople(identity)
   const deps = { ...parts, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
   const resources = operatorResources(deps)
-  app.booked = parts.ledger.booked
+  app.booked = parts.ledger.posted
   mountAdmin(app, resources, parts.operatorToken)
   mountConsole(app, resources, {
     ...deps,
