@@ -44,8 +44,8 @@ import { maintainUsage } from './ledger/retention.ts'
 import { openTools } from './mcp/open.ts'
 import { openBackOffice } from './operator/operator.ts'
 import type { PathDeps } from './pipeline/call.ts'
-import { createResponseCache } from './pipeline/response-cache.ts'
 import type { ReadDeps } from './pipeline/read.ts'
+import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
 import { createContentRules } from './recordings/content-rules.ts'
 import { createContents } from './recordings/contents.ts'
@@ -161,7 +161,13 @@ export async function createGateway(options: GatewayOptions) {
   })
   mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes })
 
-  const timers = startMaintenance(options, { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries })
+  const timers = startMaintenance(options, {
+    ...store,
+    ...load,
+    files,
+    people: office.people,
+    deliveries: jobs.deliveries,
+  })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
@@ -351,7 +357,12 @@ async function openAssets(
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
   mountAssets(app, { store: files, signer, world })
-  const assets = createAssetHost({ store: files, signer, world, lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS })
+  const assets = createAssetHost({
+    store: files,
+    signer,
+    world,
+    lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS,
+  })
   return { files, signer, assets }
 }
 

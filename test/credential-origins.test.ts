@@ -40,7 +40,11 @@ const g = testGateway({ env: environment }, async () => {
   const vendor = { baseUrl: home.url, credential: STORED, ownKeyFee: { call: '0.01' } }
   document.vendors.mine = vendor
   const alpha = document.models['alpha-5.4']!
-  document.models.mine = { ...alpha, clientFormats: ['openai-chat'], routes: [{ vendor: 'mine', protocol: 'openai-chat' }] }
+  document.models.mine = {
+    ...alpha,
+    clientFormats: ['openai-chat'],
+    routes: [{ vendor: 'mine', protocol: 'openai-chat' }],
+  }
   await g.gateway.catalog.apply(document, BY, '')
   const path = `/vendors/mine/credentials/${STORED}`
   assert.equal((await g.operator('PUT', path, { value: canaryOf(STORED) })).status, 200)

@@ -61,7 +61,10 @@ const g = testGateway({
       ...document.models['rich-openai-responses']!,
       pricing: { unit: 'credits', tiers: [{ ...PRICE, image: '4' }], multipliers: MULTIPLIERS },
     }
-    document.models['rich-both'] = { ...document.models['rich-anthropic-messages']!, clientFormats: ['openai-responses'] }
+    document.models['rich-both'] = {
+      ...document.models['rich-anthropic-messages']!,
+      clientFormats: ['openai-responses'],
+    }
   },
 })
 afterEach(() => g.settled())

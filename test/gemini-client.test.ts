@@ -62,7 +62,8 @@ before(async () => {
   g = await startGateway({
     world: hurried,
     catalog(document: CatalogInput) {
-      for (const model of Object.values(document.models)) if (model.type === 'text') model.clientFormats = [...TEXT_PROTOCOLS]
+      for (const model of Object.values(document.models))
+        if (model.type === 'text') model.clientFormats = [...TEXT_PROTOCOLS]
       document.vendors.scripted = { baseUrl }
       for (const protocol of TEXT_PROTOCOLS)
         document.models[`from-${protocol}`] = {

@@ -208,14 +208,6 @@ create table content (
 CREATE INDEX content_age ON public.content USING btree (expires_at);
 CREATE INDEX content_call ON public.content USING btree (id);
 
-create table recording_policy (
-  account_id text collate "C" not null,
-  scope text collate "C" not null,
-  days integer not null,
-  bytes integer not null,
-  constraint content_rule_pkey PRIMARY KEY (account_id, scope)
-);
-
 create table counter (
   account_id text collate "C" not null,
   scope text collate "C" not null,
@@ -235,6 +227,16 @@ create table credential (
   sealed bytea not null,
   updated_at timestamp with time zone not null default now(),
   constraint credential_pkey PRIMARY KEY (name)
+);
+
+create table credit_idempotency (
+  account_id text collate "C" not null,
+  key text collate "C" not null,
+  request_hash text not null,
+  answer jsonb not null,
+  at timestamp with time zone not null default now(),
+  constraint grant_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint grant_key_pkey PRIMARY KEY (account_id, key)
 );
 
 create table delivery (
@@ -262,16 +264,6 @@ CREATE INDEX delivery_due ON public.delivery USING btree (next_at) WHERE (next_a
 CREATE INDEX delivery_listed ON public.delivery USING btree (created_at, id);
 CREATE INDEX delivery_of_account ON public.delivery USING btree (account_id, created_at, id);
 CREATE INDEX delivery_subject ON public.delivery USING btree (subject);
-
-create table credit_idempotency (
-  account_id text collate "C" not null,
-  key text collate "C" not null,
-  request_hash text not null,
-  answer jsonb not null,
-  at timestamp with time zone not null default now(),
-  constraint grant_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint grant_key_pkey PRIMARY KEY (account_id, key)
-);
 
 create table hold (
   account_id text collate "C" not null,
@@ -404,18 +396,6 @@ create table journal (
   constraint journal_pkey1 PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
-create table vendor_object (
-  account_id text collate "C" not null,
-  id text collate "C" not null,
-  vendor text not null,
-  product text not null,
-  credential text,
-  created_at timestamp with time zone not null default now(),
-  constraint vendor_object_pkey PRIMARY KEY (account_id, id)
-);
-CREATE INDEX vendor_object_age ON public.vendor_object USING btree (created_at) WHERE (id !~~ 'conv%'::text);
-CREATE INDEX vendor_object_conversation_age ON public.vendor_object USING btree (created_at) WHERE (id ~~ 'conv%'::text);
-
 create table lease (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -511,6 +491,14 @@ create table process (
   report jsonb,
   reported_at timestamp with time zone,
   constraint process_pkey PRIMARY KEY (id)
+);
+
+create table recording_policy (
+  account_id text collate "C" not null,
+  scope text collate "C" not null,
+  days integer not null,
+  bytes integer not null,
+  constraint content_rule_pkey PRIMARY KEY (account_id, scope)
 );
 
 create table refusal (
@@ -647,6 +635,18 @@ create table vendor_hour (
   latencies integer[] not null,
   constraint vendor_hour_pkey PRIMARY KEY (hour, vendor, product)
 );
+
+create table vendor_object (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  vendor text not null,
+  product text not null,
+  credential text,
+  created_at timestamp with time zone not null default now(),
+  constraint vendor_object_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX vendor_object_age ON public.vendor_object USING btree (created_at) WHERE (id !~~ 'conv%'::text);
+CREATE INDEX vendor_object_conversation_age ON public.vendor_object USING btree (created_at) WHERE (id ~~ 'conv%'::text);
 
 create table verification (
   id text collate "C" not null,

@@ -16,7 +16,16 @@ type Growing = (typeof GROWING)[number] | (typeof LISTED)[number]
 /** These change, and are few: copied at the end, as a whole. */
 const CHANGING: readonly Table[] = [
   ...[
-    ...['api_key', 'credit_idempotency', 'counter', 'idempotency', 'vendor_object', 'own_key', 'usage_hour', 'recording_policy'],
+    ...[
+      'api_key',
+      'credit_idempotency',
+      'counter',
+      'idempotency',
+      'vendor_object',
+      'own_key',
+      'usage_hour',
+      'recording_policy',
+    ],
     ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],
   ].map((name) => ({
     name,

@@ -108,7 +108,11 @@ export async function findObjectOwner(
 }
 
 /** The catalog may have changed since it was kept. */
-export function hasRoute(routes: Product['routes'], { vendor }: ObjectOwner, protocol: ProtocolName | undefined): boolean {
+export function hasRoute(
+  routes: Product['routes'],
+  { vendor }: ObjectOwner,
+  protocol: ProtocolName | undefined,
+): boolean {
   return routes.some((route) => route.vendor === vendor && route.protocol === protocol)
 }
 

@@ -8,7 +8,7 @@ import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endp
 import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault, Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
+import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'

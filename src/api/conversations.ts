@@ -15,7 +15,7 @@ import { conversationUnknown, referencesIn } from '../protocols/text/references.
 import { offers } from '../routing/route.ts'
 import { jsonBody } from '../server/body.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
-import { askObjectOwner, type VendorObjectDeps, knownQuery, serveFree } from './vendor-objects.ts'
+import { askObjectOwner, knownQuery, serveFree, type VendorObjectDeps } from './vendor-objects.ts'
 
 type Id = keyof typeof CONVERSATIONS
 

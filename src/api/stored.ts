@@ -1,5 +1,5 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
-import { removeVendorObject, findVendorObject } from '../admission/vendor-objects.ts'
+import { findVendorObject, removeVendorObject } from '../admission/vendor-objects.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import type { Background } from '../deferred/background.ts'
@@ -10,7 +10,7 @@ import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
 import { rawQuery } from '../server/server.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
 import { conversationHandlers } from './conversations.ts'
-import { askObjectOwner, type VendorObjectDeps, knownQuery } from './vendor-objects.ts'
+import { askObjectOwner, knownQuery, type VendorObjectDeps } from './vendor-objects.ts'
 
 interface StoredDeps extends VendorObjectDeps {
   readonly background: Background

@@ -1,5 +1,5 @@
 // Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.
-import { removeVendorObject, findVendorObject, hasRoute } from '../admission/vendor-objects.ts'
+import { findVendorObject, hasRoute, removeVendorObject } from '../admission/vendor-objects.ts'
 import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { catalogFor } from '../catalog/simulated.ts'
@@ -35,7 +35,11 @@ interface Question {
 }
 
 /** Asks whoever keeps it for this account; for all others it is not there. */
-export async function askObjectOwner(request: RequestContext, question: Question, deps: VendorObjectDeps): Promise<void> {
+export async function askObjectOwner(
+  request: RequestContext,
+  question: Question,
+  deps: VendorObjectDeps,
+): Promise<void> {
   const { database } = deps.path
   const { id, unknown } = question
   const principal = request.principal

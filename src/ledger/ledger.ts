@@ -8,7 +8,6 @@ import { SlotSet } from '../kernel/slot-set.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { singleFlight, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { createRetry, isFinal, within } from './retry.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten } from './liveness.ts'
@@ -27,6 +26,7 @@ import {
   type Undecided,
 } from './operation.ts'
 import { createQueue } from './queue.ts'
+import { createRetry, isFinal, within } from './retry.ts'
 import { createSystem } from './system.ts'
 
 export interface Ledger {

@@ -27,7 +27,8 @@ export function createRetry({ world, log, run }: RetryOptions) {
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (isFinal(error)) throw error
         // The database is there and says something that it should not.
-        if (!(error instanceof Fault || error instanceof AccountLocked)) log?.error({ error }, 'the ledger’s statement fails')
+        if (!(error instanceof Fault || error instanceof AccountLocked))
+          log?.error({ error }, 'the ledger’s statement fails')
         if (world.elapsedMs() - started + waitMs > forMs) throw asUnavailable(error)
         await sleep(world, waitMs)
       }

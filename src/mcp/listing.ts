@@ -4,7 +4,7 @@ import type { Tool as Listed } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { invalid } from '../kernel/fault.ts'
-import { type Arguments, type Group, type ToolCaller, objectSchema, requiredText, runTool, type Tool } from './tool.ts'
+import { type Arguments, type Group, objectSchema, requiredText, runTool, type Tool, type ToolCaller } from './tool.ts'
 
 /** What stands behind /mcp/ in an address. */
 export const SUBSETS = ['analytics', 'social', 'media', 'discover'] as const satisfies readonly (Group | 'discover')[]

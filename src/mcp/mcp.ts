@@ -7,13 +7,13 @@ import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
 import { accountTools } from './account-tools.ts'
 import { dataTools } from './data-tools.ts'
-import { createDoor } from './transport.ts'
 import { discoveryTools, listFor } from './listing.ts'
 import { mediaTools } from './media-tools.ts'
 import type { PaidDeps } from './paid-call.ts'
 import { OWN_PROMPTS } from './prompts.ts'
 import { ownResources } from './resources.ts'
 import type { Tool } from './tool.ts'
+import { createDoor } from './transport.ts'
 
 export interface McpDeps extends PaidDeps, AccountDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>

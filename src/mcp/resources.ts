@@ -2,7 +2,7 @@
 import type { UriTemplate } from '@modelcontextprotocol/server'
 import type { createModelLists } from '../api/models.ts'
 import type { Catalog } from '../catalog/store.ts'
-import type { ToolCaller, Tool } from './tool.ts'
+import type { Tool, ToolCaller } from './tool.ts'
 
 export interface Resource {
   /** With `template`, the template itself. */

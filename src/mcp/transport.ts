@@ -23,7 +23,7 @@ import { InputNeeded } from './consent.ts'
 import type { Prompt } from './prompts.ts'
 import type { Resource } from './resources.ts'
 import { answered, refused } from './result.ts'
-import { type Arguments, type ToolCaller, runTool, type Tool } from './tool.ts'
+import { type Arguments, runTool, type Tool, type ToolCaller } from './tool.ts'
 
 interface Offer {
   /** Undefined: there is none of that name for this client's key. */

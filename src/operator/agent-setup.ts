@@ -36,7 +36,9 @@ type Models = CatalogDocument['models']
 /** The first enabled one, or the one whose output costs least; a placeholder where there is none. */
 export function modelFor(models: Models): About['model'] {
   return (clientFormat, size) => {
-    const offered = Object.entries(models).filter(([, { enabled, clientFormats }]) => enabled && clientFormats.includes(clientFormat))
+    const offered = Object.entries(models).filter(
+      ([, { enabled, clientFormats }]) => enabled && clientFormats.includes(clientFormat),
+    )
     if (size === 'small') offered.sort(([, a], [, b]) => Number(outputPrice(a) - outputPrice(b)))
     return offered[0]?.[0] ?? '<model>'
   }

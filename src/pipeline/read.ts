@@ -23,14 +23,14 @@ import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
 import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
 import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
-import { type ImageAskDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
+import { type ImageAskDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
-import type { PaidRequest, JobRequest } from '../protocols/protocol.ts'
+import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
-import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
 import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts'
+import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
 import { routesFor } from '../routing/route.ts'
 import type { ByteLease } from '../upstream/budget.ts'
@@ -181,7 +181,9 @@ function readEmbedding(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const { id, surface } = incoming.spec
   const shape = id === 'gemini/embed_batch' ? 'batch' : 'one'
   return byModel('embedding', (json, uid, model) =>
-    surface === 'gemini' ? readGeminiEmbeddingsRequest(json, uid, model, shape) : readEmbeddingsRequest(json, uid, model),
+    surface === 'gemini'
+      ? readGeminiEmbeddingsRequest(json, uid, model, shape)
+      : readEmbeddingsRequest(json, uid, model),
   )(incoming, deps)
 }
 
@@ -255,7 +257,9 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose
   if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw unknown()
   if (model.type !== kind) throw invalid(`"${uid}" is no ${kind} model; GET /v1/models lists the types.`, 'model')
   if (spec.format && !model.clientFormats.includes(spec.format)) {
-    const paths = model.clientFormats.map((clientFormat) => ENDPOINTS.find(({ format }) => format === clientFormat)!.path)
+    const paths = model.clientFormats.map(
+      (clientFormat) => ENDPOINTS.find(({ format }) => format === clientFormat)!.path,
+    )
     throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
   }
   if (!mayUse(principal, uid)) throw spec.hidesModels ? unknown() : new Fault('model_restricted')

@@ -1,7 +1,7 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { KeptStream, keepLarge, keepOf } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
-import { asFault, Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
+import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
@@ -68,7 +68,11 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     await exchange.discard?.()
     // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
     if (answered.out.signal.aborted && !settling)
-      return settle(answered, { usage: estimatedUsage(answered, 0), estimated: true, status: CLIENT_CLOSED_STATUS }, deps)
+      return settle(
+        answered,
+        { usage: estimatedUsage(answered, 0), estimated: true, status: CLIENT_CLOSED_STATUS },
+        deps,
+      )
     throw toCallerFault(error, answered, deps)
   } finally {
     drained()
@@ -258,7 +262,11 @@ async function settleLeft(
   const owed = usage ?? seenUsage(answered, relay.state)
   const cut = answered.idempotency?.keepsAll && cutEvent(possibleUsage(answered, withUses(answered, owed)))
   const keep = cut ? await keptStream(answered, typeOf(relay), kept?.whole(cut), deps) : undefined
-  return settle(answered, { usage: owed, estimated: usage === undefined, status: CLIENT_CLOSED_STATUS, price, keep }, deps)
+  return settle(
+    answered,
+    { usage: owed, estimated: usage === undefined, status: CLIENT_CLOSED_STATUS, price, keep },
+    deps,
+  )
 }
 
 /** For whoever asks again, or later. */

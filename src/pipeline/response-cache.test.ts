@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld } from '../kernel/world.ts'
-import { createResponseCache, type ResponseCache, type SingleFlight, isCached, type CachedResponse } from './response-cache.ts'
+import {
+  type CachedResponse,
+  createResponseCache,
+  isCached,
+  type ResponseCache,
+  type SingleFlight,
+} from './response-cache.ts'
 
 const HERE = new AbortController().signal
 const answer: CachedResponse = { body: 'yes', contentType: 'text/plain', usage: { call: 1 }, route: 0 }

@@ -64,7 +64,10 @@ export function startMaintenance(
   const answers = () => FORGET.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.tidy()])
   const maintain = async () => {
-    const { left } = await maintainUsage(database, world, { keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 5 })
+    const { left } = await maintainUsage(database, world, {
+      keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
+      tries: 5,
+    })
     await refusals.forget(config.TOLLGATE_RETENTION_REJECTED_DAYS)
     await contents.forget()
     await deliveries.forget()

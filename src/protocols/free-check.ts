@@ -7,8 +7,8 @@ import { readJson } from '../kernel/json.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import { listCall } from './media/video-task/task.ts'
 import type { PaidRequest, Target } from './protocol.ts'
-import { readModerationsRequest, readRerankRequest } from './text/rerank-and-moderation.ts'
 import { readEmbeddingsRequest } from './text/openai-embeddings.ts'
+import { readModerationsRequest, readRerankRequest } from './text/rerank-and-moderation.ts'
 import { type ModelFacts, readTextRequest } from './text/text.ts'
 
 export interface FreeCheck {

@@ -9,7 +9,7 @@ import type { PriceTier } from '../meter/price.ts'
 import { inputTokensOf } from '../meter/usage.ts'
 import { isObject } from '../protocols/check.ts'
 import { type FreeCheck, freeCheck, smallestRequest } from '../protocols/free-check.ts'
-import { type PaidRequest, type Exchange, type Target, vendorCall } from '../protocols/protocol.ts'
+import { type Exchange, type PaidRequest, type Target, vendorCall } from '../protocols/protocol.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
 import { isUnknownModel } from '../protocols/vendor-fault.ts'
 import { readErrorBody, type VendorSaid, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
@@ -88,7 +88,12 @@ async function listModels(target: Target, deps: ProbeDeps): Promise<{ step: Test
   return { step: { ...about, ok: false, status, latencyMs, message: refusalOf(heard, target) }, models: [] }
 }
 
-async function makeCall(ask: PaidRequest, target: Target, models: readonly string[], deps: ProbeDeps): Promise<TestStep> {
+async function makeCall(
+  ask: PaidRequest,
+  target: Target,
+  models: readonly string[],
+  deps: ProbeDeps,
+): Promise<TestStep> {
   const { world } = deps
   const exchange = await ask.open(target, {
     requestId: 'test',

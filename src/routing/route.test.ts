@@ -35,7 +35,9 @@ function order(routing: Partial<Routing>, more: { sent?: string; latencies?: Rec
   }
   const ask = { product: 'alpha-5.4', ...(more.sent === undefined ? {} : { sent: more.sent }) }
   const whole: Routing = { policy: 'weighted', sticky: false, ...routing }
-  return routeRequest(ask, { routes, routing: whole, pool: routes }, document, sources).map(({ vendorName }) => vendorName)
+  return routeRequest(ask, { routes, routing: whole, pool: routes }, document, sources).map(
+    ({ vendorName }) => vendorName,
+  )
 }
 
 const firsts = (times: number, draw: () => string[]) =>

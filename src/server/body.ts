@@ -1,7 +1,7 @@
 // The body of a request as it arrives: what is large is counted piece by piece as its account's, and whoever sends too slowly is cut off.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Fault, CLIENT_CLOSED } from '../kernel/fault.ts'
+import { CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 import { isReadInPieces, whenLastIsWritten } from '../upstream/internals.ts'

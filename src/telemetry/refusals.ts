@@ -102,7 +102,12 @@ export function createRefusals({ database, world, log }: { database: Database; w
     }
   }
 
-  const { soon, flush, close } = createBufferedWriter({ world, log, write, failed: 'refusals could not be written, and wait' })
+  const { soon, flush, close } = createBufferedWriter({
+    world,
+    log,
+    write,
+    failed: 'refusals could not be written, and wait',
+  })
 
   return {
     note(fault, call) {

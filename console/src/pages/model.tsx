@@ -82,7 +82,8 @@ function ModelBody({ model }: { model: PublicModel }) {
   const [chosen, setChosen] = useState<Door>()
   const clientFormats = (model.clientFormats ?? []).filter((clientFormat) => DOORS[clientFormat])
   const clientFormat = chosen ?? clientFormats[0]
-  const kind = model.type === 'text' ? clientFormat && DOORS[clientFormat].kind : model.type === 'data' ? undefined : model.type
+  const kind =
+    model.type === 'text' ? clientFormat && DOORS[clientFormat].kind : model.type === 'data' ? undefined : model.type
   const limits = model.limits ?? {}
   return (
     <>

@@ -50,7 +50,11 @@ function unitOf(tool: string): string | undefined {
 }
 
 /** The model's traits, in which the tools that have a price are let through. */
-export function withPriced(clientFormat: TextProtocolName, traits: TextTraits, pricing: Pricing | undefined): TextTraits {
+export function withPriced(
+  clientFormat: TextProtocolName,
+  traits: TextTraits,
+  pricing: Pricing | undefined,
+): TextTraits {
   const priced = TOOLS[clientFormat].filter(([, unit]) => isPriced(pricing, unit))
   return priced.length === 0
     ? traits
@@ -82,7 +86,12 @@ interface Extras {
 }
 
 /** Of a request that was found right: all that is left in it has a price, or passes because the operator bears it. */
-export function readExtras(clientFormat: TextProtocolName, json: JsonText, pricing: Pricing | undefined, n: number): Extras {
+export function readExtras(
+  clientFormat: TextProtocolName,
+  json: JsonText,
+  pricing: Pricing | undefined,
+  n: number,
+): Extras {
   const tools = pricedTools(clientFormat, json.value, pricing)
   const price = attributesOf(json.value, pricing)
   const bounded = tools.length > 0 ? bound(clientFormat, json, tools) : json
@@ -115,7 +124,8 @@ function wantedMedia(clientFormat: TextProtocolName, { modalities, audio }: Json
 /** An answer that is spoken or drawn is held for at its own rate, up to a limit of which the vendor is told. */
 export function boundMedia(clientFormat: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  if (wantedMedia(clientFormat, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined) return json
+  if (wantedMedia(clientFormat, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined)
+    return json
   const most = { max_tokens: String(tokensMost) }
   return edited(json, json.member('max_tokens') ? { replace: most } : { add: most })
 }

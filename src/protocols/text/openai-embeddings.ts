@@ -4,7 +4,7 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import { readCount } from '../../meter/usage.ts'
 import { Fields, type Json, mustBe, shown } from '../check.ts'
-import type { Answer, PaidRequest, Exchange, Target } from '../protocol.ts'
+import type { Answer, Exchange, PaidRequest, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
@@ -18,7 +18,12 @@ const LIKELY_BYTES_PER_TOKEN = 4
 /** The answer in the words of another format. Absent: it passes, with the public name of the model. */
 type Written = (answer: Json) => Json
 
-export function readEmbeddingsRequest(sent: JsonText, uid: string, model?: Pick<Model, 'limits'>, written?: Written): PaidRequest {
+export function readEmbeddingsRequest(
+  sent: JsonText,
+  uid: string,
+  model?: Pick<Model, 'limits'>,
+  written?: Written,
+): PaidRequest {
   /** The most that the model takes of one input. */
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const { json, unknown } = admitMembers('openai-embeddings', sent)

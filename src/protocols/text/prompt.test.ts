@@ -15,7 +15,11 @@ const facts = {
   limits: { outputTokensReserve: 4096, outputTokensFloor: 64, contextTokens: 10_000_000 },
 }
 const ask = (clientFormat: TextProtocolName, body: object) =>
-  readTextRequest(clientFormat, readJson(Buffer.from(JSON.stringify({ model: 'public', max_tokens: 9, ...body }))), facts)
+  readTextRequest(
+    clientFormat,
+    readJson(Buffer.from(JSON.stringify({ model: 'public', max_tokens: 9, ...body }))),
+    facts,
+  )
 
 function isCovered(clientFormat: TextProtocolName, body: object): void {
   const held = ask(clientFormat, body).worst.input ?? 0

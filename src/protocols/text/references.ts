@@ -136,7 +136,8 @@ class Seeker {
     if (!isObject(value)) return
     const own = at === '' ? OWN : OWN_BELOW
     const isMade = made !== undefined && value.type === made
-    const lists = this.clientFormat === 'anthropic-messages' && typeof value.type === 'string' ? MADE[value.type] : undefined
+    const lists =
+      this.clientFormat === 'anthropic-messages' && typeof value.type === 'string' ? MADE[value.type] : undefined
     for (const name in value) {
       const member = value[name]
       if (typeof member === 'object' ? member === null : typeof member !== 'string') continue

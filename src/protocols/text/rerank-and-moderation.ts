@@ -1,7 +1,7 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/rerank-and-moderation.ts'
 import type { ProtocolName } from '../../catalog/kind.ts'
+import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/rerank-and-moderation.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, splice } from '../../kernel/json.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
@@ -116,7 +116,12 @@ interface Way {
   readonly written?: ((value: Json) => Json) | undefined
 }
 
-function passed({ clientFormat, path, written }: Way, sent: JsonText, uid: string, usageOf: UsageOf): Omit<PaidRequest, 'worst'> {
+function passed(
+  { clientFormat, path, written }: Way,
+  sent: JsonText,
+  uid: string,
+  usageOf: UsageOf,
+): Omit<PaidRequest, 'worst'> {
   const { json, unknown } = admitMembers(clientFormat, sent)
   return {
     product: uid,

@@ -8,7 +8,7 @@ import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { routesFor } from '../../routing/route.ts'
-import { type PaidRequest, type OpenOptions, type Target, vendorCall } from '../protocol.ts'
+import { type OpenOptions, type PaidRequest, type Target, vendorCall } from '../protocol.ts'
 import { countTokens, type ModelFacts, readModelName, readTextRequest } from './text.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }
@@ -208,7 +208,9 @@ test('numbers that a computer cannot hold as written are refused in every numeri
 test('an ask knows which formats cannot carry it, and why', () => {
   const refusal = (clientFormat: TextProtocolName, over: object) =>
     TEXT_PROTOCOLS.map(
-      (back) => readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), model()).refusal?.(back)?.details.param,
+      (back) =>
+        readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), model()).refusal?.(back)?.details
+          .param,
     )
   for (const [field, value] of Object.entries({ previous_response_id: 'x', prompt: { id: 'p' }, conversation: 'x' }))
     assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field, field])
@@ -218,7 +220,8 @@ test('an ask knows which formats cannot carry it, and why', () => {
   assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n', 'n'])
   const several = 'candidateCount'
   assert.deepEqual(refusal('gemini', { generationConfig: { [several]: 2 } }), [several, several, several, undefined])
-  for (const clientFormat of TEXT_PROTOCOLS) assert.deepEqual(refusal(clientFormat, {}), [undefined, undefined, undefined, undefined])
+  for (const clientFormat of TEXT_PROTOCOLS)
+    assert.deepEqual(refusal(clientFormat, {}), [undefined, undefined, undefined, undefined])
 })
 
 test('tools go to the routes that serve them, where the family says so', () => {
@@ -229,7 +232,8 @@ test('tools go to the routes that serve them, where the family says so', () => {
     { ...plain, protocol: 'openai-chat' },
     { ...plain, protocol: 'openai-responses', serves: ['tools'] },
   ]
-  const routed = (asked: PaidRequest) => routesFor(asked, { routes }, { vendors: {}, models: {}, endpoints: {} } as never)
+  const routed = (asked: PaidRequest) =>
+    routesFor(asked, { routes }, { vendors: {}, models: {}, endpoints: {} } as never)
   const ask = (over: object) => readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), alpha)
   assert.deepEqual(ask({ tools }).needs, ['tools'])
   assert.equal(ask({ tools: [] }).needs, undefined)
@@ -292,7 +296,8 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
       'tools[0].tools[0].type',
     ],
   ]
-  for (const [clientFormat, over, param] of cases) assert.equal(refused(clientFormat, with_(clientFormat, over)), param, JSON.stringify(over))
+  for (const [clientFormat, over, param] of cases)
+    assert.equal(refused(clientFormat, with_(clientFormat, over)), param, JSON.stringify(over))
   const harmless = { search_parameters: { mode: 'off' }, plugins: [], enable_search: false, service_tier: 'flex' }
   assert.equal(refused('openai-chat', with_('openai-chat', harmless)), undefined)
   const local = { tools: [{ type: 'shell', environment: { type: 'local' } }] }
@@ -301,7 +306,8 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
   const tiers = [{ input: 1n, output: 1n, webSearch: 1n }]
   const multipliers = { service_tier: { priority: 2_000_000n, flex: 500_000n } }
   const priced: ModelFacts = { ...model(), pricing: { unit: 'credits', tiers, multipliers } }
-  const ask = (clientFormat: TextProtocolName, over: object) => readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), priced)
+  const ask = (clientFormat: TextProtocolName, over: object) =>
+    readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), priced)
   assert.equal(ask('openai-chat', { tools: [{ type: 'web_search' }] }).uses?.webSearch, 1)
   assert.equal(ask('openai-chat', { web_search_options: {}, n: 2 }).uses?.webSearch, 2)
   const unbound = ask('openai-responses', { tools: [{ type: 'web_search' }], max_tool_calls: null })
@@ -425,7 +431,12 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
 test('each format authenticates its own way, and forwards what a Messages caller says of versions', async () => {
   const headers = async (clientFormat: TextProtocolName, callerHeaders = {}) =>
     vendorCall(
-      (await readTextRequest(clientFormat, json(BODIES[clientFormat]), model()).open(target(clientFormat), { ...options, callerHeaders })).call,
+      (
+        await readTextRequest(clientFormat, json(BODIES[clientFormat]), model()).open(target(clientFormat), {
+          ...options,
+          callerHeaders,
+        })
+      ).call,
       target(clientFormat),
     ).headers
   assert.equal((await headers('openai-chat')).authorization, 'Bearer sk-secret')

@@ -6,11 +6,11 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { Pricing } from '../../meter/price.ts'
 import { Fields, isObject, type Json, mustBe, objects } from '../check.ts'
-import type { Answer, PaidRequest, Exchange, OpenOptions, StreamRelay, Target } from '../protocol.ts'
+import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { checkPrompt } from './anthropic-messages/request.ts'
-import { type AnswerFacts, cannotConvert, type Conversation } from './canonical.ts'
+import { type AnswerFacts, type Conversation, cannotConvert } from './canonical.ts'
 import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, withPriced } from './extras.ts'
 import type { CheckedRequest, TextFormat } from './format.ts'
 import { gemini } from './gemini/format.ts'
@@ -95,7 +95,9 @@ export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, 
   const { json, price } = extras
   const continues = [...(checked.continues ?? []), ...referencesIn(clientFormat, json, traits.sharedIds)]
   const needs =
-    clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined ? [traits.toolsNeed] : undefined
+    clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined
+      ? [traits.toolsNeed]
+      : undefined
   const opening = new UpstreamCall(format, json, checked, { ...model, unknown: members.unknown })
   const { limits } = model
   const perChoice = Math.min(
@@ -210,7 +212,12 @@ class UpstreamCall {
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Conversation | undefined
 
-  constructor(format: TextFormat, json: JsonText, checked: CheckedRequest, { uid, traits, unknown }: UpstreamCallFacts) {
+  constructor(
+    format: TextFormat,
+    json: JsonText,
+    checked: CheckedRequest,
+    { uid, traits, unknown }: UpstreamCallFacts,
+  ) {
     this.format = format
     this.json = json
     this.checked = checked

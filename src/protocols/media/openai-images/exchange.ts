@@ -5,9 +5,9 @@ import type { Usage } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import type { Exchange, OpenOptions, Target } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
-import type { CheckedImages, ImageAskDeps, KeptFile } from './request.ts'
 import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
+import type { CheckedImages, ImageAskDeps, KeptFile } from './request.ts'
 import { type Drawn, priceOf, readDrawn, writeAnswer } from './result.ts'
 
 interface ImagesOpening {

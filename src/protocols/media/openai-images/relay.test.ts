@@ -4,8 +4,8 @@ import { runs } from '../../../../test/runs.ts'
 import { Chance } from '../../../../test/simulate/virtual-world.ts'
 import { randomlyCut, sliced } from '../../../../test/text-replay.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { CheckedImages } from './request.ts'
 import { ImageRelay } from './relay.ts'
+import type { CheckedImages } from './request.ts'
 
 const PNG = Buffer.concat([
   Buffer.from('89504e470d0a1a0a0000000d494844520000000100000001', 'hex'),

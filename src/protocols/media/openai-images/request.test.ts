@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { Fault } from '../../../kernel/fault.ts'
 import { realWorld } from '../../../kernel/world.ts'
 import { createByteBudget } from '../../../upstream/budget.ts'
-import { type PaidRequest, type Exchange, type Target, vendorCall } from '../../protocol.ts'
-import { type ImageAskDeps, readImageRequest, SIZES } from './request.ts'
+import { type Exchange, type PaidRequest, type Target, vendorCall } from '../../protocol.ts'
 import { readImageBody } from './body.ts'
+import { type ImageAskDeps, readImageRequest, SIZES } from './request.ts'
 
 const signal = new AbortController().signal
 const MB = 1_048_576

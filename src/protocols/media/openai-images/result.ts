@@ -6,7 +6,7 @@ import { isObject, type Json, text } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages } from './request.ts'
-import { Base64File, StreamingJsonParser, type Path } from './streaming-json.ts'
+import { Base64File, type Path, StreamingJsonParser } from './streaming-json.ts'
 
 /** The largest that is drawn is 8 megapixels: 25 MB uncompressed. */
 const RESULT_BYTES_MAX = 48 * 1_048_576

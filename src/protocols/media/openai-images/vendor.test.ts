@@ -19,8 +19,8 @@ import type { Upstream } from '../../../upstream/call.ts'
 import { createUpstream } from '../../../upstream/exchange.ts'
 import { createGuardedFetch } from '../../../upstream/guard.ts'
 import { type Target, vendorCall } from '../../protocol.ts'
-import { readImageRequest } from './request.ts'
 import { readImageBody } from './body.ts'
+import { readImageRequest } from './request.ts'
 
 const signal = new AbortController().signal
 const deadlines = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 30_000, totalMs: 60_000 }

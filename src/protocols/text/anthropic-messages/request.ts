@@ -3,8 +3,8 @@ import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type Fields, given, isObject, type Json, mustBe, objects, text } from '../../check.ts'
 import {
-  cannotConvert,
   type Conversation,
+  cannotConvert,
   type FilePart,
   fromBase64,
   type ImagePart,
@@ -231,7 +231,11 @@ export function writeMessagesRequest(conversation: Conversation, model: string, 
     ...writeThinking(conversation, traits),
     metadata: userOf(conversation),
     service_tier:
-      conversation.serviceTier === 'auto' ? 'auto' : conversation.serviceTier === 'default' ? 'standard_only' : undefined,
+      conversation.serviceTier === 'auto'
+        ? 'auto'
+        : conversation.serviceTier === 'default'
+          ? 'standard_only'
+          : undefined,
   }) as Json
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
@@ -394,7 +398,8 @@ const EFFORTS: Readonly<Record<string, string>> = {
 
 function writeThinking(conversation: Conversation, traits: TextTraits): { thinking?: Json; output_config?: Json } {
   const thinking = thinkingOf(conversation, traits)
-  const effort = traits.effort === 'config' && conversation.effort !== undefined ? EFFORTS[conversation.effort] : undefined
+  const effort =
+    traits.effort === 'config' && conversation.effort !== undefined ? EFFORTS[conversation.effort] : undefined
   const format =
     conversation.format?.kind === 'schema' ? { type: 'json_schema', schema: conversation.format.schema } : undefined
   return {

@@ -5,8 +5,8 @@ import { readJson } from '../../../kernel/json.ts'
 import { Fields, given, isObject, type Json, mustBe, objects, shown, text } from '../../check.ts'
 import {
   type CallPart,
-  cannotConvert,
   type Conversation,
+  cannotConvert,
   type FilePart,
   fromBase64,
   type ImagePart,

@@ -5,8 +5,8 @@ import { invalid } from '../../../kernel/fault.ts'
 import { type Fields, given, isObject, type Json, mustBe, objects, shown, text } from '../../check.ts'
 import {
   type CallPart,
-  cannotConvert,
   type Conversation,
+  cannotConvert,
   fromBase64,
   type ImagePart,
   type InputPart,

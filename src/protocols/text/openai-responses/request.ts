@@ -5,8 +5,8 @@ import { type Fields, given, isObject, type Json, mustBe, objects, text } from '
 import {
   type AnswerFormat,
   type CallPart,
-  cannotConvert,
   type Conversation,
+  cannotConvert,
   fromBase64,
   type InputPart,
   type Media,

@@ -2,7 +2,7 @@
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { type Json, objects, text } from '../../check.ts'
-import type { PaidRequest, Continued } from '../../protocol.ts'
+import type { Continued, PaidRequest } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { readWhole } from '../relay.ts'
 import { admitMembers, withoutUnknown } from '../request-members.ts'
