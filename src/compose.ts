@@ -131,8 +131,8 @@ export async function createGateway(options: GatewayOptions) {
   const read = readerOf(options, { guard, assets, ownKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
-  const doors = { keys: apiKeys, admit: overload.admit, budget, bodies, contents, strictErrors, log, world }
-  const api = createApi(app, { ...doors, refused: createRefused(refusals, monitor) })
+  const arriving = { keys: apiKeys, admit: overload.admit, budget, bodies, contents, strictErrors, log, world }
+  const api = createApi(app, { ...arriving, refused: createRefused(refusals, monitor) })
   mountApi(api, {
     paid: paidHandler({ ...deferred, catalog, path, read, bodies }),
     free: freeHandlers({ ...store, ...load, ...deferred, path, read, bodies, ownKeys, engine: jobs, log, world }),
@@ -161,13 +161,8 @@ export async function createGateway(options: GatewayOptions) {
   })
   mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes })
 
-  const timers = startMaintenance(options, {
-    ...store,
-    ...load,
-    files,
-    people: office.people,
-    deliveries: jobs.deliveries,
-  })
+  const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }
+  const timers = startMaintenance(options, maintenance)
   return {
     ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
