@@ -30,7 +30,7 @@ test('every variable that the guides tell callers to export leaves the commands 
   assert.deepEqual(warnings, [])
   for (const name of names)
     try {
-      assert.deepEqual(readConfig({ [name]: '10' }).warnings, [], name)
+      assert.deepEqual(readConfig({ [name]: '1' }).warnings, [], name)
     } catch (error) {
       assert.ok(error instanceof ConfigError, name) // A setting, and 1 is no value for it.
     }
@@ -57,7 +57,7 @@ test('a setting by its old name is refused with the new one', () => {
     ['TOLLGATE_USAGE_MONTHS', 'TOLLGATE_RETENTION_USAGE_MONTHS'],
   ] as const) {
     assert.throws(() => readConfig({ [old]: '1' }), new RegExp(`${old}: is called ${name} now`))
-    readConfig({ [name]: '1' })
+    readConfig({ [name]: name.endsWith('_MS') ? '10' : '1' })
   }
 })
 
