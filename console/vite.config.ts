@@ -1,10 +1,9 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
-import { clientCall } from '../src/catalog/client-calls.ts'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { FAULTS } from '../src/kernel/fault.ts'
-import { ADVICE } from '../src/kernel/fault-advice.ts'
+import { clientCall } from '../src/catalog/reference.ts'
+import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
 
 /** By the format of a text endpoint, or by the kind of product that the endpoint sells. */
 const paths = ENDPOINTS.flatMap(({ id, sells, format, method, path }) =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ContentRules, ContentView } from '../src/admission/views.ts'
-import type { AuditView } from '../src/database/audit-view.ts'
+import type { AuditView } from '../src/database/audit.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import { freshDatabase } from './database.ts'

@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import type { AuditView } from '../src/database/audit-view.ts'
+import type { AuditView } from '../src/database/audit.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import {
   CHAT_PATH,

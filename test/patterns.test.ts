@@ -27,13 +27,13 @@ const COMPOSED: Record<string, readonly RegExp[]> = {
     .flatMap(({ params }) => Object.values(params))
     .flatMap((field) => ('pattern' in field && typeof field.pattern === 'string' ? [new RegExp(field.pattern)] : [])),
   'src/kernel/redact.ts': [patternOf('sk-"aaaa\\\\/é+12'), patternOf('aaaaaaaa')],
-  'src/catalog/credential-origins.ts': [
+  'src/catalog/vendor-credentials.ts': [
     /^https:\/\/[a-z0-9-]{1,63}\.openai\.azure\.com$/,
     /^https:\/\/a\.[a-z0-9-]{1,63}-b\.com$/,
   ],
   'src/importers/deployment.ts': [/^https:\/\/[a-z0-9-]+\.openai\.azure\.com$/],
   'src/assets/s3.ts': [/<Key>([^<]*)<\/Key>/g],
-  'src/identity/weak-password.ts': [/password|admin|qwerty/g],
+  'src/identity/password.ts': [/password|admin|qwerty/g],
   'console/src/markdown-blocks.ts': [/^ {0,3}`{3,}\s*$/],
 }
 

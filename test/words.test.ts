@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
-import { FAULTS } from '../src/kernel/fault.ts'
-import { ADVICE } from '../src/kernel/fault-advice.ts'
+import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -26,7 +26,7 @@ export type {
   PresetView as Preset,
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
-export type { AuditView as AuditRow } from '../../src/database/audit-view.ts'
+export type { AuditView as AuditRow } from '../../src/database/audit.ts'
 export type {
   BatchDetail,
   BatchLineView as BatchLine,
@@ -65,7 +65,7 @@ export type {
 } from '../../src/ledger/views.ts'
 export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
 export type { AgentSetup } from '../../src/operator/agent-setup.ts'
-export type { ConsentView as Connect } from '../../src/operator/resources/consent.ts'
+export type { ConsentView as Connect } from '../../src/operator/resources/session.ts'
 export type {
   LiveCallView as LiveCall,
   LivePage as Live,

@@ -10,21 +10,13 @@ import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import { sleep } from '../kernel/timers.ts'
 import { idAtTime, newId, type World } from '../kernel/world.ts'
 import {
+  ACCOUNT,
   balanceOf,
+  CANCEL,
+  CLOSE,
   copyChanging,
   copyGrown,
   type Ends,
-  REMOVE_CONTENT,
-  removeRows,
-  type Tally,
-  tallyChanging,
-  tallyGrown,
-  type Versions,
-} from './rows.ts'
-import {
-  ACCOUNT,
-  CANCEL,
-  CLOSE,
   FORGET_ACCOUNT,
   FORGET_LEAVING,
   FORGET_MOVE,
@@ -40,13 +32,19 @@ import {
   one,
   PUT_ACCOUNT,
   PUT_ARRIVAL,
+  REMOVE_CONTENT,
+  removeRows,
   SCHEMA,
   STATE,
   STILL_HELD,
   TAKE_BACK,
   TALLY_ACCOUNT,
+  type Tally,
   THAW,
-} from './statements.ts'
+  tallyChanging,
+  tallyGrown,
+  type Versions,
+} from './rows.ts'
 
 export interface MoveOptions {
   readonly account: string

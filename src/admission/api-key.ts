@@ -10,8 +10,7 @@ import { sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
-import { createMinuteBudget } from '../upstream/minute-budget.ts'
-import { createKeyFilter } from './key-filter.ts'
+import { createMinuteBudget } from '../upstream/budget.ts'
 import type { ContentRule } from './views.ts'
 
 /** Who calls, and what they may use. */
@@ -354,4 +353,88 @@ function principalOf(row: KeyRow): Principal {
 function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
   return bearer ?? xApiKey
+}
+
+// Which keys exist, as far as four bytes of a digest can tell. While an address tries keys that nobody knows, this tells the keys of
+// others behind the same address apart from guesses, without asking the database for each. It is loaded when it is first needed, and then
+// at most once a second.
+
+interface KeyFilter {
+  /** False: no such key existed a moment ago. True for all that exist, and for one in thousands that do not. */
+  has(digest: Buffer): boolean | Promise<boolean>
+}
+
+const LOAD = statement(
+  'key_filter',
+  `select string_agg(substring(x.digest from 1 for 4), ''::bytea) as prints from (
+     select digest from api_key where revoked_at is null or revoked_at > now()
+     union all
+     select digest from oauth_object where model = 'AccessToken' and (expires_at is null or expires_at > now())
+   ) x`,
+)
+const PRINT_BYTES = 4
+const LOAD_EVERY_MS = 1_000
+/** Of a very large table, loading takes no more than this part of the time. */
+const LOAD_PART = 10
+
+function createKeyFilter(database: Database, world: World): KeyFilter {
+  /** In order. */
+  let prints: Uint32Array | undefined
+  let nextMs = 0
+  let loading: Promise<void> | undefined
+
+  async function load(): Promise<void> {
+    const startedMs = world.elapsedMs()
+    const [row] = await database.query<{ prints: Buffer | null }>(LOAD)
+    const bytes = row?.prints ?? Buffer.alloc(0)
+    const read = new Uint32Array(bytes.length / PRINT_BYTES)
+    for (let at = 0; at < read.length; at += 1) read[at] = bytes.readUInt32BE(at * PRINT_BYTES)
+    prints = read.sort()
+    const endedMs = world.elapsedMs()
+    nextMs = endedMs + Math.max(LOAD_EVERY_MS, (endedMs - startedMs) * LOAD_PART)
+  }
+
+  function isAmong(print: number): boolean {
+    if (!prints) return false
+    let [from, to] = [0, prints.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((prints[middle] ?? 0) < print) from = middle + 1
+      else to = middle
+    }
+    return prints[from] === print
+  }
+
+  return {
+    has(digest) {
+      const print = digest.readUInt32BE(0)
+      if (isAmong(print)) return true
+      if (prints && world.elapsedMs() < nextMs) return false
+      loading ??= load().finally(() => {
+        loading = undefined
+      })
+      return loading.then(() => isAmong(print))
+    },
+  }
+}
+
+// What a key's restriction lets it use and see. One that is not restricted sees everything of its account; a restricted one what it may
+// use, and what it made: applications that share an account do not read each other's files and prompts.
+
+export type Viewer = Pick<Principal, 'keyId' | 'models'>
+
+/** The one place that knows a key's restriction. */
+export function mayUse({ models }: Pick<Principal, 'models'>, name: string): boolean {
+  return models === null || models.has(name)
+}
+
+/** What has no product of its own, such as a file, is only for the key that made it, and for those without a restriction. */
+export function maySee(viewer: Viewer, made: { readonly key_id: string | null; readonly product?: string }): boolean {
+  const { product } = made
+  return viewer.models === null || made.key_id === viewer.keyId || (product !== undefined && mayUse(viewer, product))
+}
+
+/** The same for a statement that lists: the key, and the products; nulls where there is no restriction. */
+export function sightOf({ keyId, models }: Viewer): readonly [key: string | null, products: readonly string[] | null] {
+  return models === null ? [null, null] : [keyId, [...models]]
 }

@@ -8,8 +8,7 @@ import { removeAll } from '../database/housekeeping.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
-import type { Principal } from './api-key.ts'
-import { mayUse } from './restriction.ts'
+import { mayUse, type Principal } from './api-key.ts'
 
 /** Who has it: a vendor, and where that has several credentials the one by which it was made. */
 export interface ObjectOwner {

@@ -14,16 +14,14 @@ import { newId, type World } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import type { Contents } from '../recordings/contents.ts'
 import type { Call } from '../recordings/recording.ts'
-import { type BodyRules, holdBack, mayBeLong, takeWhole } from '../server/body.ts'
-import { Caller } from '../server/caller.ts'
+import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from '../server/body.ts'
+import { Caller, RecordingCaller } from '../server/caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
-import { linkOf } from '../server/link.ts'
 import { type ApiRoute, BODY_BYTES_MAX, logFault, rawQuery } from '../server/server.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
-import { RecordingCaller } from './recording-caller.ts'
 
 /** Answers by `out`, and throws what it refuses. */
 export type Handle = (request: RequestContext, out: Caller) => void | Promise<void>

@@ -1,8 +1,7 @@
 // Files that the gateway hosts, under signed addresses.
 import type { FastifyInstance } from 'fastify'
 import { type AssetResponse, serveAsset } from '../assets/serve.ts'
-import type { AssetSigner } from '../assets/signed-url.ts'
-import type { AssetStore } from '../assets/store.ts'
+import type { AssetSigner, AssetStore } from '../assets/store.ts'
 import type { World } from '../kernel/world.ts'
 import { rawQuery } from '../server/server.ts'
 

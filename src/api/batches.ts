@@ -1,6 +1,6 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
-import { maySee, sightOf } from '../admission/restriction.ts'
+import { maySee, sightOf } from '../admission/api-key.ts'
 import type { BATCHES } from '../catalog/batches.ts'
 import { isId } from '../catalog/field.ts'
 import type { BatchRow } from '../deferred/batch-table.ts'
@@ -10,12 +10,12 @@ import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload
 import { ENDPOINT_URLS, endpointAt } from '../deferred/lines.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { FormError, FormReader, type PartHead } from '../parsers/multipart.ts'
 import { Fields, isObject } from '../protocols/check.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import type { Caller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
-import { type PartTaker, readForm } from './form.ts'
 
 interface BatchDeps {
   readonly files: Files
@@ -248,4 +248,37 @@ function pageOf(data: readonly object[], rows: ReadonlyArray<{ id: string }>, mo
 
 function send(out: Caller, body: object): void {
   out.send(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-store' }, JSON.stringify(body))
+}
+
+// A form, read as it arrives: whoever takes a part gets its bytes piece by piece, and is waited for.
+
+interface PartTaker {
+  write(piece: Buffer): Promise<void> | void
+}
+
+/** Throws request_invalid for what is no form; what `take` throws ends it. */
+async function readForm(
+  pieces: AsyncIterable<Buffer>,
+  contentType: string | undefined,
+  take: (head: PartHead) => Promise<PartTaker> | PartTaker,
+): Promise<void> {
+  let taker: PartTaker | undefined
+  // What the reader has found in a piece, worked off before the next one is asked for.
+  const found: Array<() => Promise<void> | void> = []
+  try {
+    const reader = new FormReader(contentType ?? '', (head) => {
+      found.push(async () => {
+        taker = await take(head)
+      })
+      return { push: (bytes) => void found.push(() => taker?.write(bytes)), end: () => undefined }
+    })
+    for await (const piece of pieces) {
+      reader.push(piece)
+      for (const next of found.splice(0)) await next()
+    }
+    reader.end()
+  } catch (error) {
+    if (!(error instanceof FormError)) throw error
+    throw invalid(`The body is no whole form: ${error.message}.`)
+  }
 }

@@ -1,6 +1,5 @@
 // A caller's own jobs: to list, to look at, to follow and to cancel.
-import type { Principal } from '../admission/api-key.ts'
-import { maySee } from '../admission/restriction.ts'
+import { maySee, type Principal } from '../admission/api-key.ts'
 import { JOB_STATUSES, type JobStatus } from '../catalog/generation-answers.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'

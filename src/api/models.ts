@@ -1,7 +1,6 @@
 // The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta, Google's on /gemini. Built
 // once per catalog version and restriction, so that an answer is a lookup.
-import type { Principal } from '../admission/api-key.ts'
-import { mayUse } from '../admission/restriction.ts'
+import { mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'

@@ -9,10 +9,9 @@ import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
-import type { Caller } from '../server/caller.ts'
+import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
 import type { Handle, RequestContext } from './api.ts'
-import { RecordingCaller } from './recording-caller.ts'
 
 interface PaidDeps extends ArriveDeps {
   readonly background: Background

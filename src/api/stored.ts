@@ -1,16 +1,31 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
-import { findVendorObject, removeVendorObject } from '../admission/vendor-objects.ts'
+import { mayUse } from '../admission/api-key.ts'
+import { findVendorObject, hasRoute, removeVendorObject } from '../admission/vendor-objects.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
+import type { Model } from '../catalog/document.ts'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
+import { catalogFor } from '../catalog/simulated.ts'
+import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
+import type { OwnKeys } from '../credentials/own-keys.ts'
 import type { Background } from '../deferred/background.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
-import { BufferedSink } from '../pipeline/buffered-sink.ts'
+import { arrive } from '../pipeline/arrive.ts'
+import type { PathDeps } from '../pipeline/call.ts'
+import { permitAt } from '../pipeline/read.ts'
+import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
+import { serve } from '../pipeline/serve.ts'
+import { Fields, mustBe } from '../protocols/check.ts'
+import type { PaidRequest } from '../protocols/protocol.ts'
 import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
+import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
+import { offers, routesFor } from '../routing/route.ts'
+import { jsonBody } from '../server/body.ts'
 import { rawQuery } from '../server/server.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
-import { conversationHandlers } from './conversations.ts'
-import { askObjectOwner, knownQuery, type VendorObjectDeps } from './vendor-objects.ts'
+import { headerOf } from './paid.ts'
 
 interface StoredDeps extends VendorObjectDeps {
   readonly background: Background
@@ -103,4 +118,176 @@ function followedFrom(request: RequestContext): number | undefined {
   if (!/^(?:-1|\d{1,9})$/.test(after))
     throw invalid('"starting_after" must be the number of an event.', 'starting_after')
   return stream === 'true' ? Number(after) : undefined
+}
+
+// Conversations that a vendor keeps: made at the first vendor that has them, and from then on only the account that made one may
+// read, change and continue it, there.
+
+type ConversationId = keyof typeof CONVERSATIONS
+
+const ITEMS_MAX = 20
+const CREATE = 'conversations/create'
+const PROTOCOL = 'openai-responses'
+
+function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId> {
+  const handle =
+    (name: Exclude<ConversationId, typeof CREATE>): Handle =>
+    (request, out) => {
+      const spec = FREE[name]
+      const { method } = spec
+      const { id = '', item } = request.params
+      const json = method === 'POST' ? readBody(request, name) : undefined
+      const query = knownQuery(request, spec)
+      const path = `/conversations/${encodeURIComponent(id)}${spec.path.includes('/items') ? '/items' : ''}`
+      return askObjectOwner(
+        request,
+        {
+          ...{ spec, out, id, unknown: conversationUnknown, removes: name === 'conversations/{id}/delete' },
+          ask: (product) =>
+            storedRequest(
+              {
+                ...{ method, query },
+                path: item === undefined ? path : `${path}/${encodeURIComponent(item)}`,
+                ...(json ? { body: json, continues: referencesIn(PROTOCOL, json, sharedIds(product)) } : {}),
+              },
+              product,
+            ),
+        },
+        deps,
+      )
+    }
+  const sharedIds = (product: string) => {
+    const model = deps.catalog.current.document.models[product]
+    return model?.type === 'text' ? model.traits.sharedIds : []
+  }
+
+  return {
+    [CREATE](request, out) {
+      const sent = readBody(request, CREATE)
+      const wanted = new Fields(sent).string('model')
+      const json = sent.member('model') ? readJson(Buffer.from(splice(sent, { remove: ['model'] }))) : sent
+      const { principal } = request
+      const catalog = catalogFor(principal.accountId, deps.catalog.current)
+      if (wanted !== undefined) permitAt(FREE[CREATE], wanted, { catalog, principal })
+      const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
+      const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
+      const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
+      const ask = { ...storedRequest(question, uid), offer: 'conversations' } as const
+      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, ask }, deps)
+    },
+    'conversations/{id}': handle('conversations/{id}'),
+    'conversations/{id}/update': handle('conversations/{id}/update'),
+    'conversations/{id}/delete': handle('conversations/{id}/delete'),
+    'conversations/{id}/items': handle('conversations/{id}/items'),
+    'conversations/{id}/items/create': handle('conversations/{id}/items/create'),
+    'conversations/{id}/items/{item}': handle('conversations/{id}/items/{item}'),
+    'conversations/{id}/items/{item}/delete': handle('conversations/{id}/items/{item}/delete'),
+  }
+}
+
+function readBody(request: RequestContext, name: ConversationId): JsonText {
+  const json = readJson(jsonBody(request))
+  const fields = new Fields(json)
+  const other = Object.entries(fields.object('metadata') ?? {}).find(([, value]) => typeof value !== 'string')
+  if (other) throw mustBe(`metadata.${other[0].slice(0, 100)}`, 'a string', other[1])
+  if (name === 'conversations/{id}/update') fields.required('metadata')
+  if (name === 'conversations/{id}/items/create') fields.required('items')
+  const items = fields.list('items')
+  if (items && items.length > ITEMS_MAX) throw invalid(`"items" may hold ${ITEMS_MAX} items at once.`, 'items')
+  return json
+}
+
+/** The model that is named, or the first of this key in the catalog, whose vendor keeps conversations. */
+function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: string | undefined): [string, Model] {
+  const { document } = catalog
+  const keeps = ([uid, model]: [string, Model]) =>
+    model.enabled &&
+    model.type === 'text' &&
+    model.clientFormats.includes(PROTOCOL) &&
+    may(uid) &&
+    model.traits.vendorState &&
+    model.routes.some(
+      (route) => route.enabled && route.protocol === PROTOCOL && offers(route, { offer: 'conversations' }, document),
+    )
+  const all = Object.entries(document.models).filter(keeps)
+  const found = wanted === undefined ? all[0] : all.find(([uid]) => uid === wanted)
+  if (found) return found
+  if (wanted !== undefined)
+    throw invalid(`"${wanted.slice(0, 100)}" is not a model whose vendor offers conversations.`, 'model')
+  throw new Fault('not_found', { message: 'No model of this key has a vendor that keeps conversations.' })
+}
+
+// Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.
+
+interface VendorObjectDeps {
+  readonly catalog: CatalogStore
+  readonly path: PathDeps
+  readonly ownKeys: Pick<OwnKeys, 'use'>
+}
+
+interface Question {
+  readonly spec: EndpointSpec
+  readonly out: ResponseSink
+  /** The vendor's. */
+  readonly id: string
+  /** What is said to those for whom it is not kept. */
+  readonly unknown: () => Fault
+  /** Undefined: it stays when the question was answered. */
+  readonly removes?: boolean
+  ask(product: string): PaidRequest
+}
+
+/** Asks whoever keeps it for this account; for all others it is not there. */
+async function askObjectOwner(request: RequestContext, question: Question, deps: VendorObjectDeps): Promise<void> {
+  const { database } = deps.path
+  const { id, unknown } = question
+  const principal = request.principal
+  const { accountId } = principal
+  const now = catalogFor(accountId, deps.catalog.current)
+  const kept = await findVendorObject(database, principal, id)
+  const model = kept && findProduct(now, kept.product)
+  const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
+  if (!isThere) throw unknown()
+  const asked = question.ask(kept.product)
+  const ask = { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
+  try {
+    await serveFree(request, { ...question, catalog: now, model: model as Model, ask }, deps)
+  } catch (error) {
+    if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
+    // What is gone at the vendor is gone. Of something inside it, or that was sent along, that says nothing.
+    if (question.spec.path.lastIndexOf('/') < question.spec.path.indexOf('{'))
+      await removeVendorObject(database, accountId, id)
+    throw unknown()
+  }
+  if (question.removes) await removeVendorObject(database, accountId, id)
+}
+
+interface FreeCall extends Pick<Question, 'spec' | 'out'> {
+  readonly catalog: Catalog
+  readonly model: Model
+  readonly ask: PaidRequest
+}
+
+async function serveFree(
+  request: RequestContext,
+  { spec, out, catalog, model, ask }: FreeCall,
+  { path, ownKeys }: VendorObjectDeps,
+): Promise<void> {
+  const { id: requestId, principal } = request
+  const own = ownKeys.use(principal.accountId, model, catalog, model.routes)
+  const routes = routesFor(ask, model, catalog.document)
+  const header = (name: string) => headerOf(request, name)
+  const asked = { ask, product: model, routes, ...(own ? { own } : {}) }
+  await serve(arrive({ requestId, principal, endpoint: spec.id, out, header }, asked, catalog, path), path)
+}
+
+/** What is asked of the gateway, and of no vendor. */
+const OURS = new Set(['stream', 'starting_after'])
+
+/** The parameters that the endpoint knows, as they came; others are left behind. */
+function knownQuery(request: RequestContext, { params = {} }: EndpointSpec): string {
+  const known = [...new URLSearchParams(rawQuery(request))].filter(
+    ([name]) => Object.hasOwn(params, name.replace(/\[\]$/, '')) && !OURS.has(name),
+  )
+  return known.length === 0 ? '' : `?${new URLSearchParams(known)}`
 }

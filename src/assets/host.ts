@@ -2,8 +2,7 @@
 
 import type { World } from '../kernel/world.ts'
 import type { ImageType } from '../parsers/image-file.ts'
-import type { AssetSigner } from './signed-url.ts'
-import { type AssetExtension, type AssetStore, putAsset } from './store.ts'
+import { type AssetExtension, type AssetSigner, type AssetStore, putAsset } from './store.ts'
 
 export interface HostedAsset {
   readonly name: string

@@ -7,8 +7,7 @@ import { realWorld, type World } from '../kernel/world.ts'
 import { openDiskStore } from './disk.ts'
 import { type AssetHost, createAssetHost, type HostedAsset } from './host.ts'
 import { type AssetRequest, serveAsset } from './serve.ts'
-import { type AssetSigner, createAssetSigner } from './signed-url.ts'
-import type { AssetStore } from './store.ts'
+import { type AssetSigner, type AssetStore, createAssetSigner } from './store.ts'
 
 const FILE = Buffer.from('0123456789')
 let nowMs = 1_800_000_000_000

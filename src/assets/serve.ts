@@ -2,8 +2,7 @@
 import type { Readable } from 'node:stream'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { AssetSigner } from './signed-url.ts'
-import { ASSET_TYPES, type AssetStore, readAssetName } from './store.ts'
+import { ASSET_TYPES, type AssetSigner, type AssetStore, readAssetName } from './store.ts'
 
 export interface AssetRequest {
   readonly method: 'GET' | 'HEAD'

@@ -1,6 +1,6 @@
 // Where results live until they expire. The name of an asset says when that is, so that neither store needs a table: what
 // is over can be told, and swept, from names alone.
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { idAtTime, timeOfId, type World } from '../kernel/world.ts'
 
@@ -101,4 +101,34 @@ function hourOf(ms: number): string {
 /** Whether everything that expires in this hour is over. */
 export function isOver(hour: string, nowMs: number): boolean {
   return /^\d{1,12}$/.test(hour) && (Number(hour) + 1) * HOUR_MS <= nowMs
+}
+
+// Addresses that anyone who has them can open, until they expire, and that nobody can make.
+
+export interface AssetSigner {
+  /** The absolute address of an asset, good until the asset expires. */
+  urlOf(name: string): string
+  /** Whether this gateway made the address. Says nothing about its expiry. */
+  verify(name: string, expires: string | undefined, signature: string | undefined): boolean
+}
+
+export function createAssetSigner(options: { key: Buffer; publicUrl: () => string }): AssetSigner {
+  function sign(name: string, expires: string): string {
+    return createHmac('sha256', options.key).update(`asset\n${name}\n${expires}`).digest('base64url')
+  }
+
+  return {
+    urlOf(name) {
+      const facts = readAssetName(name)
+      if (!facts) throw new Error('not the name of an asset')
+      const expires = String(Math.floor(facts.expiresMs / 1000))
+      return `${options.publicUrl()}/assets/${name}?exp=${expires}&sig=${sign(name, expires)}`
+    },
+    verify(name, expires, signature) {
+      if (expires === undefined || signature === undefined) return false
+      const given = Buffer.from(signature)
+      const right = Buffer.from(sign(name, expires))
+      return given.length === right.length && timingSafeEqual(given, right)
+    },
+  }
 }

@@ -1,6 +1,5 @@
 // The native shapes of the data source. Any listed field may be absent or null, and others may come.
-import type { JsonSchema } from './endpoint.ts'
-import { integer, list, loose, mapOf, nullable, number, string } from './schema.ts'
+import { integer, type JsonSchema, list, loose, mapOf, nullable, number, string } from './endpoint.ts'
 
 const figure = nullable(number)
 const words = (names: string) => names.split(' ').filter(Boolean)

@@ -1,4 +1,6 @@
 // The parameters that many analytics endpoints share, and the standard set.
+import { bySource, fields, points, rows } from './analytics-answers.ts'
+import { type DataEndpointSpec, type JsonSchema, list, type Mode, type Pair, type Window } from './endpoint.ts'
 import type {
   BooleanField,
   ChoiceField,
@@ -25,7 +27,7 @@ export const country: IntegerField = {
   example: '840',
 }
 
-export const onlyWorldwide: ChoiceField = {
+const onlyWorldwide: ChoiceField = {
   kind: 'choice',
   allowed: ['999'],
   default: '999',
@@ -114,7 +116,7 @@ export const ignoreFilters = (fallback?: 'false') => flag('Whether filters that 
 
 export const ROLLING_DAYS = latest(366, [])
 export const ROLLING_OR_MONTHS = latest(366, [1, 2, 3, 6])
-export const HISTORY_MONTHS = latest(0, [1, 2, 3, 4, 5, 6])
+const HISTORY_MONTHS = latest(0, [1, 2, 3, 4, 5, 6])
 
 /** The standard set of the contract (4.2) with an endpoint's own parameters, which may replace standard ones. */
 export function standard(own: Readonly<Record<string, Field>> = {}): Record<string, Field> {
@@ -136,3 +138,82 @@ export function standard(own: Readonly<Record<string, Field>> = {}): Record<stri
 export function without(params: Readonly<Record<string, Field>>, ...names: string[]): Record<string, Field> {
   return Object.fromEntries(Object.entries(params).filter(([name]) => !names.includes(name)))
 }
+
+// What an entry of the analytics table says, and how it becomes an endpoint.
+
+export interface AnalyticsEntry {
+  readonly title: string
+  readonly description: string
+  readonly returns: string
+  readonly answer: JsonSchema
+  readonly params: Readonly<Record<string, Field>>
+  readonly window?: Window
+  readonly pairs?: readonly Pair[]
+  readonly modes?: readonly Mode[]
+  readonly rowsMax?: number
+  /** When an agent should choose it rather than a similar one. */
+  readonly advice?: string
+}
+
+const DATES: Pair = { from: 'from', to: 'to', together: true }
+
+/** An entry of the table as a whole endpoint. */
+export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndpointSpec {
+  const { pairs = [], modes = [], rowsMax = 100, advice, ...rest } = entry
+  const id = `siteanalytics/${path}`
+  return {
+    ...rest,
+    id,
+    method: 'GET',
+    path: `/v1/${id}`,
+    aliases: [],
+    tag: 'Site analytics',
+    surface: 'native',
+    sells: 'data',
+    product: id,
+    restriction: 'siteanalytics',
+    vendorPath: path,
+    pairs: 'from' in entry.params ? [DATES, ...pairs] : pairs,
+    modes,
+    rowsMax,
+    ...(advice === undefined ? {} : { tool: { advice } }),
+  }
+}
+
+// What several analytics endpoints are alike in: their days, and whole entries that differ in a word.
+
+export const ROLLING: Window = { unit: 'days', count: 28 }
+export const ONE_MONTH: Window = { unit: 'months', count: 1 }
+export const THREE_MONTHS: Window = { unit: 'months', count: 3 }
+const SIX_MONTHS: Window = { unit: 'months', count: 6, monthsBackMax: 6 }
+
+export const COMPARISON: Pair = { from: 'compareFrom', to: 'compareTo', together: true }
+
+/** `field,min,max`, where a bound may be left out. */
+export const RANGE = '[A-Za-z][\\w.]*,(-?\\d+(\\.\\d+)?)?,(-?\\d+(\\.\\d+)?)?'
+
+export const monthly = { latest: ROLLING_OR_MONTHS, timeGranularity: granularity('Monthly') }
+const history = {
+  country: onlyWorldwide,
+  latest: HISTORY_MONTHS,
+  isWindow: onlyFalse,
+  timeGranularity: granularity('Monthly'),
+}
+
+export const historyOf = (what: string, unit: string): AnalyticsEntry => ({
+  title: `History of ${what}`,
+  description: `The history of ${what}, month by month, for up to six complete months.`,
+  returns: `\`Data.<domain>.<source>\` as Key/Value points, in ${unit}. Source names are kept as given.`,
+  answer: bySource(list(points)),
+  window: SIX_MONTHS,
+  params: standard(history),
+})
+
+export const rankTable = (which: string): AnalyticsEntry => ({
+  title: `${which} rank, as a table`,
+  description: `The ${which.toLowerCase()} rank of a website.`,
+  returns: 'Rows in `Data` with Domain and Rank. `TotalCount` can be 0 while `Data` has rows: test the array itself.',
+  answer: rows('Data', fields('Rank Change', 'Domain Category Favicon')),
+  window: ROLLING,
+  params: standard(monthly),
+})

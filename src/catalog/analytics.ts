@@ -1,10 +1,10 @@
 // The 27 site-analytics endpoints. An entry is the whole endpoint: nothing else in the code knows one by name.
-
 import { byDomain, bySource, fields, figures, points, rows } from './analytics-answers.ts'
-import { type AnalyticsEntry, analyticsEndpoint } from './analytics-entry.ts'
-import { COMPARISON, historyOf, monthly, ONE_MONTH, ROLLING, rankTable, THREE_MONTHS } from './analytics-families.ts'
 import {
+  type AnalyticsEntry,
+  analyticsEndpoint,
   asc,
+  COMPARISON,
   choice,
   compareFrom,
   compareTo,
@@ -12,29 +12,156 @@ import {
   flag,
   from,
   granularity,
+  historyOf,
   ignoreFilters,
   integer,
   isDaily,
   iso,
   isWindow,
+  latest,
+  monthly,
+  ONE_MONTH,
   onlyFalse,
   orderBy,
   page,
   pageSize,
+  RANGE,
+  ROLLING,
   ROLLING_DAYS,
   ROLLING_OR_MONTHS,
+  rankTable,
   site,
   sort,
   standard,
+  THREE_MONTHS,
   text,
   to,
   verified,
   webSource,
   without,
 } from './analytics-params.ts'
-import { SEARCH } from './analytics-search.ts'
-import type { DataEndpointSpec } from './endpoint.ts'
-import { list, loose, mapOf } from './schema.ts'
+import { type DataEndpointSpec, list, loose, mapOf } from './endpoint.ts'
+
+// The analytics endpoints about search: keywords, who ranks for them, and links.
+
+const SEARCH: Readonly<Record<string, AnalyticsEntry>> = {
+  'keywords/suggestions': {
+    title: 'Keyword suggestions',
+    description: 'Search keywords related to a keyword, with their volumes.',
+    returns: 'Rows in `records` with keyword, windowVolume, cpc, difficulty and more; `totalRecords` counts them all.',
+    answer: rows(
+      'records',
+      fields(
+        'windowVolume averageVolume monthlyVolume clicks cpc difficulty score',
+        'keyword leadingSite primaryIntent',
+      ),
+      'totalRecords',
+    ),
+    window: ROLLING,
+    params: {
+      keyword: { kind: 'text', required: true, description: 'The keyword to start from.', example: 'running shoes' },
+      country,
+      from,
+      to,
+      latest: ROLLING_DAYS,
+      sort: sort('windowVolume', 'windowVolume'),
+      asc: asc('false'),
+      page: page(),
+      rowsPerPage: pageSize('100'),
+      type: choice('How suggestions match.', ['Broad', 'Phrase', 'Exact', 'Related'], 'Broad'),
+      websource: webSource,
+      isWindow,
+      rangeFilter: {
+        kind: 'text',
+        pattern: `^${RANGE}(\\|${RANGE})*$`,
+        form: 'filters of the form field,min,max with numbers as bounds, joined with | between filters',
+        description: 'Bounds of columns.',
+        example: 'windowVolume,100,5000|cpc,0.5,3',
+      },
+    },
+  },
+  'websites/backlinks': {
+    title: 'Backlinks',
+    description: 'Pages that link to a website. The website is `Key`, with a capital K.',
+    returns: 'Rows in `Records`; `TotalRecords` counts them all.',
+    answer: rows(
+      'Records',
+      fields('DomainScore', 'SourceUrl SourceDomain TargetUrl AnchorText Status FollowType'),
+      'TotalRecords',
+    ),
+    pairs: [{ from: 'DomainScoreFrom', to: 'DomainScoreTo', together: false }],
+    params: {
+      Key: site,
+      Page: page('1'),
+      PageSize: pageSize('100'),
+      Status: choice('Which links by age.', ['All', 'Active', 'New', 'Lost'], 'All'),
+      FollowType: choice('Which links by rel.', ['All', 'DoFollowOnly', 'NoFollowOnly', 'DoFollow', 'NoFollow'], 'All'),
+      DomainScoreFrom: integer('Least score of the linking domain.', 0, 100),
+      DomainScoreTo: integer('Greatest score of the linking domain.', 0, 100),
+      sort: sort('DomainScore', 'DomainScore'),
+      asc: asc('false'),
+    },
+  },
+  'websites/keywords': {
+    title: 'Keywords of a website',
+    description:
+      'Search keywords that bring visits. `latest=1m` is a one-month overview of 5 rows. For non-branded views use sourceType organic or paid with IncludeNoneBranded=true and IncludeBranded=false.',
+    advice: 'For the keywords of one website; search-performance gives only its top terms.',
+    returns: '`Data.Records` with Keyword, Clicks, Share, KwVolume, Cpc and more; `TotalCount` counts them all.',
+    answer: loose({
+      TotalCount: { type: 'integer' },
+      Data: rows(
+        'Records',
+        fields('Clicks Share Difficulty KwVolume KwVolumeAverage Cpc', 'Keyword PrimaryIntent TopUrl'),
+        'KeywordsCount',
+      ),
+    }),
+    window: { ...ROLLING, monthsMayRoll: true },
+    modes: [{ param: 'latest', value: '1m', defaults: { pageSize: '5' } }],
+    params: standard({
+      latest: latest(366, [1]),
+      sort: sort('Clicks'),
+      asc: asc(),
+      iso,
+      isDaily: isDaily(),
+      IncludeBranded: flag('Whether branded keywords are included.', 'false'),
+      IncludeNoneBranded: flag('Whether non-branded keywords are included.', 'false'),
+      page: page('1'),
+      pageSize: pageSize('100'),
+      sourceType: text('Kind of search: all, organic or paid.', 'organic', 'all'),
+      pageFilterJson: {
+        kind: 'json-array',
+        description: 'A JSON array of page filters. Without it the query is about the whole domain.',
+        example: '[{"url":"example.com/blog","searchType":"prefix"}]',
+      },
+    }),
+  },
+  'keywords/websites': {
+    title: 'Websites that rank for a keyword',
+    description: 'Websites that get visits from a search keyword. Here `keys` is a keyword, not a website.',
+    returns: 'Rows in `Data` with Domain; `TotalCount` counts them all.',
+    answer: rows('Data', fields('Share Position', 'Domain Url Favicon')),
+    window: ROLLING,
+    params: standard({
+      keys: { kind: 'text', required: true, description: 'The search keyword.', example: 'running shoes' },
+      sort: sort('Share'),
+      asc: asc(),
+      iso,
+      isDaily: isDaily(),
+      tab: { kind: 'integer', min: 0, description: 'Tab of the native view.', example: '0' },
+      mtd: flag('Whether the present month counts so far.'),
+      selectedPageTab: choice('Organic or paid results.', ['Organic', 'Paid'], 'Organic'),
+      graphDuration: text('Days of the trend.', '28d', '28d'),
+      graphType: integer('Kind of trend.', 1, 1000),
+      isDurationChanged: flag('Whether the days differ from the native default.'),
+      ignoreFilterConsistency: ignoreFilters(),
+      Device: text('Which visits count.', 'Total', 'Total'),
+      sourceType: text('Kind of search.', 'organic', 'organic'),
+      page: page(),
+      pageSize: pageSize(),
+    }),
+  },
+}
 
 const rank = loose({ ...fields('Value Country', 'Category'), Trend: points })
 

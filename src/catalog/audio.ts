@@ -1,6 +1,5 @@
 // The endpoints of sound: speech into text, and text into speech.
-import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import { list, loose, number, object, string } from './schema.ts'
+import { type EndpointEntry, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
 
 /** The most that vendors take of one request. */
 export const SPEECH_CHARS_MAX = 4096

@@ -1,7 +1,6 @@
 // The endpoints of files and batches, as the openai SDKs call them.
-import type { EndpointEntry } from './endpoint.ts'
+import { boolean, type EndpointEntry, integer, list, mapOf, nullable, object, string } from './endpoint.ts'
 import { type Field, inPath } from './field.ts'
-import { boolean, integer, list, mapOf, nullable, object, string } from './schema.ts'
 
 export const BATCH_STATUSES = [
   'validating',

@@ -1,10 +1,10 @@
 // The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
+import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { textTraits } from '../catalog/traits.ts'
-import { ownKeyFee } from '../meter/own-key-fee.ts'
-import { factor, type Pricing, pricing } from '../meter/price.ts'
+import { factor, ownKeyFee, type Pricing, pricing } from '../meter/price.ts'
 import type { Unit } from '../meter/usage.ts'
 import { KINDS, type Kind, type KindName, PROTOCOLS, TEXT_PROTOCOLS } from './kind.ts'
+import { textTraits } from './traits.ts'
 
 export const catalogName = z
   .string()
@@ -324,4 +324,21 @@ export function checkDocument(input: unknown): CheckedDocument {
 
 function inWords(message: string): string {
   return message.endsWith('received undefined') ? 'is missing' : message.replace(/^Invalid input: /, '')
+}
+
+// A catalog document as a file: what is wrong with it is said in a sentence.
+
+export async function readDocumentFile(file: string): Promise<unknown> {
+  const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`)
+  })
+  return parseDocument(file, content)
+}
+
+export function parseDocument(file: string, content: string): unknown {
+  try {
+    return JSON.parse(content)
+  } catch (error) {
+    throw new Error(`${file} is not JSON: ${(error as Error).message}`)
+  }
 }

@@ -1,6 +1,5 @@
 // The embeddings endpoint: what it takes and what it gives.
-import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import { object } from './schema.ts'
+import { type EndpointEntry, type JsonSchema, object } from './endpoint.ts'
 
 const tokens = (description: string): JsonSchema => ({
   type: 'array',

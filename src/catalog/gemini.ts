@@ -1,7 +1,6 @@
 // Google's format for generating content: its endpoints, which have the model in their addresses.
-import type { EndpointEntry, JsonSchema } from './endpoint.ts'
+import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
 import { modelInPath } from './field.ts'
-import { free, integer, list, loose, number, object, string } from './schema.ts'
 
 const model = modelInPath('delta-3.8-flash')
 

@@ -1,7 +1,6 @@
 // What successful answers look like. Vendors add members every month, so that all of these are open.
-import type { JsonSchema } from './endpoint.ts'
+import { component, free, integer, type JsonSchema, list, nullable, object, string } from './endpoint.ts'
 import { KINDS } from './kind.ts'
-import { component, free, integer, list, nullable, object, string } from './schema.ts'
 
 export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]

@@ -1,7 +1,6 @@
 // What the POST endpoints take, as JSON Schema for OpenAPI. The text formats grow every month and pass unknown members on,
 // so these schemas describe what is checked and what is commonly sent; they are no fence.
-import type { JsonSchema } from './endpoint.ts'
-import { object as describe, free } from './schema.ts'
+import { object as describe, free, type JsonSchema } from './endpoint.ts'
 
 // null counts as absent, as the formats define it.
 const string = (description: string): JsonSchema => ({ type: 'string', description })

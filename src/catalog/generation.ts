@@ -2,7 +2,7 @@
 // protocols and in the pipeline; only data endpoints are whole in their entries.
 import { speech, transcriptions, translations } from './audio.ts'
 import { BATCHES } from './batches.ts'
-import { CONVERSATIONS } from './conversations.ts'
+import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { inPath, modelInPath } from './field.ts'
@@ -39,7 +39,6 @@ import {
   videoBody,
 } from './generation-bodies.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
-import { STORED_RESPONSES } from './stored-responses.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
 const modelId = modelInPath('alpha-5.4')

@@ -4,9 +4,7 @@ import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { DataEndpointSpec, Pair } from './endpoint.ts'
 import { allowedText } from './field.ts'
-import { parseRawQuery, shown } from './raw-query.ts'
-import { parseLatest, readValue, type Selector } from './value.ts'
-import { checkCompleteMonths, daysOf } from './window.ts'
+import { checkCompleteMonths, daysOf, parseLatest, parseRawQuery, readValue, type Selector, shown } from './value.ts'
 
 /** Names and values in the order of the table. */
 export type NormalisedQuery = ReadonlyArray<readonly [name: string, value: string]>

@@ -1,6 +1,5 @@
 // The endpoints that judge texts: which documents answer a question best, and what is harmful.
-import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import { free, integer, list, loose, number, object, string } from './schema.ts'
+import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
 
 /** The most that vendors take of one request. */
 export const DOCUMENTS_MAX = 1000

@@ -1,7 +1,99 @@
 // The three social-data endpoints, in the field names of the X API v2. All are one product with one price.
-import type { DataEndpointSpec } from './endpoint.ts'
+import {
+  boolean,
+  component,
+  type DataEndpointSpec,
+  free,
+  integer,
+  type JsonSchema,
+  list,
+  loose,
+  object,
+  string,
+} from './endpoint.ts'
 import type { Field, ListField, TextField } from './field.ts'
-import { timelineAnswer, userAnswer } from './social-answers.ts'
+
+// Users, tweets and what comes with them, in the field names of the X API v2. Only what is asked for is there.
+
+export const SOCIAL_COMPONENTS: Readonly<Record<string, JsonSchema>> = {
+  SocialUser: object(
+    {
+      id: string,
+      name: string,
+      username: { ...string, description: 'Without a leading @.' },
+      created_at: { type: 'string', format: 'date-time' },
+      description: string,
+      entities: free,
+      location: string,
+      pinned_tweet_id: string,
+      profile_banner_url: string,
+      profile_image_url: string,
+      protected: boolean,
+      public_metrics: loose({
+        followers_count: integer,
+        following_count: integer,
+        tweet_count: integer,
+        listed_count: integer,
+        like_count: integer,
+        media_count: integer,
+      }),
+      url: string,
+      verified: boolean,
+      verified_type: string,
+    },
+    ['id', 'name', 'username'],
+  ),
+  Tweet: object(
+    {
+      id: string,
+      text: string,
+      attachments: loose({ media_keys: list(string), poll_ids: list(string) }),
+      author_id: string,
+      conversation_id: string,
+      created_at: { type: 'string', format: 'date-time' },
+      edit_history_tweet_ids: list(string),
+      entities: free,
+      in_reply_to_user_id: string,
+      lang: string,
+      possibly_sensitive: boolean,
+      public_metrics: loose({
+        retweet_count: integer,
+        reply_count: integer,
+        like_count: integer,
+        quote_count: integer,
+        bookmark_count: integer,
+        impression_count: integer,
+      }),
+      referenced_tweets: list(
+        object({ type: { type: 'string', examples: ['retweeted', 'quoted', 'replied_to'] }, id: string }),
+      ),
+      source: string,
+    },
+    ['id', 'text'],
+  ),
+  SocialIncludes: loose({
+    users: list(component('SocialUser')),
+    tweets: list(component('Tweet')),
+    media: list(object({ media_key: string, type: string }, [])),
+    places: list(free),
+    polls: list(free),
+  }),
+}
+
+/** What the source could not add, such as a tweet that is gone. */
+const errors = list(loose({ title: string, detail: string, type: string, resource_id: string }))
+
+const userAnswer = object({ data: component('SocialUser'), includes: component('SocialIncludes'), errors }, ['data'])
+
+const timelineAnswer = object(
+  {
+    data: list(component('Tweet')),
+    includes: component('SocialIncludes'),
+    meta: object({ result_count: integer, newest_id: string, oldest_id: string, next_token: string }, ['result_count']),
+    errors,
+  },
+  ['data', 'meta'],
+)
 
 const USER_FIELDS =
   'affiliation confirmed_email connection_status created_at description entities id is_identity_verified location most_recent_tweet_id name parody pinned_tweet_id profile_banner_url profile_image_url protected public_metrics receives_your_dm subscribes_to_you subscription subscription_type url username verified verified_followers_count verified_type withheld'
@@ -15,7 +107,7 @@ const USER_EXPANSIONS = 'affiliation most_recent_tweet_id pinned_tweet_id'
 const TWEET_EXPANSIONS =
   'article.cover_media article.media_entities attachments.media_keys attachments.media_source_tweet attachments.poll_ids author_id edit_history_tweet_ids entities.mentions.username entities.note.mentions.username geo.place_id in_reply_to_user_id referenced_tweets.id referenced_tweets.id.author_id'
 
-function list(description: string, example: string, words: string): ListField {
+function listField(description: string, example: string, words: string): ListField {
   return { kind: 'list', description, example, allowed: words.split(' ') }
 }
 
@@ -47,12 +139,12 @@ const time = (description: string): TextField => ({
   example: '2026-11-01T00:00:00Z',
 })
 
-const userFields = list('Fields of users besides id, name and username.', 'created_at,public_metrics', USER_FIELDS)
-const tweetFields = list('Fields of tweets besides id and text.', 'created_at,public_metrics', TWEET_FIELDS)
+const userFields = listField('Fields of users besides id, name and username.', 'created_at,public_metrics', USER_FIELDS)
+const tweetFields = listField('Fields of tweets besides id and text.', 'created_at,public_metrics', TWEET_FIELDS)
 
 const userParams = {
   'user.fields': userFields,
-  expansions: list('Objects to add under `includes`.', 'pinned_tweet_id', USER_EXPANSIONS),
+  expansions: listField('Objects to add under `includes`.', 'pinned_tweet_id', USER_EXPANSIONS),
   'tweet.fields': tweetFields,
 }
 
@@ -141,13 +233,13 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
         description: '`meta.next_token` of the page before.',
         example: '7140dibdnow9c7btw423x5c1g0vuoz1jp8z6tnfb5xe2',
       },
-      exclude: list('Kinds of tweets to leave out.', 'replies,retweets', 'replies retweets'),
-      expansions: list('Objects to add under `includes`.', 'author_id', TWEET_EXPANSIONS),
+      exclude: listField('Kinds of tweets to leave out.', 'replies,retweets', 'replies retweets'),
+      expansions: listField('Objects to add under `includes`.', 'author_id', TWEET_EXPANSIONS),
       'tweet.fields': tweetFields,
       'user.fields': { ...userFields, description: 'Fields of the users under `includes`.' },
-      'media.fields': list('Fields of media under `includes`.', 'url,type', MEDIA_FIELDS),
-      'place.fields': list('Fields of places under `includes`.', 'full_name', PLACE_FIELDS),
-      'poll.fields': list('Fields of polls under `includes`.', 'options', POLL_FIELDS),
+      'media.fields': listField('Fields of media under `includes`.', 'url,type', MEDIA_FIELDS),
+      'place.fields': listField('Fields of places under `includes`.', 'full_name', PLACE_FIELDS),
+      'poll.fields': listField('Fields of polls under `includes`.', 'options', POLL_FIELDS),
       start_time: time('Only tweets of this moment or later.'),
       end_time: time('Only tweets before this moment.'),
       since_id: tweetId('Only tweets newer than this one.'),

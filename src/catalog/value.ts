@@ -1,8 +1,8 @@
 // One value against its field: the normalised text to forward, or a refusal that says what is allowed.
-import { parseDay } from '../kernel/calendar.ts'
+
+import { formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
 import { allowedText, DOMAIN_CHARS_MAX, type Field, TEXT_BYTES_MAX } from './field.ts'
-import { BREAKS } from './raw-query.ts'
 
 export function readValue(name: string, field: Field, value: string): string {
   const read = normalise(field, value)
@@ -97,4 +97,80 @@ function isJsonArray(text: string): boolean {
   } catch {
     return false
   }
+}
+
+// Which days a query looks at, in UTC.
+
+/** The data source is complete up to three days ago. */
+const DAYS_BEHIND = 3
+
+/** Days as numbers, both inclusive. */
+interface Days {
+  readonly from: number
+  readonly to: number
+}
+
+export function daysOf({ unit, count }: Selector, today: number): Days {
+  if (unit === 'months') return { from: monthStart(today, -count), to: monthStart(today) - 1 }
+  const to = today - DAYS_BEHIND
+  return { from: to - (count - 1), to }
+}
+
+/** Refuses days that are not complete months inside the last `monthsBackMax` complete months. */
+export function checkCompleteMonths(from: string, to: string, monthsBackMax: number, today: number): void {
+  const range = daysOf({ unit: 'months', count: monthsBackMax }, today)
+  const first = parseDay(from) ?? Number.NaN
+  const last = parseDay(to) ?? Number.NaN
+  const inside = `complete months inside ${formatDay(range.from)} to ${formatDay(range.to)}`
+  if (first !== monthStart(first) || !(first >= range.from))
+    throw invalid(`from must be the first day of a month: explicit dates are ${inside}.`, 'from')
+  if (last + 1 !== monthStart(last + 1) || !(last <= range.to))
+    throw invalid(`to must be the last day of a month: explicit dates are ${inside}.`, 'to')
+}
+
+// The query as it came. Frameworks merge, lower-case or array-ify names and mend bad encodings; the contract wants them
+// refused, so the raw text is read here and nowhere else.
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What follows the `?`, as names and values in their order. */
+export function parseRawQuery(raw: string): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const piece of raw.split('&')) {
+    if (piece === '') continue
+    const equals = piece.indexOf('=')
+    const name = decodePart(equals < 0 ? piece : piece.slice(0, equals))
+    if (name === undefined) throw invalid('A query name is not valid percent-encoded UTF-8.')
+    if (BREAKS.test(name)) throw invalid(`The query name ${shown(name)} holds CR, LF or NUL.`)
+    const value = equals < 0 ? '' : decodePart(piece.slice(equals + 1))
+    if (value === undefined) throw invalid(`${shown(name)} is not valid percent-encoded UTF-8.`, bounded(name))
+    if (BREAKS.test(value)) throw invalid(`${shown(name)} holds CR, LF or NUL.`, bounded(name))
+    if (values.has(name)) throw invalid(`${shown(name)} is given more than once.`, bounded(name))
+    values.set(name, value)
+  }
+  return values
+}
+
+const BREAKS = /[\r\n\0]/
+
+/** Undefined for a stray percent sign, bytes that are no UTF-8, and what should have been percent-encoded but is not. */
+function decodePart(part: string): string | undefined {
+  if (!/^([\x00-\x24\x26-\x7f]|%[0-9A-Fa-f]{2})*$/.test(part)) return undefined
+  const spaced = part.replaceAll('+', ' ')
+  if (!spaced.includes('%')) return spaced
+  const bytes = spaced.replace(/%(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+  try {
+    return utf8.decode(Buffer.from(bytes, 'latin1'))
+  } catch {
+    return undefined
+  }
+}
+
+/** A caller's own words in a message: short, quoted, control characters escaped, no half characters. */
+export function shown(text: string): string {
+  return JSON.stringify(bounded(text))
+}
+
+function bounded(text: string): string {
+  return text.length <= 64 ? text : `${text.slice(0, 64).toWellFormed()}…`
 }

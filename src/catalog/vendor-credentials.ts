@@ -1,10 +1,11 @@
 // The credentials that a vendor's entry names, changed: one is named by itself, several in a list.
-import { type CatalogInput, credentialsOf } from './document.ts'
+import { type CatalogInput, credentialsOf, isSandbox } from './document.ts'
+import type { Preset } from './preset.ts'
 
 type VendorInput = CatalogInput['vendors'][string]
 type Named = { readonly name: string; readonly weight?: number | undefined }
 
-export function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
+function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
   return credentialsOf({ credential, credentials: credentials?.map(({ name, weight = 1 }) => ({ name, weight })) })
 }
 
@@ -31,4 +32,34 @@ export function withoutCredentialNamed(vendor: VendorInput, name: string): Vendo
     vendor,
     namedBy(vendor).filter((one) => one.name !== name),
   )
+}
+
+// Where a credential belongs: the origins at which the catalog or a preset uses its name. Nobody sends it elsewhere without saying its value.
+
+export function belongsTo(
+  name: string,
+  address: string,
+  { vendors }: CatalogInput,
+  presets: readonly Preset[],
+): boolean {
+  const origin = originOf(address)
+  if (origin === undefined) return false
+  const isNamed = (vendor: CatalogInput['vendors'][string]) => namedBy(vendor).some((one) => one.name === name)
+  return (
+    Object.values(vendors).some((vendor) => isNamed(vendor) && originOf(vendor.baseUrl) === origin) ||
+    presets.some(({ vendor }) => vendor.credential === name && originPattern(vendor.baseUrl)?.test(origin))
+  )
+}
+
+/** Of the simulated vendors the name that they go by. */
+export function originOf(address: string): string | undefined {
+  return isSandbox(address) ? address : URL.parse(address)?.origin
+}
+
+/** A blank of a preset's address stands for a part of a host's name; one that is the whole address says nothing. */
+function originPattern(address: string): RegExp | undefined {
+  const [origin] = /^https?:\/\/[^/]+/.exec(address) ?? []
+  if (origin === undefined) return undefined
+  const parts = origin.split(/\{\w+\}/).map((part) => part.replaceAll(/[^\w/:-]/g, String.raw`\$&`))
+  return new RegExp(`^${parts.join('[a-z0-9-]{1,63}')}$`)
 }

@@ -5,8 +5,7 @@ import { promisify } from 'node:util'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { ANALYTICS } from './analytics.ts'
 import { readQuery } from './query.ts'
-import type { Selector } from './value.ts'
-import { daysOf } from './window.ts'
+import { daysOf, type Selector } from './value.ts'
 
 const DAY_MS = 86_400_000
 

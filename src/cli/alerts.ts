@@ -1,7 +1,8 @@
 // Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
 import type { AlertPage, AlertRules, AlertSettings, AlertView, Receiver } from '../alerts/views.ts'
+import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/delivery-views.ts'
 import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
-import { card, table } from './table.ts'
+import { card, listPages, PAGE_OPTIONS, table } from './table.ts'
 
 type Read = (value: string) => number | string | boolean | number[] | undefined
 
@@ -183,6 +184,75 @@ export const ALERT_COMMANDS: readonly Command[] = [
         deliveries.length === 0
           ? 'Nobody is told: there are no receivers. The console shows it.'
           : `On its way to ${deliveries.map(({ kind }) => kind).join(', ')}. How it went: tollgate alerts list${call.args[0] ? ` ${call.args[0]}` : ''}`,
+      ),
+  },
+]
+
+// What was sent to receivers outside, and what became of it.
+
+function show({ history, body, ...delivery }: DeliveryDetail): string {
+  const tries =
+    history.length === 0
+      ? 'It has not been sent yet.'
+      : table(history, {
+          ATTEMPT: 'number',
+          AT: 'at',
+          MS: 'durationMs',
+          STATUS: 'statusCode',
+          ERROR: 'error',
+          RESPONSE: 'response',
+        })
+  return `${card(delivery)}\n\n${tries}\n\n${body ?? 'What is sent was not kept.'}`
+}
+
+export const DELIVERY_COMMANDS: readonly Command[] = [
+  {
+    name: 'deliveries list',
+    summary: 'Lists webhooks, messages and mails with their status, newest first.',
+    args: ['[account]'],
+    about: 'Without an account: those of the gateway and of all accounts.',
+    options: {
+      ...PAGE_OPTIONS,
+      status: {
+        type: 'string',
+        value: 'status',
+        allowed: DELIVERY_STATUSES,
+        help: `One of ${DELIVERY_STATUSES.join(', ')}.`,
+      },
+      kind: { type: 'string', value: 'kind', allowed: DELIVERY_KINDS, help: `One of ${DELIVERY_KINDS.join(', ')}.` },
+    },
+    run: (call) =>
+      listPages<DeliveryView>(call, '/deliveries', {
+        filter: { account: call.args[0], status: text(call, 'status'), kind: text(call, 'kind') },
+        columns: {
+          DELIVERY: 'id',
+          AT: 'at',
+          ACCOUNT: ({ account }) => account ?? 'the gateway',
+          EVENT: 'event',
+          KIND: 'kind',
+          TO: 'to',
+          STATUS: 'status',
+          ATTEMPTS: 'attempts',
+          ANSWER: ({ statusCode, error }) => error ?? statusCode,
+          NEXT: 'nextAttemptAt',
+        },
+      }),
+  },
+  {
+    name: 'deliveries show',
+    summary: 'Shows one delivery: every attempt, the receiver’s answers, and the message.',
+    args: ['delivery'],
+    run: (call) => told(call.api.call<DeliveryDetail>('GET', at`/deliveries/${call.args[0]}`), show),
+  },
+  {
+    name: 'deliveries repeat',
+    summary: 'Sends a delivery again now, with the same id.',
+    args: ['delivery'],
+    about: 'Not possible while it is being sent. Receivers can recognize the repetition by its webhook-id.',
+    run: (call) =>
+      told(
+        call.api.call<DeliveryView>('POST', at`/deliveries/${call.args[0]}/repeat`),
+        ({ id }) => `On its way. How it goes: tollgate deliveries show ${id}`,
       ),
   },
 ]

@@ -2,8 +2,7 @@
 import { BATCH_STATUSES } from '../catalog/batches.ts'
 import type { BatchDetail, BatchLineView, BatchView } from '../deferred/views.ts'
 import { at, type Command, text, told } from './command.ts'
-import { listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './pages.ts'
-import { card, table } from './table.ts'
+import { card, listPages, PAGE_OPTIONS, query, TEST_OPTION, table, testOf } from './table.ts'
 
 const done = ({ counts: { completed, failed, total } }: BatchView) => `${completed + failed} of ${total}`
 

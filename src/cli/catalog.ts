@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { checkDocument, credentialsOf, isSandbox } from '../catalog/document.ts'
-import { parseDocument, readDocumentFile } from '../catalog/document-file.ts'
+import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
 import { lossNotes } from '../catalog/margin.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'

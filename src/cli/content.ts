@@ -1,8 +1,7 @@
 // Requests and answers that are kept where somebody asked for it.
 import type { ContentRules, ContentView } from '../admission/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
-import { query } from './pages.ts'
-import { card, table } from './table.ts'
+import { card, query, table } from './table.ts'
 
 const KEY: Readonly<Record<string, Option>> = {
   key: { type: 'string', value: 'id', help: 'Only this key instead of the whole account.' },

@@ -8,14 +8,19 @@ import { lossNotes } from '../catalog/margin.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
-import type { PlannedAccount, PlannedKey } from '../importers/accounts.ts'
 import { type ImportOptions, Placement } from '../importers/deployment.ts'
-import { importLitellm } from '../importers/litellm.ts'
+import { importLitellm, readPriceTable } from '../importers/litellm.ts'
 import { type AccountOptions, litellmAccounts, readLitellm } from '../importers/litellm-accounts.ts'
-import { readPriceTable } from '../importers/litellm-prices.ts'
-import { importNewApi, readNewApi } from '../importers/new-api.ts'
-import { newApiAccounts } from '../importers/new-api-accounts.ts'
-import { createReport, type ImportLine, ImportProblem, type Report, type Say } from '../importers/report.ts'
+import { importNewApi, newApiAccounts, readNewApi } from '../importers/new-api.ts'
+import {
+  createReport,
+  type ImportLine,
+  ImportProblem,
+  type PlannedAccount,
+  type PlannedKey,
+  type Report,
+  type Say,
+} from '../importers/report.ts'
 import { type ForeignSource, openSource } from '../importers/source.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import type { Page } from '../kernel/view.ts'

@@ -1,4 +1,4 @@
-import type { AuditCheck, AuditView } from '../database/audit-view.ts'
+import type { AuditCheck, AuditView } from '../database/audit.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { Page } from '../kernel/view.ts'
 import type {
@@ -10,8 +10,7 @@ import type {
   VerificationState,
 } from '../ledger/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
-import { listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './pages.ts'
-import { type Columns, card, table } from './table.ts'
+import { type Columns, card, listPages, PAGE_OPTIONS, query, TEST_OPTION, table, testOf } from './table.ts'
 
 const RANGE: Readonly<Record<string, Option>> = {
   from: { type: 'string', value: 'time', help: 'From this day or time on, such as 2026-11-01.' },

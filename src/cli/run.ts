@@ -1,27 +1,21 @@
 // From words to a command, its help, and an exit code: 0 done, 1 refused or failed, 2 not understood.
 import { parseArgs } from 'node:util'
 import type { World } from '../kernel/world.ts'
-import { ACCOUNT_COMMANDS } from './accounts.ts'
+import { ACCOUNT_COMMANDS, KEY_COMMANDS, PEOPLE_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
-import { ALERT_COMMANDS } from './alerts.ts'
+import { ALERT_COMMANDS, DELIVERY_COMMANDS } from './alerts.ts'
 import { createApi } from './api.ts'
 import { BATCH_COMMANDS } from './batches.ts'
-import { CALL_COMMAND } from './call.ts'
+import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
-import { CliError, type Command, type Option, type Settings } from './command.ts'
-import { completionCommand } from './completion.ts'
-import { CONNECT_COMMANDS } from './connect.ts'
+import { CliError, type Command, type Option, type Settings, told } from './command.ts'
 import { CONTENT_COMMANDS } from './content.ts'
-import { DELIVERY_COMMANDS } from './deliveries.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { IMPORT_COMMANDS } from './import.ts'
-import { KEY_COMMANDS } from './keys.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
-import { OWN_KEY_COMMANDS } from './own-keys.ts'
-import { PEOPLE_COMMANDS } from './people.ts'
 import { PSQL_COMMAND } from './psql.ts'
-import { VENDOR_COMMANDS } from './vendors.ts'
+import { CONNECT_COMMANDS, OWN_KEY_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 export const COMMANDS: readonly Command[] = [
   CALL_COMMAND,
@@ -199,4 +193,106 @@ function generalHelp({ otherVerbs }: CliOptions): string {
     'Every command takes --help and --json. They are clients of a running gateway: its address is TOLLGATE_URL, or what the',
     'gateway wrote into the data directory (TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or lies there as well. Only call\nasks as a caller, with TOLLGATE_KEY.',
   ].join('\n')
+}
+
+// Completion of commands, endpoints, options and values, as a script for a shell. All words are in the script: to start this
+// program for every key would be too slow.
+
+type Words = readonly (readonly [after: string, words: readonly string[]])[]
+
+const flags = (options: Readonly<Record<string, Option>>) => [
+  ...Object.keys(options).map((name) => `--${name}`),
+  '--json',
+  '--help',
+]
+
+function values(after: string, options: Readonly<Record<string, Option>>): Words {
+  return Object.entries(options).flatMap(([name, { allowed }]) =>
+    allowed?.every((value) => /^[\w.:,/-]+$/.test(value)) ? [[`${after} --${name}`, allowed] as const] : [],
+  )
+}
+
+/** What may follow: after nothing, a verb, a verb with its noun, and an option. */
+function wordsOf(commands: readonly Command[], otherVerbs: readonly string[]): Words {
+  const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] ?? '')
+  const verbs = [...groups].map(([verb, all]): readonly [string, readonly string[]] => {
+    const nouns = all.flatMap(({ name }) => name.split(' ').slice(1))
+    return [verb, nouns.length > 0 ? nouns : verb === 'call' ? ENDPOINT_NAMES : flags(all[0]?.options ?? {})]
+  })
+  return [
+    ['', [...otherVerbs, ...groups.keys(), 'help']],
+    ...verbs,
+    ...commands
+      .filter(({ name }) => name.includes(' '))
+      .flatMap(({ name, options = {} }) => [[name, flags(options)] as const, ...values(name, options)]),
+    ...ENDPOINT_NAMES.flatMap((endpoint) => {
+      const options = optionsOf(endpoint)
+      return [[`call ${endpoint}`, flags(options)] as const, ...values(`call ${endpoint}`, options)]
+    }),
+  ]
+}
+
+const cases = (words: Words) => words.map(([after, list]) => `    '${after}') found='${list.join(' ')}' ;;`).join('\n')
+
+/** Which words are before the cursor, and what may stand there. */
+const KEY = `  local key=''
+  if [ "$at" -gt 1 ]; then key="$first"; fi
+  if [ "$at" -gt 2 ]; then key="$first $second"; fi
+  case "$before" in --*) key="$first $second $before" ;; esac`
+
+const bash = (words: Words) => `# tollgate: completion for bash. source <(tollgate completion bash)
+_tollgate() {
+  local at=$COMP_CWORD first="\${COMP_WORDS[1]}" second="\${COMP_WORDS[2]}" before="\${COMP_WORDS[COMP_CWORD-1]}" found=''
+${KEY}
+  case "$key" in
+${cases(words)}
+  esac
+  COMPREPLY=($(compgen -W "$found" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _tollgate tollgate
+`
+
+const zsh = (words: Words) => `#compdef tollgate
+# tollgate: completion for zsh. source <(tollgate completion zsh)
+_tollgate() {
+  local at=$((CURRENT - 1)) first="\${words[2]}" second="\${words[3]}" before="\${words[CURRENT-1]}" found=''
+${KEY}
+  case "$key" in
+${cases(words)}
+  esac
+  compadd -- \${=found}
+}
+compdef _tollgate tollgate
+`
+
+const fish = (words: Words) => `# tollgate: completion for fish. tollgate completion fish | source
+function __tollgate_words
+  set -l given (commandline -opc)
+  set -l key ''
+  set -q given[2]; and set key $given[2]
+  set -q given[3]; and set key "$given[2] $given[3]"
+  string match -q -- '--*' $given[-1]; and set key "$given[2] $given[3] $given[-1]"
+  switch $key
+${words.map(([after, list]) => `    case '${after}'\n      string split ' ' -- '${list.join(' ')}'`).join('\n')}
+  end
+end
+complete -c tollgate -f -a '(__tollgate_words)'
+`
+
+const SHELLS: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish }
+
+/** `commands` is asked for late: this command is one of them. */
+function completionCommand(commands: () => readonly Command[]): Command {
+  return {
+    name: 'completion',
+    summary: 'Prints a script that completes commands, endpoints, options and values: bash, zsh or fish.',
+    args: ['shell'],
+    about:
+      'For bash: source <(tollgate completion bash). For zsh the same. For fish: tollgate completion fish | source.',
+    async run(call) {
+      const script = SHELLS[call.args[0] ?? '']
+      if (!script) throw new CliError(`There is completion for ${Object.keys(SHELLS).join(', ')}.`, 2)
+      return told(script(wordsOf(commands(), call.otherVerbs)).trimEnd(), (text) => text)
+    },
+  }
 }

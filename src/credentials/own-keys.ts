@@ -1,16 +1,16 @@
 // Keys at vendors that accounts have brought themselves: sealed in the database, known to every process, and used for the calls of
 // their own account only. What such a call costs is a fee of the catalog's in place of the price.
-import { originOf } from '../catalog/credential-origins.ts'
+
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
+import { originOf } from '../catalog/vendor-credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import { feePricing, type OwnKeyFee } from '../meter/own-key-fee.ts'
-import type { Pricing } from '../meter/price.ts'
+import { feePricing, type OwnKeyFee, type Pricing } from '../meter/price.ts'
 
 /** With which of its own keys a call of an account may go, and at which price. */
 export interface OwnUse {

@@ -1,8 +1,8 @@
 // What was done, by whom, from where: rows that are only ever added, each with a hash over the one before it.
 import { createHash } from 'node:crypto'
-import type { Page, Paging } from '../kernel/view.ts'
+import * as z from 'zod'
+import { count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
-import type { AuditCheck, AuditView } from './audit-view.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
 /** Who does something, for the audit. */
@@ -159,3 +159,18 @@ function canonical(value: unknown): string {
     .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`)
     .join(',')}}`
 }
+
+export const auditView = z.object({
+  id: z.string(),
+  at: time,
+  actor: z.string(),
+  action: z.string(),
+  object: z.string(),
+  ip: z.string().nullable(),
+  requestId: z.string().nullable(),
+  detail: z.record(z.string(), z.unknown()),
+})
+export type AuditView = z.infer<typeof auditView>
+
+export const auditCheck = z.object({ ok: z.boolean(), checked: count, problems: z.array(z.string()) })
+export type AuditCheck = z.infer<typeof auditCheck>

@@ -1,8 +1,7 @@
 // Responses in the background: accepted at once, answered on the one path when there is room, and kept here until they are
 // asked for. Any text model can be asked so, whether or not its vendor knows of such a thing.
 import { createHash } from 'node:crypto'
-import type { ApiKeys, Principal } from '../admission/api-key.ts'
-import { maySee } from '../admission/restriction.ts'
+import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { Database } from '../database/database.ts'
 import { statement } from '../database/database.ts'

@@ -1,7 +1,6 @@
 // Batches: the requests of a file, worked off a few at a time whenever there is room, each as if its caller had sent it. A step
 // does a part of one batch and puts it down, so that many batches go on side by side, in whichever process.
-import type { ApiKeys, Principal } from '../admission/api-key.ts'
-import { maySee } from '../admission/restriction.ts'
+import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'

@@ -1,11 +1,11 @@
 // The pages of the documentation: guides written in docs/guides, the API reference drawn from the OpenAPI document. They are
 // made on the server and are complete without a script, so they work everywhere and offline.
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Marked } from 'marked'
 import { openapiDocument } from './openapi.ts'
 import { escapeHtml, operationsOf, page, referenceBody } from './page.ts'
-import { type Section, searchBody, sectionsOf, slugOf } from './search.ts'
 
 /** Anchors and comments are all the HTML that pages hold: anything else in angle brackets is a word for a reader, such as <key>. */
 const OWN_HTML = /^(?:<a id="[\w-]+">|<\/a>|<!--[\s\S]*?-->|<a id="[\w-]+"><\/a>)\s*$/
@@ -158,4 +158,73 @@ export function openDocs(options: Parameters<typeof openapiDocument>[0]) {
       return found && page({ title: found.title, menu, here: `/docs/${folder}/${name}`, body: found.html() })
     },
   }
+}
+
+// Search over the documentation: sections of pages and operations, found by their words. Made on the server, so that it
+// works without a script.
+
+interface Section {
+  readonly href: string
+  /** Of the page, and of the section where it is not the whole page. */
+  readonly title: string
+  readonly text: string
+}
+
+const WORDS_MAX = 8
+const QUERY_CHARS_MAX = 100
+const RESULTS_MAX = 30
+const EXCERPT_CHARS = 180
+
+/** As pages on the web write the anchors of their headings. */
+const slugOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/<[^<>]{0,200}>|&[a-z]{1,10};|[`'’]/g, '')
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
+    .replaceAll(/^-|-$/g, '')
+
+/** The parts of a Markdown page between its headings. */
+function sectionsOf(markdown: string, title: string, href: string): Section[] {
+  const parts = markdown.replaceAll(/<!--.{0,500}?-->/gs, '').split(/^(?=## )/m)
+  return parts.map((part, index) => {
+    const heading = index === 0 ? '' : (/^## (.*)$/m.exec(part)?.[1] ?? '')
+    const text = part.replace(/^#+ .*$/m, '').replaceAll(/[`*|#]+|\]\([^()]{0,300}\)|\[/g, ' ')
+    const name = heading.replaceAll('`', '')
+    return { href: heading ? `${href}#${slugOf(heading)}` : href, title: name ? `${title}: ${name}` : title, text }
+  })
+}
+
+function rank({ title, text }: Section, words: readonly string[]): number {
+  const [heading, body] = [title.toLowerCase(), text.toLowerCase()]
+  let sum = 0
+  for (const word of words) {
+    const [above, below] = [heading.includes(word), body.includes(word)]
+    if (!above && !below) return 0
+    sum += above ? 10 : 1
+  }
+  return sum
+}
+
+function excerpt(text: string, word: string): string {
+  const plain = text.replaceAll(/\s+/g, ' ').trim()
+  const at = plain.toLowerCase().indexOf(word)
+  const from = Math.max(0, at - EXCERPT_CHARS / 3)
+  return `${from > 0 ? '… ' : ''}${plain.slice(from, from + EXCERPT_CHARS)}${from + EXCERPT_CHARS < plain.length ? ' …' : ''}`
+}
+
+/** The body of the page that answers `query`. */
+function searchBody(sections: readonly Section[], query: string): string {
+  const asked = query.slice(0, QUERY_CHARS_MAX).trim()
+  const words = asked.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX)
+  const found = sections
+    .map((section) => ({ section, rank: words.length ? rank(section, words) : 0 }))
+    .filter((one) => one.rank > 0)
+    .sort((a, b) => b.rank - a.rank)
+    .slice(0, RESULTS_MAX)
+  const items = found.map(
+    ({ section: { href, title, text } }) =>
+      `<li><a href="${escapeHtml(href)}">${escapeHtml(title)}</a><p>${escapeHtml(excerpt(text, words[0] ?? ''))}</p></li>`,
+  )
+  const none = words.length ? '<p>Nothing was found. Try fewer or other words.</p>' : '<p>Type a word above.</p>'
+  return `<h1>Search${asked ? `: ${escapeHtml(asked)}` : ''}</h1>${items.length ? `<ul class="found">${items.join('')}</ul>` : none}`
 }

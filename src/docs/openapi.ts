@@ -1,19 +1,34 @@
 // The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalog's list and the table of
 // faults. Nothing here is written twice.
 
-import type * as z from 'zod'
+import * as z from 'zod'
 import { ownAccount, quoteView } from '../api/views.ts'
-import { type EndpointSpec, isDataEndpoint, type JsonSchema, TAGS } from '../catalog/endpoint.ts'
+import {
+  component,
+  type EndpointSpec,
+  integer,
+  isDataEndpoint,
+  type JsonSchema,
+  object,
+  type Surface,
+  string,
+  TAGS,
+} from '../catalog/endpoint.ts'
+import {
+  allowedText,
+  DOMAIN_CHARS_MAX,
+  type Field,
+  type LatestField,
+  PATH_PART_CHARS_MAX,
+  TEXT_BYTES_MAX,
+} from '../catalog/field.ts'
 import type { FREE } from '../catalog/generation.ts'
 import { COMPONENTS, envelope } from '../catalog/generation-answers.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { rulesOf } from '../catalog/reference.ts'
-import { component, string } from '../catalog/schema.ts'
-import { SOCIAL_COMPONENTS } from '../catalog/social-answers.ts'
+import { SOCIAL_COMPONENTS } from '../catalog/social.ts'
+import { FAULTS } from '../kernel/fault.ts'
 import type { Resource } from '../operator/resource.ts'
-import { idempotencyKey, parametersOf } from './openapi-parameters.ts'
-import { ERROR_SCHEMAS, refusals } from './openapi-refusals.ts'
-import { OPERATOR_SECURITY, OPERATOR_TAG, operatorPaths, viewSchema } from './operator-openapi.ts'
 
 /** Answers whose schemas are the views of the folders that make them. */
 const VIEWS: { readonly [id in keyof typeof FREE]?: z.ZodType } = { account: ownAccount, quote: quoteView }
@@ -134,4 +149,276 @@ export function openapiDocument(options: {
       schemas: schemas(),
     },
   }
+}
+
+// The parameters of an endpoint as OpenAPI tells them: what is forbidden here is refused there.
+
+const idempotencyKey = (description: string) => ({
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~](?:[ -~]*[!-~])?$' },
+})
+
+const INTEGER_MAX = 999_999_999_999_999
+const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+const DOMAIN = `^(?:${LABEL}\\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$`
+
+function latestPattern({ daysMax, months }: LatestField): string {
+  const days = daysMax > 0 ? ['[1-9][0-9]{0,2}d'] : []
+  return `^(?:${[...days, ...(months.length > 0 ? [`[${months.join('')}]m`] : [])].join('|')})$`
+}
+
+/** Not an array: some generators would repeat the name for each item, which is refused. */
+function listPattern(allowed: readonly string[]): string {
+  const item = `(?:${allowed.join('|').replaceAll('.', '\\.')})`
+  return `^ *${item}(?: *, *${item})* *$`
+}
+
+function schemaOf(field: Field): JsonSchema {
+  switch (field.kind) {
+    case 'boolean':
+      return field.allowed.length === 1 ? { type: 'boolean', const: field.allowed[0] === 'true' } : { type: 'boolean' }
+    case 'choice':
+      return { type: 'string', enum: field.allowed }
+    case 'integer':
+      return { type: 'integer', minimum: field.min, maximum: field.max ?? INTEGER_MAX }
+    case 'list':
+      return { type: 'string', maxLength: TEXT_BYTES_MAX, pattern: listPattern(field.allowed) }
+    case 'date':
+      return { type: 'string', pattern: '^[0-9]{4}([-|])(?:0[1-9]|1[0-2])\\1(?:0[1-9]|[12][0-9]|3[01])$' }
+    case 'domain':
+      return { type: 'string', maxLength: DOMAIN_CHARS_MAX, pattern: DOMAIN }
+    case 'latest':
+      return { type: 'string', pattern: latestPattern(field) }
+    case 'json-array':
+      return { type: 'string', maxLength: TEXT_BYTES_MAX, contentMediaType: 'application/json' }
+    case 'text':
+      return {
+        type: 'string',
+        minLength: 1,
+        maxLength: field.in === 'path' ? PATH_PART_CHARS_MAX : TEXT_BYTES_MAX,
+        ...(field.pattern ? { pattern: field.pattern } : {}),
+      }
+  }
+}
+
+/** A value as JSON has it; in the catalog all are text, as they stand in an address. */
+function jsonValue(field: Field, value: string): unknown {
+  switch (field.kind) {
+    case 'boolean':
+      return value === 'true'
+    case 'integer':
+      return Number(value)
+    default:
+      return value
+  }
+}
+
+/** All examples of an endpoint together are one valid request: days come from `latest` where there is such a thing. */
+function hasExample(spec: EndpointSpec, name: string): boolean {
+  return !(isDataEndpoint(spec) && spec.window && (name === 'from' || name === 'to'))
+}
+
+function parametersOf(spec: EndpointSpec): unknown[] {
+  return Object.entries(spec.params ?? {}).map(([name, field]) => ({
+    name,
+    in: field.in ?? 'query',
+    required: field.required === true || field.in === 'path',
+    description: `${field.description} Allowed: ${allowedText(field)}.`,
+    schema: {
+      ...schemaOf(field),
+      ...(field.default === undefined ? {} : { default: jsonValue(field, field.default) }),
+    },
+    ...(hasExample(spec, name) ? { example: jsonValue(field, field.example) } : {}),
+  }))
+}
+
+// The refusals in the OpenAPI document: the bodies of each surface, and the faults that an endpoint can answer with.
+
+const nestedError = object({ message: string, type: string, param: { type: ['string', 'null'] }, code: string }, [
+  'message',
+  'type',
+])
+
+/** The error body of each surface. */
+const BODIES: Record<Surface, JsonSchema> = {
+  native: object({ success: { const: false }, error: object({ code: integer, message: string }), requestId: string }),
+  chat: object(
+    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
+    ['code', 'message', 'type'],
+  ),
+  images: object({ code: integer, message: string, type: { const: 'api_error' }, error: nestedError }, [
+    'code',
+    'message',
+    'type',
+  ]),
+  responses: object(
+    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
+    ['code', 'message', 'error'],
+  ),
+  messages: object(
+    {
+      type: { const: 'error' },
+      error: object({ type: string, message: string, details: object({ error_code: string }) }, ['type', 'message']),
+      request_id: string,
+      code: integer,
+      message: string,
+    },
+    ['type', 'error'],
+  ),
+  gemini: object({
+    error: object({ code: integer, message: string, status: string, details: { type: 'array', items: object({}) } }),
+  }),
+}
+
+function errorName(surface: string): string {
+  return `${surface.charAt(0).toUpperCase()}${surface.slice(1)}Error`
+}
+
+const ERROR_SCHEMAS: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
+  Object.entries(BODIES).map(([surface, schema]) => [errorName(surface), schema]),
+)
+
+/** What asks: the faults that can befall it follow. */
+interface Asked {
+  readonly method: string
+  /** Absent: it is free of charge, and no vendor hears of it. */
+  readonly sells?: string
+}
+
+/** The faults that an endpoint can answer with, by status. */
+function faultsOf(asked: Asked): Map<number, string[]> {
+  const byStatus = new Map<number, string[]>()
+  const free = asked.sells === undefined
+  for (const fault of Object.values(FAULTS)) {
+    if (fault.status === 405) continue
+    if (free && (fault.blame === 'upstream' || [402, 422].includes(fault.status))) continue
+    if (asked.method === 'GET' && fault.status === 413) continue
+    const line = `\`${fault.code}\` ${fault.text}`
+    byStatus.set(fault.status, [...(byStatus.get(fault.status) ?? []), line])
+  }
+  return byStatus
+}
+
+/** One answer for each status, with the lines of those faults that have it. */
+function refusals(asked: Asked, surface: Surface): Record<string, unknown> {
+  return Object.fromEntries(
+    [...faultsOf(asked)].map(([status, lines]) => [
+      status,
+      {
+        description: lines.join('\n\n'),
+        ...(status === 429 || status === 503
+          ? { headers: { 'retry-after': { description: 'Seconds until trying again makes sense.', schema: integer } } }
+          : {}),
+        content: { 'application/json': { schema: component(errorName(surface)) } },
+      },
+    ]),
+  )
+}
+
+// The operator API in the OpenAPI document, from the table of resources and its schemas.
+
+const OPERATOR_TAG = {
+  name: 'Operator API',
+  description: 'Accounts, keys, people, the catalog and the books.',
+}
+
+const OPERATOR_SECURITY = {
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The operator token that the first start prints: `tg_op_…`.',
+  },
+} as const
+
+const IN_CONSOLE: Record<Resource['access'], string> = {
+  operator: 'In the console: operators.',
+  owner: 'In the console also: owners of the account.',
+  member: 'In the console also: members of the account.',
+}
+
+type Fields = { properties?: Record<string, JsonSchema>; required?: string[] }
+
+function operatorPaths(resources: readonly Resource[], prefix: string): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const entry of resources) {
+    const methods = paths[prefix + entry.path] ?? {}
+    methods[entry.method.toLowerCase()] = operatorOperationOf(entry)
+    paths[prefix + entry.path] = methods
+  }
+  return paths
+}
+
+/** What a caller may send, or gets: schemas that also transform are shown by what goes into them. */
+function viewSchema(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ jsonSchema }) {
+      // The format says it in one word, and every integer is a safe one.
+      if (jsonSchema.format) delete jsonSchema.pattern
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+    },
+  })
+  return rest
+}
+
+function operatorOperationOf(entry: Resource): unknown {
+  const inPath = [...entry.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const { properties = {}, required = [] } = (entry.query ? viewSchema(entry.query) : {}) as Fields
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }))
+  const inHeader = entry.repeatable
+    ? [idempotencyKey('Sent again with the same body: the same answer, and no second effect. With another body: 409.')]
+    : []
+  return {
+    operationId: `operator_${entry.method.toLowerCase()}${entry.path.replaceAll(/[^a-zA-Z0-9]+/g, '_').replace(/_$/, '')}`,
+    tags: [OPERATOR_TAG.name],
+    summary: summaryOf(entry),
+    description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}`,
+    security: [{ operatorToken: [] }],
+    parameters: [...inPath, ...inQuery, ...inHeader],
+    ...(entry.body ? { requestBody: { content: { 'application/json': { schema: viewSchema(entry.body) } } } } : {}),
+    responses: {
+      200: {
+        description: 'The native envelope; lists have `items` and `next`.',
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: { success: { const: true }, data: viewSchema(entry.answer), requestId: { type: 'string' } },
+              required: ['success', 'data', 'requestId'],
+            },
+          },
+          ...(entry.csv ? { 'text/csv': { schema: { type: 'string' } } } : {}),
+        },
+      },
+      ...refusals({ method: entry.method }, 'native'),
+    },
+  }
+}
+
+const VERBS: Record<Resource['method'], string> = {
+  GET: 'Read',
+  POST: 'Add to',
+  PUT: 'Replace',
+  PATCH: 'Change',
+  DELETE: 'End',
+}
+
+/** `GET /accounts/{id}/keys` reads "Read accounts keys": the path says the rest. */
+function summaryOf({ method, path }: Resource): string {
+  const nouns = path.split('/').filter((part) => part !== '' && !part.startsWith('{'))
+  return `${VERBS[method]} ${nouns.join(' ').replaceAll('-', ' ')}`
 }

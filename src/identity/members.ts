@@ -5,12 +5,13 @@ import type { Keys } from '../admission/keys.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
-import { digestOfToken, newToken } from './link.ts'
 import {
   checkLogin,
+  digestOfToken,
   FIND_PERSON,
   hashCounted,
   insertPerson,
+  newToken,
   type PeopleDeps,
   type PersonRow,
   replacePassword,

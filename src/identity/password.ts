@@ -1,9 +1,11 @@
-// Passwords as argon2id, off the event loop and at most two at a time: each takes a core for a tenth of a second.
+// Passwords: which are refused, and how the rest are kept.
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { Fault } from '../kernel/fault.ts'
 import { Semaphore } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
+
+// Passwords as argon2id, off the event loop and at most two at a time: each takes a core for a tenth of a second.
 
 export interface Cost {
   readonly memoryKiB: number
@@ -86,4 +88,104 @@ export function createPasswords({ world, cost = COST }: { world: World; cost?: C
 
 function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/(?<!=)=+$/, '')
+}
+
+// Which passwords are guessed first. Lists of leaked passwords are mostly the same few words with digits, years, doubled
+// letters and keyboard rows around them; so these are taken away, and what is left must still be something.
+
+const PASSWORD_CHARS_MIN = 12
+const PASSWORD_CHARS_MAX = 128
+
+const WORDS =
+  `password passwort passw pass word secret geheim welcome willkommen letmein let me in login logon signin admin
+  administrator root user username guest test tester testing demo example default changeme change temp temporary
+  master access system server database backup service support operator manager company office business tollgate
+  gateway api key token iloveyou love lover loveyou baby angel princess prince sunshine shadow dragon monkey tiger lion
+  football baseball soccer hockey basketball liverpool chelsea arsenal barcelona batman superman spiderman pokemon
+  starwars matrix hunter ranger killer ninja trustno trust freedom flower summer winter spring autumn january february
+  march april june july august september october november december monday tuesday wednesday thursday friday saturday
+  sunday michael jordan jennifer jessica ashley daniel thomas robert charlie george andrew michelle computer internet
+  google facebook samsung microsoft windows linux apple cheese cookie chocolate coffee banana orange purple yellow
+  green blue black silver golden diamond money dollar bitcoin qwerty qwertz azerty asdf zxcv hello hallo bonjour
+  nothing whatever forever family mother father brother sister happy lucky super mega correct horse battery staple the
+  and is my this it for you`.split(/\s+/)
+// Longest first, so that `pass` does not break `password`.
+const WORD = new RegExp([...WORDS].sort((a, b) => b.length - a.length).join('|'), 'g')
+
+const ROWS = [
+  'abcdefghijklmnopqrstuvwxyz',
+  '0123456789',
+  'qwertyuiop',
+  'qwertzuiop',
+  'azertyuiop',
+  'asdfghjkl',
+  'zxcvbnm',
+  'yxcvbnm',
+  '1q2w3e4r5t6z7u8i9o0p',
+  '1q2w3e4r5t6y7u8i9o0p',
+  '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik',
+  'qazwsxedcrfvtgbyhnujm',
+]
+const RUN_CHARS_MIN = 3
+const LEFT_CHARS_MIN = 4
+const WORDS_MAX = 2
+/** Decoration stands before, after and between words; letters and digits that alternate more often are random. */
+const TURNS_MAX = 5
+const DISTINCT_MIN = 5
+const LEET: Record<string, string> = {
+  '0': 'o',
+  '1': 'l',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
+}
+
+/** What is wrong with a new password, in a sentence; undefined when nothing is. */
+export function passwordProblem(password: string, email: string): string | undefined {
+  const chars = [...password.normalize('NFKC')]
+  if (!password.isWellFormed() || /\p{Cc}/u.test(password)) return 'It holds characters that cannot be typed.'
+  if (chars.length < PASSWORD_CHARS_MIN) return `It must have at least ${PASSWORD_CHARS_MIN} characters.`
+  if (chars.length > PASSWORD_CHARS_MAX) return `It must have at most ${PASSWORD_CHARS_MAX} characters.`
+  return isGuessable(chars.join('').toLowerCase(), email.toLowerCase())
+    ? 'It is too easy to guess. A few unrelated words in a row are easy to keep in mind and hard to guess.'
+    : undefined
+}
+
+function isGuessable(password: string, email: string): boolean {
+  if (new Set(password).size < DISTINCT_MIN) return true
+  if (/^(.{1,6})\1+.{0,5}$/su.test(password)) return true
+  const own = [email, ...email.split(/[@.+_-]/).filter((part) => part.length >= RUN_CHARS_MIN)]
+  return [password, unleet(password)].some((text) => leavesNothing(text, own))
+}
+
+function unleet(text: string): string {
+  return [...text].map((char) => LEET[char] ?? char).join('')
+}
+
+function leavesNothing(text: string, own: readonly string[]): boolean {
+  let rest = text
+  for (const part of own) rest = rest.replaceAll(part, '')
+  const words = new Set<string>()
+  rest = withoutRuns(rest).replace(WORD, (word) => {
+    words.add(word)
+    return ''
+  })
+  // Digits and signs between the words are the usual decoration; letters that repeat add little.
+  const left = new Set(rest.replaceAll(/[^\p{L}]/gu, ''))
+  const turns = rest.match(/\p{L}+|\d+|[^\p{L}\d]+/gu)?.length ?? 0
+  return left.size < LEFT_CHARS_MIN && words.size <= WORDS_MAX && turns <= TURNS_MAX
+}
+
+/** Takes away pieces of the alphabet, of digits and of keyboard rows, forwards and backwards. */
+function withoutRuns(text: string): string {
+  let rest = text
+  for (const row of ROWS)
+    for (const line of [row, [...row].reverse().join('')])
+      for (let size = line.length; size >= RUN_CHARS_MIN; size--)
+        for (let at = 0; at + size <= line.length; at++) rest = rest.replaceAll(line.slice(at, at + size), '')
+  return rest
 }

@@ -1,16 +1,14 @@
 // Logging in and out: the operator's set-up, the login, a changed password. The same words and the same time for
 // everything that is wrong with a login.
+import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Attempt, Attempts } from './attempts.ts'
-import type { Browsers } from './browser.ts'
-import { digestOfToken, newToken } from './link.ts'
-import type { Passwords } from './password.ts'
-import type { Person, Sessions, Visit } from './sessions.ts'
-import { passwordProblem } from './weak-password.ts'
+import { type Passwords, passwordProblem } from './password.ts'
+import type { Browsers, Person, Sessions, Visit } from './sessions.ts'
 
 export interface People {
   /** Whether the gateway still waits for its operator. */
@@ -239,4 +237,24 @@ export async function replacePassword(
 
 function stored(token: string): string {
   return digestOfToken(token).toString('base64url')
+}
+
+// Links that are secrets: to set the gateway up, to join an account, to choose a new password. The token stands behind
+// the `#`, which browsers do not send along; what is stored is its digest.
+
+export function newToken(world: World): string {
+  return world.bytes(32).toString('base64url')
+}
+
+export function digestOfToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** `base` is the address that people reach the gateway at, without a slash at its end. */
+export function setupLink(base: string, token: string): string {
+  return `${base}/console/setup#token=${token}`
+}
+
+export function inviteLink(base: string, token: string): string {
+  return `${base}/console/invite#token=${token}`
 }

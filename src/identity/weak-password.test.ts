@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { passwordProblem } from './weak-password.ts'
+import { passwordProblem } from './password.ts'
 
 const EMAIL = 'grace.hopper@navy.example'
 

@@ -3,9 +3,17 @@
 import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { LimitsInput } from '../ledger/views.ts'
-import { creditsOf, type PlannedAccount, type PlannedKey, referenceOf, warnShort } from './accounts.ts'
 import type { Placement } from './deployment.ts'
-import { isUnset, plain, type Say } from './report.ts'
+import {
+  creditsOf,
+  isUnset,
+  type PlannedAccount,
+  type PlannedKey,
+  plain,
+  referenceOf,
+  type Say,
+  warnShort,
+} from './report.ts'
 import type { ForeignRow, ForeignSource } from './source.ts'
 
 export interface AccountOptions {

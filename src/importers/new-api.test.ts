@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CatalogInput } from '../catalog/document.ts'
-import { newApiAccounts } from './new-api-accounts.ts'
+import { newApiAccounts } from './new-api.ts'
 
 test('a token may use no more models than the channels of its group have', () => {
   const token = { user_id: 1, status: 1, expired_time: -1, unlimited_quota: true }

@@ -1,3 +1,8 @@
+// What every import has in common: what it says, and the accounts and keys that it plans.
+import { hash } from 'node:crypto'
+import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
+import type { LimitsInput } from '../ledger/views.ts'
+
 // What an import says: of everything it found, whether it was taken, changed or left, and why.
 
 export interface ImportLine {
@@ -59,4 +64,60 @@ export function isUnset(value: unknown): boolean {
   if (value === null || value === undefined || value === '' || value === 0 || value === false) return true
   if (typeof value === 'string') return ['{}', '[]', 'null'].includes(value.trim())
   return typeof value === 'object' && Object.keys(value).length === 0
+}
+
+// The accounts and keys that an import plans to make: what every source's reader fills in.
+
+export interface PlannedKey {
+  readonly at: string
+  readonly name: string
+  readonly sha256: string
+  readonly last4: string
+  readonly models: readonly string[] | null
+  readonly expiresAt: string | null
+  readonly limits: LimitsInput
+  readonly ipRanges: readonly string[] | null
+}
+
+export interface PlannedAccount {
+  readonly at: string
+  /** What makes it this one, and stays so: an Idempotency-Key. */
+  readonly reference: string
+  readonly name: string
+  readonly credits: Credits
+  readonly note: string
+  readonly limits: LimitsInput
+  readonly keys: readonly PlannedKey[]
+}
+
+/** Of any text, in the characters that a key may have. */
+export function referenceOf(...parts: readonly string[]): string {
+  return `import-${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 40)}`
+}
+
+/** Dollars of a double, in credits; undefined where they are none, or too many. */
+export function creditsOf(dollars: unknown, perDollar: string): Credits | undefined {
+  const value = typeof dollars === 'number' ? dollars * Number(perDollar) : Number.NaN
+  if (!Number.isFinite(value) || Math.abs(value) > Number(CREDITS_MAX) / 1_000_000) return undefined
+  return BigInt(Math.round(value * 1_000_000))
+}
+
+const KEY_CHARS_MIN = 20
+const GUESSED = [...'0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_']
+
+/** Says that a key is too short. `value` stands without its prefix; undefined where only its hash and its last characters are known. */
+export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>, say: Say, value?: string): void {
+  const isShort = value === undefined ? isGuessed(key) : value.length < KEY_CHARS_MIN
+  if (isShort)
+    say(
+      `${at}.key`,
+      'changed',
+      `WARNING: ${value === undefined ? 'its value can be guessed from its last four characters' : `its value has only ${value.length} characters, and can be guessed`}. Give its holder a new key: tollgate keys rotate`,
+    )
+}
+
+/** Whether at most two characters stand between the prefix and those that are known: 4,161 hashes, a few milliseconds. */
+function isGuessed({ sha256, last4 }: Pick<PlannedKey, 'sha256' | 'last4'>): boolean {
+  const starts = ['', ...GUESSED, ...GUESSED.flatMap((first) => GUESSED.map((second) => first + second))]
+  return starts.some((start) => hash('sha256', `sk-${start}${last4}`, 'hex') === sha256)
 }

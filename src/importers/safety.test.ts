@@ -8,11 +8,9 @@ import { test } from 'node:test'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { readPresets } from '../catalog/preset.ts'
 import { readDefaultCatalog } from '../compose.ts'
-import { warnShort } from './accounts.ts'
-import { importLitellm } from './litellm.ts'
-import { readPriceTable } from './litellm-prices.ts'
+import { importLitellm, readPriceTable } from './litellm.ts'
 import { importNewApi } from './new-api.ts'
-import { createReport } from './report.ts'
+import { createReport, warnShort } from './report.ts'
 
 const shipped = (await readDefaultCatalog()) as CatalogInput
 const usual = { presets: await readPresets(), markup: '1', creditsPerDollar: '100', replace: false }

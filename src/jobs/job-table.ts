@@ -1,6 +1,6 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised. A worker that was thought
 // dead and wakes up finds another version, and nothing of what it writes has any effect.
-import { sightOf } from '../admission/restriction.ts'
+import { sightOf } from '../admission/api-key.ts'
 import { type Database, type Queryable, SHORT_MS, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createBatch } from '../ledger/batch.ts'

@@ -1,6 +1,6 @@
 // What a job is, and every way it changes.
 
-import type { Viewer } from '../admission/restriction.ts'
+import type { Viewer } from '../admission/api-key.ts'
 import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { FaultName } from '../kernel/fault.ts'
 import type { JobFacts } from './views.ts'

@@ -1,7 +1,7 @@
 // Mails of the gateway, by SMTP.
 import type { World } from '../kernel/world.ts'
+import { createMinuteBudget } from '../upstream/budget.ts'
 import { spend } from '../upstream/guard.ts'
-import { createMinuteBudget } from '../upstream/minute-budget.ts'
 
 export interface Mailer {
   /** In the name of an account, or with an empty one of the gateway. Rejects with rate_limited when the account has had its share. */

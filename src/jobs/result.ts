@@ -2,8 +2,7 @@
 // come from addresses that the vendor names, so they are fetched with the same guard as everything that is not ours; only
 // the vendor's own host may be a private one, as the simulated vendors' is.
 import type { AssetHost, AssetUpload } from '../assets/host.ts'
-import type { AssetSigner } from '../assets/signed-url.ts'
-import type { AssetExtension } from '../assets/store.ts'
+import type { AssetExtension, AssetSigner } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { imageTypeOf } from '../parsers/image-file.ts'

@@ -1,5 +1,5 @@
 // Keys of distinct purpose from one root: what is made for one purpose is worthless for every other.
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { World } from './world.ts'
 
 type Purpose =
@@ -89,4 +89,16 @@ export function createContentSealer(secrets: Secrets, world: World): ContentSeal
     seal: (place, content) => seal(key, nameOf(place), content, world),
     open: (place, sealed) => unsealBytes(key, nameOf(place), sealed),
   }
+}
+
+// Tokens that a request bears: the operator's, and the one for scrapes.
+
+/** Digests have one length, so that the comparison tells nothing about the token's. */
+export function bearerCheck(token: string): (authorization: string | undefined) => boolean {
+  const expected = digest(token)
+  return (authorization = '') => sameBytes(digest(/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''), expected)
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }

@@ -1,16 +1,27 @@
 // The data endpoints as tools: one for each entry of the catalog's table, whole from that entry.
-
-import { mayUse } from '../admission/restriction.ts'
+import { mayUse, type Principal } from '../admission/api-key.ts'
+import { type AccountDeps, quoteCall, readAccount } from '../api/account.ts'
+import type { createModelLists } from '../api/models.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import type { Field } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { findDataProduct } from '../catalog/store.ts'
+import { KINDS } from '../catalog/kind.ts'
+import { type Catalog, findDataProduct, findProduct } from '../catalog/store.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
-import { fieldSchemas } from './field-schema.ts'
-import { markdownOf } from './markdown.ts'
+import type { PriceTier, Pricing } from '../meter/price.ts'
+import { UNITS, type Unit } from '../meter/usage.ts'
+import { objectArgument } from './listing.ts'
 import { callEndpoint, type PaidDeps, type Request } from './paid-call.ts'
-import { priceText } from './price.ts'
-import { type Arguments, objectSchema, type Tool } from './tool.ts'
+import {
+  type Arguments,
+  fieldSchemas,
+  markdownOf,
+  objectSchema,
+  requiredText,
+  type Tool,
+  textArgument,
+} from './tool.ts'
 
 export function dataTools(deps: PaidDeps): Tool[] {
   return ENDPOINTS.filter(isDataEndpoint).map((spec) => dataTool(spec, deps))
@@ -97,4 +108,126 @@ function nextPage(spec: DataEndpointSpec, args: Arguments, value: unknown): Argu
   const at = Number.isNaN(given(page)) ? 1 : given(page)
   const size = Number.isNaN(given(rows)) ? spec.rowsMax : given(rows)
   return at * size < total ? { [page]: at + 1 } : undefined
+}
+
+// What a key can ask about itself: its models, its balance, the price of a call. Free of charge.
+
+/** A model as /v1/models lists it. */
+interface ListedModel {
+  readonly uid: string
+  readonly name: string
+  readonly type: string
+}
+
+const FREE = { group: 'account', readOnly: true, openWorld: false, offered: () => true } as const
+
+export function accountTools(
+  deps: AccountDeps,
+  lists: ReturnType<typeof createModelLists>,
+  offered: (principal: Principal) => readonly Tool[],
+): Tool[] {
+  const { catalog } = deps
+
+  function listModels(principal: Principal, type: string | undefined): ListedModel[] {
+    const listed = JSON.parse(lists.list(principal, '', 'native')) as { data: ListedModel[] } // As written there.
+    return listed.data.filter((model) => type === undefined || model.type === type)
+  }
+
+  return [
+    {
+      ...FREE,
+      name: 'list_models',
+      title: 'Models and prices',
+      description:
+        'Lists the models that this key may use, with their prices in credits. Use it before ask_model, generate_image or create_video to choose a model. Free.',
+      input: objectSchema({ type: { type: 'string', enum: Object.keys(KINDS) } }),
+      output: objectSchema({ models: { type: 'array' } }, ['models']),
+      async run({ principal, args }) {
+        const models = listModels(principal, textArgument(args, 'type'))
+        const rows = models.map(({ uid, name, type }) => {
+          const pricing = catalog.current.document.models[uid]?.pricing
+          return { uid, name, type, price: pricing ? pricingText(pricing) : '' }
+        })
+        // Models are few, and a cut list would hide some.
+        return { structured: { models }, text: rows.map((row) => Object.values(row).join(' · ')).join('\n') }
+      },
+    },
+    {
+      ...FREE,
+      name: 'get_balance',
+      title: 'Balance and limits',
+      description: 'The credits that are left, what is held for running calls, and the limits of this key. Free.',
+      input: objectSchema({}),
+      output: { type: 'object' },
+      async run({ principal }) {
+        const account = await readAccount(principal, deps)
+        return { structured: account, text: markdownOf(account) }
+      },
+    },
+    {
+      ...FREE,
+      name: 'quote',
+      title: 'Quote',
+      description:
+        'What a call of a paid tool would cost at most, and whether the balance covers it, without making it. Free. Example: {"tool":"website_visits","arguments":{"keys":"example.com"}}.',
+      input: objectSchema({ tool: { type: 'string' }, arguments: { type: 'object' } }, ['tool']),
+      output: { type: 'object' },
+      async run({ principal, args }) {
+        const name = requiredText(args, 'tool')
+        const tool = offered(principal).find((one) => one.name === name)
+        if (tool?.endpoint === undefined) throw invalid(`"${name.slice(0, 64)}" is not a paid tool.`, 'tool')
+        const given = objectArgument(args, 'arguments')
+        const body = Buffer.from(JSON.stringify(tool.asBody?.(given) ?? given))
+        const quote = await quoteCall({ body, endpoint: tool.endpoint, principal }, deps)
+        return { structured: quote, text: markdownOf(quote) }
+      },
+    },
+  ]
+}
+
+// Prices in words, for descriptions.
+
+const PER: Record<Unit, string> = {
+  input: 'per million input tokens',
+  cachedInput: 'per million cached input tokens',
+  cacheWrite: 'per million tokens written to the cache',
+  cacheWriteHour: 'per million tokens written to the cache for an hour or longer',
+  inputAudio: 'per million audio input tokens',
+  inputImage: 'per million image input tokens',
+  output: 'per million output tokens',
+  outputAudio: 'per million audio output tokens',
+  outputImage: 'per million image output tokens',
+  image: 'an image',
+  second: 'a second',
+  character: 'per million characters',
+  webSearch: 'a web search',
+  fileSearch: 'a file search',
+  codeRun: 'a run of code',
+  call: 'a call',
+  row: 'a row',
+}
+
+function priceText(catalog: Catalog, product: string): string {
+  const found = findProduct(catalog, product)
+  return found ? `Costs ${pricingText(found.pricing)}.` : ''
+}
+
+/** The last tier holds for everything; the others say when they do. */
+function pricingText({ tiers }: Pricing): string {
+  const last = tiers.at(-1)
+  if (tiers.length === 1 && last) return tierText(last)
+  const unit = UNITS.find((name) => last?.[name] !== undefined)
+  const rates = tiers.flatMap((tier) => (unit && tier[unit] !== undefined ? [tier[unit]] : []))
+  const inOrder = rates.sort((a, b) => (a < b ? -1 : 1))
+  return unit === undefined
+    ? ''
+    : `${formatCredits(inOrder[0] ?? 0n)} to ${formatCredits(inOrder.at(-1) ?? 0n)} credits ${PER[unit]}`
+}
+
+function tierText(tier: PriceTier): string {
+  const parts = UNITS.flatMap((unit) => {
+    const rate = tier[unit]
+    return rate === undefined || rate === 0n ? [] : [`${formatCredits(rate)} credits ${PER[unit]}`]
+  })
+  return parts.join(' and ') || 'nothing'
 }

@@ -1,18 +1,17 @@
 // Everything that agents are offered: the endpoints as tools, the models and prices as resources, common questions as prompts.
+import type { PromptMessage, ServerContext, UriTemplate } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { AccountDeps } from '../api/account.ts'
 import type { FetchCall } from '../api/fetch-route.ts'
 import { createModelLists } from '../api/models.ts'
+import type { Catalog } from '../catalog/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
-import { accountTools } from './account-tools.ts'
-import { dataTools } from './data-tools.ts'
+import { accountTools, dataTools } from './data-tools.ts'
 import { discoveryTools, listFor } from './listing.ts'
 import { mediaTools } from './media-tools.ts'
 import type { PaidDeps } from './paid-call.ts'
-import { OWN_PROMPTS } from './prompts.ts'
-import { ownResources } from './resources.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolCaller } from './tool.ts'
 import { createDoor } from './transport.ts'
 
 export interface McpDeps extends PaidDeps, AccountDeps {
@@ -46,4 +45,96 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
     world: deps.path.world,
     log: deps.log,
   })
+}
+
+// Questions that people ask often, written so that an agent uses the right tools in the right order.
+
+type Given = Readonly<Record<string, string>>
+
+export interface Prompt {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly arguments: { name: string; description: string; required: boolean }[]
+  readonly write: (given: Given, request: ServerContext['mcpReq']) => PromptMessage[]
+}
+
+const say = (text: string): PromptMessage[] => [{ role: 'user', content: { type: 'text', text } }]
+const required = (name: string, description: string) => ({ name, description, required: true })
+
+const OWN_PROMPTS: readonly Prompt[] = [
+  {
+    name: 'compare_websites',
+    title: 'Compare two websites',
+    description: 'Visits, ranks, channels and engagement of two websites side by side.',
+    arguments: [required('first', 'A domain, such as example.com.'), required('second', 'The other domain.')],
+    write: ({ first, second }) =>
+      say(
+        `Compare the websites ${first} and ${second}. For both use website_visits, website_ranks, website_engagement and website_channels with the same period, then website_history_visits for the trend. Answer with one table of the figures and three sentences on what differs most. Say what the calls cost together.`,
+      ),
+  },
+  {
+    name: 'brief_handle',
+    title: 'Brief me on a handle',
+    description: 'Who is behind a social handle, and what they write about.',
+    arguments: [required('handle', 'The user name, with or without @.')],
+    write: ({ handle }) =>
+      say(
+        `Brief me on the social account ${handle}. Look it up with social_user_by_name and user.fields created_at,description,public_metrics,verified; then read its newest 50 posts with social_timeline and tweet.fields created_at,public_metrics, without retweets. Tell who it is, what it writes about, which posts were read most, and how often it posts.`,
+      ),
+  },
+  {
+    name: 'research_keyword',
+    title: 'Research a keyword',
+    description: 'Volume, difficulty and competitors of a search keyword.',
+    arguments: [required('keyword', 'The keyword.')],
+    write: ({ keyword }) =>
+      say(
+        `Research the search keyword "${keyword}". Use keyword_suggestions for related keywords with volume and difficulty, and keyword_websites for the websites that rank for it. Recommend five keywords to go for, with a reason each.`,
+      ),
+  },
+]
+
+// What a client may read without a call: the models and the price list of its key.
+
+export interface Resource {
+  /** With `template`, the template itself. */
+  readonly uri: string
+  readonly template?: UriTemplate
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly mimeType: string
+  readonly read: (guest: ToolCaller, uri: string) => Promise<{ text: string } | { blob: string }>
+}
+
+interface ResourceDeps {
+  readonly current: () => Catalog
+  readonly offered: (guest: ToolCaller) => readonly Tool[]
+  readonly models: ReturnType<typeof createModelLists>
+}
+
+function ownResources({ current, offered, models }: ResourceDeps): Resource[] {
+  return [
+    {
+      uri: 'tollgate://models',
+      name: 'models',
+      title: 'Models',
+      description: 'The models of this key with their prices, as GET /v1/models lists them.',
+      mimeType: 'application/json',
+      read: async ({ principal, newRequestId }) => ({ text: models.list(principal, newRequestId(), 'native') }),
+    },
+    {
+      uri: 'tollgate://tools',
+      name: 'price list',
+      title: 'Tools and prices',
+      description: 'The tools of this key, a line each, with what they cost.',
+      mimeType: 'text/markdown',
+      read: async (guest) => ({
+        text: offered(guest)
+          .map((tool) => `- \`${tool.name}\`: ${tool.title}. ${tool.price?.(current()) || 'Free.'}`)
+          .join('\n'),
+      }),
+    },
+  ]
 }

@@ -1,6 +1,6 @@
 // What models make: text, pictures and videos, as tools.
 
-import { mayUse } from '../admission/restriction.ts'
+import { mayUse } from '../admission/api-key.ts'
 import { findOwnJob, hasEnded } from '../api/jobs.ts'
 import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
 import { PAID } from '../catalog/generation.ts'
@@ -11,11 +11,11 @@ import type { JobRow } from '../jobs/job.ts'
 import { viewJob } from '../jobs/job-view.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
-import { firstSentence } from './field-schema.ts'
-import { markdownOf } from './markdown.ts'
 import { callEndpoint, type PaidDeps } from './paid-call.ts'
 import {
   type Arguments,
+  firstSentence,
+  markdownOf,
   objectSchema,
   requiredText,
   type Tool,

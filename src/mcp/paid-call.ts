@@ -6,15 +6,14 @@ import { formatCredits } from '../kernel/credits.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor, readPictures } from '../pipeline/arrive.ts'
-import { BufferedSink } from '../pipeline/buffered-sink.ts'
 import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
+import { BufferedSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
 import type { Contents } from '../recordings/contents.ts'
 import type { Recording } from '../recordings/recording.ts'
 import { faultBody } from '../server/envelope.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
-import { askConsent, costBound } from './consent.ts'
-import type { ToolCall } from './tool.ts'
+import { askConsent, costBound, type ToolCall } from './tool.ts'
 
 /** What a model could never read, and no client wants in one message. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024

@@ -19,11 +19,8 @@ import type { Log } from '../kernel/log.ts'
 import { VERSION } from '../kernel/version.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { logFault } from '../server/server.ts'
-import { InputNeeded } from './consent.ts'
-import type { Prompt } from './prompts.ts'
-import type { Resource } from './resources.ts'
-import { answered, refused } from './result.ts'
-import { type Arguments, runTool, type Tool, type ToolCaller } from './tool.ts'
+import type { Prompt, Resource } from './mcp.ts'
+import { type Arguments, answered, InputNeeded, refused, runTool, type Tool, type ToolCaller } from './tool.ts'
 
 interface Offer {
   /** Undefined: there is none of that name for this client's key. */

@@ -2,10 +2,8 @@
 // among the others; the tokens of the grant stand for it.
 import type { Keys } from '../admission/keys.ts'
 import { Fault } from '../kernel/fault.ts'
-import type { Connections } from '../operator/resources/consent.ts'
+import type { Connections } from '../operator/resources/session.ts'
 import type { Authority } from './open.ts'
-import { shownRedirect } from './redirect.ts'
-import { resourceOf, SCOPE } from './scope.ts'
 
 const CLIENT_CHARS_MAX = 80
 
@@ -61,4 +59,37 @@ function nameOf({ clientName, clientId }: { clientName?: string; clientId: strin
     .slice(0, CLIENT_CHARS_MAX)
     .toWellFormed()
   return name || clientId.slice(0, CLIENT_CHARS_MAX)
+}
+
+// Where a program may have people sent back to, and how that is shown to them.
+
+/** Browsers let any website answer these, by `registerProtocolHandler` or an extension: such an address is no program on the person's machine. */
+const CLAIMABLE =
+  /^(?:(?:web|ext)\+.*|bitcoin|ethereum|ftps?|geo|im|ircs?|magnet|mailto|matrix|mms|news|nntp|openpgp4fpr|sftp|sip|sms|smsto|ssh|tel|urn|webcal|wtai|xmpp):$/
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+
+export function mayRedirectTo({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' ? LOOPBACK.test(hostname) : !CLAIMABLE.test(protocol)
+}
+
+/** With its scheme. The host is shown only where it means a machine: in a scheme of a program's own it is any word. */
+function shownRedirect({ protocol, host }: URL): string {
+  const isWeb = protocol === 'https:' || protocol === 'http:'
+  return isWeb ? `${protocol}//${host}` : `${protocol} (a program on your device)`
+}
+
+/** There is one: to use the tools, as far as the consent goes. */
+export const SCOPE = 'mcp'
+
+/** What tokens are for. */
+export const resourceOf = (issuer: string) => `${issuer}/mcp`
+
+/**
+ * Programs name what they were pointed at: any of the paths, with or without a slash. All of them are the one resource; anything else stays
+ * what it is, and is refused.
+ */
+export function createResourceName(issuer: string, paths: readonly string[]) {
+  const listed = new Set(paths.map((path) => issuer + path))
+  return (asked: string | string[]): string | string[] =>
+    [asked].flat().every((one) => listed.has(one.replace(/\/$/, ''))) ? resourceOf(issuer) : asked
 }

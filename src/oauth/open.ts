@@ -1,21 +1,21 @@
 // OAuth without its library until somebody first asks for it: most gateways never do. It is there where people reach the gateway by https,
 // or on the machine itself: a code that travels in the clear is anybody's.
+
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Keys } from '../admission/keys.ts'
 import type { Changes } from '../database/changes.ts'
-import type { Database } from '../database/database.ts'
+import { type Database, statement } from '../database/database.ts'
+import { removeAll } from '../database/housekeeping.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import type { Connections } from '../operator/resources/consent.ts'
+import type { Connections } from '../operator/resources/session.ts'
+import { createMinuteBudget } from '../upstream/budget.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
-import { createMinuteBudget } from '../upstream/minute-budget.ts'
-import { createConnections } from './connections.ts'
-import { mayRegister } from './forget.ts'
+import { createConnections, SCOPE } from './connections.ts'
 import { challengeOf, mountOauth } from './routes.ts'
-import { SCOPE } from './scope.ts'
 
 export interface OauthDeps {
   readonly publicUrl: () => string
@@ -99,4 +99,34 @@ export function openOauth(
 function isTrustworthy({ protocol, hostname, pathname }: URL): boolean {
   const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
   return pathname === '/' && (protocol === 'https:' || isLoopback)
+}
+
+// What keeps the table of OAuth small: strangers may register programs, and most of what is written expires within minutes.
+
+/** Over all processes. A program registers once for each of its installations. */
+const CLIENTS_PER_HOUR = 2_000
+/** One address may have this part of what is left, so that hundreds of them together leave room for the next. */
+const ADDRESS_PART = 100
+
+const REGISTERED = statement(
+  'oauth_registered',
+  `select count(*)::int as count, (count(*) filter (where origin = $1))::int as own
+   from oauth_object where model = 'Client' and created_at > now() - interval '1 hour'`,
+)
+const FORGET = statement(
+  'oauth_forget',
+  `with gone as (
+     delete from oauth_object where ctid = any(array(select ctid from oauth_object where expires_at < now() limit 5000)) returning 1
+   ) select count(*)::int as count from gone`,
+)
+
+/** Whether another program may register from this address. */
+async function mayRegister(database: Database, address: string): Promise<boolean> {
+  const [row] = await database.query<{ count: number; own: number }>(REGISTERED, [address])
+  const left = CLIENTS_PER_HOUR - (row?.count ?? 0)
+  return left > 0 && (row?.own ?? 0) < Math.max(1, left / ADDRESS_PART)
+}
+
+export async function forgetOldTokens(database: Database): Promise<void> {
+  await removeAll(database, FORGET)
 }

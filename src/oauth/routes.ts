@@ -8,7 +8,7 @@ import type { World } from '../kernel/world.ts'
 import { Caller, CORS } from '../server/caller.ts'
 import { logFault } from '../server/server.ts'
 import { networkOf } from '../upstream/address.ts'
-import { createMinuteBudget } from '../upstream/minute-budget.ts'
+import { createMinuteBudget } from '../upstream/budget.ts'
 
 interface OauthRoutes {
   readonly enabled: () => boolean

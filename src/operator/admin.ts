@@ -2,23 +2,34 @@
 import type { FastifyInstance } from 'fastify'
 import type { Keys } from '../admission/keys.ts'
 import { Fault } from '../kernel/fault.ts'
-import { bearerCheck } from '../server/bearer.ts'
+import { bearerCheck } from '../kernel/secret.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
-import { type AccountDeps, accountResources } from './resources/accounts.ts'
-import { type AlertDeps, alertResources } from './resources/alerts.ts'
-import { type BatchResourceDeps, batchResources } from './resources/batches.ts'
-import { catalogResources } from './resources/catalog.ts'
-import { type ConnectDeps, connectResources } from './resources/connect.ts'
-import { type ContentDeps, contentResources } from './resources/contents.ts'
-import { type DeliveryDeps, deliveryResources } from './resources/deliveries.ts'
+import {
+  type AccountDeps,
+  accountResources,
+  keyResources,
+  type MemberDeps,
+  memberResources,
+} from './resources/accounts.ts'
+import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } from './resources/alerts.ts'
+import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
-import { keyResources } from './resources/keys.ts'
-import { type MemberDeps, memberResources } from './resources/members.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
-import { type OwnKeyDeps, ownKeyResources } from './resources/own-keys.ts'
-import { type UsageDeps, usageResources } from './resources/usage.ts'
-import { vendorCredentialResources } from './resources/vendor-credentials.ts'
-import { type VendorDeps, vendorResources } from './resources/vendors.ts'
+import {
+  type BatchResourceDeps,
+  batchResources,
+  type ContentDeps,
+  contentResources,
+  type UsageDeps,
+  usageResources,
+} from './resources/usage.ts'
+import {
+  type OwnKeyDeps,
+  ownKeyResources,
+  type VendorDeps,
+  vendorCredentialResources,
+  vendorResources,
+} from './resources/vendors.ts'
 
 export interface ResourceDeps
   extends AccountDeps,

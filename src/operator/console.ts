@@ -5,10 +5,14 @@ import { accountUnknown } from '../admission/accounts.ts'
 import type { Session } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { ResourceDeps } from './admin.ts'
-import { checkOrigin, readSession } from './cookie.ts'
-import { type Actor, mountResources, type Resource, requireRole } from './resource.ts'
-import { type Connections, consentResources } from './resources/consent.ts'
-import { type SessionDeps, sessionResources, visitorResources } from './resources/session.ts'
+import { type Actor, checkOrigin, mountResources, type Resource, readSession, requireRole } from './resource.ts'
+import {
+  type Connections,
+  consentResources,
+  type SessionDeps,
+  sessionResources,
+  visitorResources,
+} from './resources/session.ts'
 
 export interface ConsoleDeps extends ResourceDeps, SessionDeps {
   readonly connections: Connections

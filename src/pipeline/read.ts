@@ -2,8 +2,7 @@
 // by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
 
 import { createHash } from 'node:crypto'
-import type { Principal } from '../admission/api-key.ts'
-import { mayUse } from '../admission/restriction.ts'
+import { mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model, Route } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'

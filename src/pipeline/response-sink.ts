@@ -1,4 +1,6 @@
 // The caller's end of a call: what the path needs of it, whatever the web framework.
+import { CLIENT_CLOSED } from '../kernel/fault.ts'
+import { bytesOf } from '../upstream/sse.ts'
 
 export interface ResponseSink {
   /** Aborts when the caller is gone, with the reason that nobody listens any more. */
@@ -13,4 +15,60 @@ export interface ResponseSink {
   end(piece: string | Buffer): void
   /** Cuts the connection: for a caller that does not read. */
   destroy(): void
+}
+
+// The caller's end of a call that nobody waits for on a connection: the answer is taken whole, for a tool or for later.
+
+export class BufferedSink implements ResponseSink {
+  readonly signal: AbortSignal
+  readonly #full = new AbortController()
+  readonly #pieces: Buffer[] = []
+  readonly #bytesMax: number
+  #bytes = 0
+  started = false
+  status = 200
+  headers: Readonly<Record<string, string>> = {}
+
+  constructor(signal: AbortSignal, bytesMax: number) {
+    this.#bytesMax = bytesMax
+    this.signal = AbortSignal.any([signal, this.#full.signal])
+    // The path knows a caller who has gone by this reason.
+    if (signal.aborted) this.#full.abort(CLIENT_CLOSED)
+  }
+
+  /** There was more than an answer may have; what is there is not all of it. */
+  get overflowed(): boolean {
+    return this.#bytes > this.#bytesMax
+  }
+
+  get body(): Buffer {
+    return Buffer.concat(this.#pieces)
+  }
+
+  send(status: number, headers: Record<string, string>, body: string | Buffer): void {
+    this.status = status
+    this.startStream(headers)
+    void this.write(body)
+  }
+
+  startStream(headers: Record<string, string>): void {
+    this.started = true
+    this.headers = headers
+  }
+
+  write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
+    const bytes = bytesOf(piece, encoding)
+    this.#bytes += bytes.length
+    if (this.overflowed) this.destroy()
+    else this.#pieces.push(bytes)
+    return undefined
+  }
+
+  end(piece: string | Buffer): void {
+    void this.write(piece)
+  }
+
+  destroy(): void {
+    this.#full.abort(CLIENT_CLOSED)
+  }
 }

@@ -2,9 +2,10 @@
 // becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
 import { admit, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
-import type { ObjectOwner } from '../admission/vendor-objects.ts'
+import { findObjectOwner, type ObjectOwner } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
@@ -12,7 +13,6 @@ import { byOwnKeys, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { withObjectOwner } from './object-owner.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -169,4 +169,16 @@ function endingOf(error: unknown): { status: number; fault?: Fault } {
   if (error === CLIENT_CLOSED) return { status: CLIENT_CLOSED_STATUS }
   const fault = asFault(error)
   return { status: fault.status, fault }
+}
+
+// A call that goes on from what a vendor keeps: only there, and only by the key that made it.
+
+async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'database'>): Promise<Arrived> {
+  const { ask, product, principal } = arrived
+  const objectOwner = await findObjectOwner({ ...ask, principal, routes: product.routes, own: arrived.own }, database)
+  // What is at no vendor, or found by the account's own key alone.
+  if (!objectOwner) return arrived
+  // What an own key made, that key can read; what the gateway's made, no other.
+  const own = objectOwner.credential === OWN_KEY && arrived.own ? { ...arrived.own, fallback: false } : undefined
+  return { ...arrived, objectOwner, own }
 }

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { asUser, type SystemUser } from './system-user.ts'
+import { asUser, type SystemUser } from './cluster.ts'
 
 export interface Binaries {
   readonly initdb: string

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { sleep } from '../kernel/timers.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { findBinaries, usualCopyPlaces } from './binaries.ts'
-import { type Cluster, DATABASE, openCluster, SUPERUSER } from './cluster.ts'
+import { type Cluster, chooseUser, DATABASE, openCluster, SUPERUSER } from './cluster.ts'
 import { lockDirectory } from './directory-lock.ts'
 import {
   endOrphans,
@@ -21,7 +21,6 @@ import {
   untilReady,
   withClient,
 } from './server.ts'
-import { chooseUser } from './system-user.ts'
 
 export interface EmbeddedConnection {
   readonly host: string

@@ -9,8 +9,7 @@ import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { isAlive } from './alive.ts'
 import type { Binaries } from './binaries.ts'
-import { type Cluster, readPidFile, SUPERUSER } from './cluster.ts'
-import { asUser, type SystemUser } from './system-user.ts'
+import { asUser, type Cluster, readPidFile, SUPERUSER, type SystemUser } from './cluster.ts'
 
 export interface Server {
   readonly pid: number

@@ -3,7 +3,7 @@ import { isSandbox } from '../catalog/document.ts'
 import type { Gateway } from '../compose.ts'
 import type { Config } from '../config.ts'
 import { statement } from '../database/database.ts'
-import { setupLink } from '../identity/link.ts'
+import { setupLink } from '../identity/people.ts'
 import type { Kept } from './data-directory.ts'
 
 /** One of several processes that start on an empty database makes the first account, and only there. */

@@ -6,7 +6,7 @@ import { setPriority, constants as system } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { startSandbox } from '../../sandbox/server.ts'
-import { readDocumentFile } from '../catalog/document-file.ts'
+import { readDocumentFile } from '../catalog/document.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../compose.ts'
 import type { Config } from '../config.ts'
 import { isUnknownThere } from '../database/database.ts'
@@ -18,8 +18,7 @@ import { faultBody, faultHeaders } from '../server/envelope.ts'
 import { openDataDirectory, readServerFile, writeServerFile } from './data-directory.ts'
 import { firstMinute } from './first-minute.ts'
 import { type Stop, watchForStop } from './stop.ts'
-import { joinParent } from './worker.ts'
-import { createWorkers, type Shared } from './workers.ts'
+import { createWorkers, joinParent, type Shared } from './workers.ts'
 
 // Not imported: a module that imports node:http by name loads all of Node's fetch and WebSocket with it.
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')

@@ -1,7 +1,10 @@
 // Several processes on one port. The parent holds the port, the store and the simulated vendors; a worker that dies is
-// replaced; SIGHUP replaces all of them, one after the other, without dropping a request. worker.ts is the other side.
-import cluster, { type Worker } from 'node:cluster'
+// replaced; SIGHUP replaces all of them, one after the other, without dropping a request. The other side follows below.
+
+import type { Worker } from 'node:cluster'
+import cluster from 'node:cluster'
 import type pg from 'pg'
+import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createGroupMetrics, type Figures } from '../telemetry/group-metrics.ts'
@@ -14,13 +17,13 @@ export interface Shared {
   readonly sandboxUrl: string
 }
 
-export type FromParent =
+type FromParent =
   | { readonly type: 'shared'; readonly shared: Shared }
   | { readonly type: 'stop' }
   | { readonly type: 'tell'; readonly id: number }
   | { readonly type: 'group'; readonly id: number; readonly text: string }
 
-export type FromWorker =
+type FromWorker =
   | { readonly type: 'scrape'; readonly id: number }
   | { readonly type: 'told'; readonly id: number; readonly figures: Figures }
   | { readonly type: 'last-figures'; readonly figures: Figures }
@@ -202,6 +205,88 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
       process.off('SIGHUP', onHangup)
       for (const cancel of replacements) cancel()
       await Promise.all([...present].map(stopWorker))
+    },
+  }
+}
+
+// One of several processes on one port, as it sees itself: what its parent gave it, when to leave, and how it answers for
+// the whole group. workers.ts is the parent's side.
+
+interface Parent {
+  readonly shared: Promise<Shared>
+  /** Resolves when the parent says so, or has gone. Signals to the group are the parent's business. */
+  readonly stopping: Promise<void>
+  readonly isStopping: boolean
+  /** The figures of all processes, in Prometheus' format. */
+  readGroup(): Promise<string>
+  /** From now on the parent gets an answer when it asks for our figures. */
+  answerWith(read: () => Promise<Figures>): void
+  /** The last figures, when they are all counted; then the channel is closed. */
+  leave(figures: Figures): Promise<void>
+}
+
+/** Longer than the parent waits for those that it asks. */
+const PATIENCE_MS = 5_000
+
+/** To be called before anything is awaited, or a message may come while nobody listens. */
+export function joinParent(world: World): Parent {
+  let read: (() => Promise<Figures>) | undefined
+  let isStopping = false
+  let asked = 0
+  const waiting = new Map<number, (text: string) => void>()
+  const shared = Promise.withResolvers<Shared>()
+  const stopping = Promise.withResolvers<void>()
+  const stop = () => {
+    isStopping = true
+    stopping.resolve()
+  }
+  const send = (message: FromWorker) =>
+    new Promise<void>((resolve) => {
+      if (process.connected) process.send!(message, () => resolve())
+      else resolve()
+    })
+
+  for (const name of ['SIGINT', 'SIGHUP'] as const) process.on(name, () => undefined)
+  process.once('SIGTERM', stop)
+  process.once('disconnect', stop)
+  process.on('message', (message: FromParent) => {
+    if (message.type === 'shared') shared.resolve(message.shared)
+    else if (message.type === 'stop') stop()
+    else if (message.type === 'tell')
+      void read?.().then(
+        (figures) => send({ type: 'told', id: message.id, figures }),
+        () => undefined,
+      )
+    else if (message.type === 'group') waiting.get(message.id)?.(message.text)
+  })
+
+  return {
+    shared: shared.promise,
+    stopping: stopping.promise,
+    get isStopping() {
+      return isStopping
+    },
+    readGroup() {
+      const id = asked++
+      return new Promise<string>((resolve, reject) => {
+        const cancel = world.after(PATIENCE_MS, () => {
+          waiting.delete(id)
+          reject(new Fault('unavailable', { internal: { why: 'the parent process does not answer' } }))
+        })
+        waiting.set(id, (text) => {
+          waiting.delete(id)
+          cancel()
+          resolve(text)
+        })
+        void send({ type: 'scrape', id })
+      })
+    },
+    answerWith(source) {
+      read = source
+    },
+    async leave(figures) {
+      await send({ type: 'last-figures', figures })
+      if (process.connected) process.disconnect?.()
     },
   }
 }

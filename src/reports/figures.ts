@@ -1,13 +1,13 @@
 // What usage sums up to: by product and key from the hourly sums, whose cost does not grow with the number of calls; by status and
 // endpoint, and for the spread of latencies, from the calls of a range.
-import { type Database, statement, type Value } from '../database/database.ts'
+import { type Database, type Queryable, statement, type Value } from '../database/database.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { IS_TEST } from '../kernel/test-account.ts'
+import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
-import { HELD } from '../ledger/available.ts'
-import { daysLeft } from './overview.ts'
-import type { FillView, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './views.ts'
+import type { RouteFigures } from '../ledger/views.ts'
+import { daysLeft, HELD } from './overview.ts'
+import type { FillView, Found, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './views.ts'
 
 export interface SumsFilter {
   readonly account: string
@@ -307,4 +307,89 @@ const HOME_LOW = statement(
 const HOME_REFUSED = statement(
   'home_refused',
   `select coalesce(sum(count), 0)::bigint as calls from refusal where at >= now() - make_interval(days => $1) and ${OWN}`,
+)
+
+// One question for whatever has a name or an id: calls, jobs, keys, accounts.
+
+const FOUND_MAX = 8
+
+/** `only`: the accounts that the asker may see; null: all. */
+export async function search(database: Queryable, q: string, only: readonly string[] | null): Promise<Found[]> {
+  const rows = await database.query<{ kind: Found['kind']; id: string; label: string; account: string }>(SEARCH, [
+    q,
+    q.replace(/^req_/, ''),
+    only,
+    FOUND_MAX,
+  ])
+  return rows.map((row) => ({ ...row, account: ownAccountOf(row.account) }))
+}
+
+// A test account belongs to whoever sees the account of which it is the twin. What is sought is the text itself, and no pattern.
+const SEEN = (COLUMN: string) => `($3::text[] is null or regexp_replace(${COLUMN}, '_test$', '') = any($3))`
+const SEARCH = statement(
+  'search',
+  `(select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('account_id')} limit 1)
+   union all
+   (select 'call', 'req_' || id, 'refused · ' || fault, account_id from refusal where id = $2 and ${SEEN('account_id')} limit 1)
+   union all
+   (select 'job', id, product || ' · ' || status, account_id from job where id = $1 and ${SEEN('account_id')} limit 1)
+   union all
+   (select 'key', id, name || ' · …' || last4, account_id from api_key
+    where (id = $1 or last4 = $1 or strpos(lower(name), lower($1)) > 0 or $1 = prefix || '…' || last4) and ${SEEN('account_id')} order by id desc limit $4)
+   union all
+   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($3::text[] is null or id = any($3)) order by id desc limit $4)`,
+)
+
+// How the routes of one product have done lately, from the calls themselves: to decide by which of them to take.
+
+/** More calls than these, or of more accounts, say nothing new, and reading them takes its time. */
+const CALLS_MAX = 50_000
+const ACCOUNTS_MAX = 2_000
+const HOUR_MS = 3_600_000
+
+/** Of the calls that began since. */
+export async function readRouteFigures(database: Queryable, product: string, sinceMs: number): Promise<RouteFigures[]> {
+  const hour = new Date(Math.floor(sinceMs / HOUR_MS) * HOUR_MS)
+  const rows = await database.query<Row>(FIGURES, [product, hour, idAtTime(sinceMs), ACCOUNTS_MAX, CALLS_MAX])
+  return rows.map(({ route, answered, failed, first_byte_ms: firstByteMs, charged, cost }) => ({
+    route,
+    answered: Number(answered),
+    failed: Number(failed),
+    firstByteMsP50: firstByteMs === null ? null : Math.round(firstByteMs),
+    chargedAvg: charged === null ? null : formatCredits(charged),
+    costAvg: cost === null ? null : formatCredits(cost),
+  }))
+}
+
+interface Row {
+  route: number
+  answered: bigint
+  failed: bigint
+  first_byte_ms: number | null
+  charged: bigint | null
+  cost: bigint | null
+}
+
+// The hourly sums say whose calls to read, and the key of usage, which begins with the account, finds them: what this costs grows with the calls
+// of the window, and not with the month in which they lie. An index of its own would cost every call something.
+// Test accounts reach simulated vendors, which say nothing about the routes.
+// An attempt that failed stands in the story of its call, also where another route answered in the end.
+const FIGURES = statement(
+  'route_figures',
+  `with callers as materialized (
+     select account_id from usage_hour where hour >= $2 and product = $1 and not ${IS_TEST('account_id')} group by account_id limit $4
+   ), calls as materialized (
+     select u.route, u.first_byte_ms, u.charged, u.cost, u.story from callers c
+     cross join lateral (select route, first_byte_ms, charged, cost, story from usage where account_id = c.account_id and id >= $3 and product = $1) u limit $5
+   ), served as (
+     select route, count(*) as answered, percentile_cont(0.5) within group (order by first_byte_ms) filter (where first_byte_ms > 0) as first_byte_ms,
+       round(avg(charged))::bigint as charged, round(avg(cost))::bigint as cost
+     from calls where route > 0 group by route
+   ), missed as (
+     select (attempt ->> 'route')::int as route, count(*) as failed
+     from calls, jsonb_array_elements(story -> 'attempts') attempt where attempt ->> 'fault' is not null group by 1
+   )
+   select coalesce(s.route, m.route)::int as route, coalesce(s.answered, 0)::bigint as answered, coalesce(m.failed, 0)::bigint as failed,
+     s.first_byte_ms, s.charged, s.cost
+   from served s full join missed m on m.route = s.route where coalesce(s.route, m.route) > 0 order by 1`,
 )

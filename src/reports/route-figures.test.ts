@@ -4,7 +4,7 @@ import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
 import { type Database, openDatabase, type Queryable } from '../database/database.ts'
 import { idAtTime, realWorld } from '../kernel/world.ts'
 import { maintainUsage } from '../ledger/retention.ts'
-import { readRouteFigures } from './route-figures.ts'
+import { readRouteFigures } from './figures.ts'
 
 let fresh: FreshDatabase
 let database: Database

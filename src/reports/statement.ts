@@ -5,7 +5,6 @@ import { FAULTS, isFaultName } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
-import { HELD } from '../ledger/available.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import {
@@ -19,6 +18,7 @@ import {
 import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
 import type { Unit } from '../meter/usage.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
+import { HELD } from './overview.ts'
 
 export interface UsageFilter extends Paging {
   readonly account: string

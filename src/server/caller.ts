@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
-import { drainBody } from './body.ts'
-import { linkOf } from './link.ts'
+import type { Recording } from '../recordings/recording.ts'
+import { drainBody, linkOf } from './body.ts'
 
 /** A body of at most so many bytes is worth a copy, so that it leaves in one write with its headers. */
 const JOINED_BYTES_MAX = 16_384
@@ -121,4 +121,40 @@ function untilDrained(stream: Writable): Promise<void> {
     stream.on('drain', on)
     stream.on('close', on)
   })
+}
+
+// The caller's end of a call whose bytes are kept: what is sent is noted as it leaves.
+
+const OK = 200
+
+export class RecordingCaller extends Caller {
+  readonly recording: Recording
+
+  constructor(response: ServerResponse, recording: Recording) {
+    super(response, recording.call.requestId)
+    this.recording = recording
+  }
+
+  override send(status: number, headers: Record<string, string>, body: string | Buffer): void {
+    if (!this.started) {
+      this.recording.answers(status, headers['content-type'] ?? '')
+      this.recording.sent(body)
+    }
+    super.send(status, headers, body)
+  }
+
+  override startStream(headers: Record<string, string>): void {
+    this.recording.answers(OK, headers['content-type'] ?? '')
+    super.startStream(headers)
+  }
+
+  override write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined {
+    this.recording.sent(piece, encoding)
+    return super.write(piece, encoding)
+  }
+
+  override end(piece: string | Buffer): void {
+    this.recording.sent(piece)
+    super.end(piece)
+  }
 }

@@ -2,8 +2,8 @@
 // the database hears of it once a second, however many ask.
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
+import { bearerCheck } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import { bearerCheck } from './bearer.ts'
 
 interface ProbeDeps {
   readonly world: World

@@ -10,10 +10,9 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { addressReader, isTrusted } from './address.ts'
-import { drainBody, takeWhole } from './body.ts'
+import { drainBody, linkOf, takeWhole } from './body.ts'
 import { CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
-import { linkOf } from './link.ts'
 import { type Place, Router } from './router.ts'
 
 /** What answers at a path of the API. `vouched`: whom another part of this server has already let in. */

@@ -6,10 +6,9 @@ import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
 import type { AttemptView, Story } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
+import { isObject } from '../protocols/check.ts'
 import type { AttemptLog, VendorAttempt } from '../routing/attempt.ts'
-import { askedOf } from './asked.ts'
 import type { RefusedCall } from './refusals.ts'
-import { RefusedCalls } from './refused-calls.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
@@ -335,5 +334,95 @@ function toldAttempt(tried: VendorAttempt, callStartedMs: number, retried: boole
     stopped: fault === undefined || retried ? null : (tried.stop ?? 'exhausted'),
     ...(said === undefined ? {} : { said }),
     ...(mend === undefined ? {} : { mend }),
+  }
+}
+
+// The parameters of a request that failed, for its story: settings by the names that the formats give them, and how much there was of the
+// rest. Nothing of what was said, and nothing under a name of the caller's own.
+
+/** Numbers, switches and short words. */
+const SETTINGS = [
+  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens', 'temperature', 'top_p', 'topP'],
+  ...['top_k', 'topK', 'n', 'seed', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'verbosity', 'store'],
+  ...['parallel_tool_calls', 'tool_choice', 'service_tier', 'truncation', 'dimensions', 'encoding_format', 'top_n'],
+  ...['voice', 'speed', 'response_format', 'language'],
+]
+/** Lists of which only the length is told. */
+const COUNTED = ['messages', 'contents', 'tools', 'documents']
+const TOLD_CHARS_MAX = 40
+/** Reading a longer one again would cost more than it tells. */
+const SENT_CHARS_MAX = 65_536
+
+type Asked = Record<string, string | number | boolean>
+
+function askedOf(sent: string | undefined): Asked | undefined {
+  if (sent === undefined || sent.length > SENT_CHARS_MAX) return undefined
+  const body = membersOf(sent)
+  const asked: Asked = {}
+  for (const members of [body, body.generationConfig]) {
+    if (!isObject(members)) continue
+    for (const name of SETTINGS) if (isSetting(members[name])) asked[name] = members[name]
+  }
+  for (const name of COUNTED) {
+    const list = body[name]
+    if (Array.isArray(list) && list.length > 0) asked[name] = list.length
+  }
+  return Object.keys(asked).length > 0 ? asked : undefined
+}
+
+function isSetting(value: unknown): value is string | number | boolean {
+  return typeof value === 'number' || typeof value === 'boolean' || isWord(value)
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= TOLD_CHARS_MAX
+}
+
+function membersOf(sent: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(sent)
+    return isObject(value) ? value : {}
+  } catch {
+    // A form is no JSON.
+    return {}
+  }
+}
+
+// Refused calls in the live list. Those of one kind (key, fault, product, endpoint) in the same minute are one line with a count, and there
+// are so many lines: a client that is refused thousands of times a second pushes nobody else's calls out of sight.
+
+export const REFUSED_KEPT = 50
+/** As the list of refusals counts them: the first of a kind, to which the line leads, has a row there. */
+const MINUTE_MS = 60_000
+
+class RefusedCalls {
+  readonly #world: Pick<World, 'elapsedMs'>
+  readonly #kinds = new Map<string, LiveCall>()
+
+  constructor(world: Pick<World, 'elapsedMs'>) {
+    this.#world = world
+  }
+
+  note(call: LiveCall): void {
+    const minute = Math.floor(this.#world.elapsedMs() / MINUTE_MS)
+    const kind = `${minute} ${call.key} ${call.fault} ${call.product} ${call.endpoint}`
+    const first = this.#kinds.get(kind) ?? call
+    if (first !== call) {
+      first.calls += 1
+      first.atMs = call.atMs
+      first.durationMs = call.durationMs
+    }
+    // The one that was last refused stays longest.
+    this.#kinds.delete(kind)
+    this.#kinds.set(kind, first)
+    if (this.#kinds.size <= REFUSED_KEPT) return
+    for (const oldest of this.#kinds.keys()) {
+      this.#kinds.delete(oldest)
+      break
+    }
+  }
+
+  list(): LiveCall[] {
+    return [...this.#kinds.values()]
   }
 }

@@ -6,8 +6,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { mergeHealth, type VendorHealth } from '../routing/vendor.ts'
-import type { LiveCall } from './monitor.ts'
-import { REFUSED_KEPT } from './refused-calls.ts'
+import { type LiveCall, REFUSED_KEPT } from './monitor.ts'
 
 interface ReportedCall extends Omit<LiveCall, 'atMs' | 'charged'> {
   readonly at: string

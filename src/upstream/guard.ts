@@ -1,18 +1,25 @@
 // The SSRF guard: fetches what a stranger points at. Default deny: every address, every redirect and every resolved IP is judged by
-// destination.ts, and the socket is opened to the judged IP and looked at again before a byte is sent.
+// address.ts, and the socket is opened to the judged IP and looked at again before a byte is sent.
 import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../parsers/image-file.ts'
-import { isPublicAddress, sameAddress } from './address.ts'
+import {
+  type Destination,
+  type DestinationRules,
+  isPublicAddress,
+  judge,
+  Refusal,
+  resolvePublicName,
+  sameAddress,
+} from './address.ts'
+import { createMinuteBudget, type MinuteBudget } from './budget.ts'
 import type { HttpCall, UpstreamReply } from './call.ts'
 import { createDeadlineWatch } from './deadline.ts'
-import { type Destination, type DestinationRules, judge, Refusal, resolvePublicName } from './destination.ts'
 import { exchange } from './exchange.ts'
 import { Client } from './internals.ts'
-import type { MinuteBudget } from './minute-budget.ts'
 
 /** The same words for every reason, so that nobody can map our network by asking. */
 export const IMAGE_REFUSED =
@@ -359,4 +366,25 @@ class Gathering {
 function whyOf(error: unknown): Record<string, unknown> {
   if (error instanceof Refusal) return { why: error.message }
   return error instanceof Fault ? { why: error.kind, ...error.details.internal } : { why: String(error) }
+}
+
+// The guard for addresses that callers give, as the settings have it.
+
+interface OutboundSettings {
+  readonly TOLLGATE_OUTBOUND_ALLOW: string
+  readonly TOLLGATE_FETCHES_PER_MINUTE: number
+  readonly TOLLGATE_FETCH_BYTES_PER_MINUTE: number
+  readonly TOLLGATE_WEBHOOKS_PER_MINUTE: number
+}
+
+export function createOutboundGuard(world: World, settings: OutboundSettings): GuardedFetch {
+  return createGuardedFetch({
+    world,
+    allow: settings.TOLLGATE_OUTBOUND_ALLOW.split(/[\s,]+/).filter(Boolean),
+    budgets: {
+      fetches: createMinuteBudget(world, settings.TOLLGATE_FETCHES_PER_MINUTE),
+      fetchedBytes: createMinuteBudget(world, settings.TOLLGATE_FETCH_BYTES_PER_MINUTE),
+      posts: createMinuteBudget(world, settings.TOLLGATE_WEBHOOKS_PER_MINUTE),
+    },
+  })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld } from '../kernel/world.ts'
-import { createMinuteBudget } from './minute-budget.ts'
+import { createMinuteBudget } from './budget.ts'
 
 test('an account spends its minute, waits for what it needs, and takes nothing from others', () => {
   let nowMs = 0

@@ -1,7 +1,7 @@
 // One request and its answer on a vendor's connection: the deadlines, the abort and the backpressure of a single call.
 import type { Dispatcher } from 'undici'
-import { type Follower, follow, unfollow } from '../kernel/abort-link.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
+import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
 import { type DeadlineWatch, Patience, type Watched } from './deadline.ts'

@@ -1,10 +1,14 @@
 // What must be true of one movement and the usage row of the same id.
-import { formatCredits } from '../kernel/credits.ts'
+import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
 import { timeOfId } from '../kernel/world.ts'
+import { OWN_KEY } from '../ledger/operation.ts'
 import { movement } from '../ledger/views.ts'
-import type { Attributes, ChargeLine, CostBasis } from '../meter/charge.ts'
+import { type Attributes, type ChargeLine, type CostBasis, chargeOf, costAgain, sumOf } from '../meter/charge.ts'
+import { feePricing, type Pricing, scaled } from '../meter/price.ts'
+import type { Usage } from '../meter/usage.ts'
 import { movedBy } from '../reports/movements.ts'
-import type { RateCheck } from './rate-check.ts'
 
 export interface TransferRow {
   readonly id: string
@@ -107,4 +111,161 @@ export async function checkCharge(
       : rates.knows(usage.catalog_version, usage.product)
   const wrong = checking instanceof Promise ? await checking : checking
   return wrong && `Call ${usage.id}: ${wrong}`
+}
+
+// Whether a charge is what its arithmetic says, at the rates that the catalogue version it names has for such a call.
+
+interface ChargedCall {
+  readonly product: string
+  readonly catalog_version: number
+  readonly lines: readonly ChargeLine[]
+  readonly charge: Credits
+  readonly held: Credits
+  readonly estimated: boolean
+  readonly endpoint: string
+  /** Zero: a kept answer. */
+  readonly route: number
+  /** Zero: no vendor was heard. */
+  readonly first_byte_ms: number
+  /** What of the request and its answer decided the rates. */
+  readonly attributes: Readonly<Record<string, string>> | null
+  /** Which of the vendor's credentials it used, if there were several; or the account's own. */
+  readonly credential: string | null
+  /** What the vendor took for it; null where its route has no cost. Undefined: it was written before what decides it was kept. */
+  readonly cost: Credits | null | undefined
+  readonly cost_basis: CostBasis | null
+}
+
+export interface RateCheck {
+  /** What is wrong, in a sentence; undefined when nothing is. */
+  check(call: ChargedCall): string | undefined | Promise<string | undefined>
+  /** Of a call that was not charged, and of what is still held. */
+  knows(version: number, product: string): string | undefined | Promise<string | undefined>
+}
+
+/** The one price that such a call has, and what its route costs: nothing at all, or as the catalogue says, if it does. */
+interface Rates {
+  readonly pricing: Pricing
+  readonly cost: Pricing | 'free' | undefined
+}
+/** Or what is wrong. */
+type Found = Rates | string
+/** By what the row says besides its product. */
+type Kind = Pick<ChargedCall, 'endpoint' | 'route' | 'credential'>
+
+export function createRateCheck(catalogs: { at(version: number): Promise<Catalog> }): RateCheck {
+  /** By version, product and kind of call: millions of calls share a few prices. */
+  const known = new Map<string, Found>()
+
+  /** At once for what is known. */
+  function priceOf(version: number, product: string, kind?: Kind): Found | Promise<Found> {
+    const isBatch = kind?.endpoint.startsWith(BATCH) === true
+    const name = `${version} ${product} ${isBatch} ${kind?.route} ${kind?.credential === OWN_KEY}`
+    return (
+      known.get(name) ??
+      readPrice(version, product, kind).then((price) => {
+        known.set(name, price)
+        return price
+      })
+    )
+  }
+
+  async function readPrice(version: number, product: string, kind?: Kind): Promise<Found> {
+    try {
+      const catalog = await catalogs.at(version)
+      const found = findProduct(catalog, product)
+      if (!found) return `catalogue version ${version} has no product "${product}", by which it was priced.`
+      return kind ? ratesOf(found, catalog, kind) : { pricing: found.pricing, cost: undefined }
+    } catch (error) {
+      if (error instanceof Fault && error.kind === 'not_found')
+        return `there is no catalogue version ${version}, by which it was priced.`
+      if (error instanceof Fault) throw error
+      return `catalogue version ${version}, by which it was priced, cannot be read.`
+    }
+  }
+
+  return {
+    check(call) {
+      const { product, catalog_version, lines, charge, held, estimated } = call
+      let sum: Credits
+      try {
+        sum = sumOf(lines)
+      } catch {
+        return 'its arithmetic cannot be read.'
+      }
+      // An estimate is never above the hold.
+      const due = estimated && sum > held ? held : sum
+      if (charge !== due)
+        return `its arithmetic gives ${formatCredits(due)}, but ${formatCredits(charge)} were charged.`
+      const rates = priceOf(catalog_version, product, call)
+      return rates instanceof Promise ? rates.then((found) => compare(call, found)) : compare(call, rates)
+    },
+    knows(version, product) {
+      const rates = priceOf(version, product)
+      return rates instanceof Promise ? rates.then(wrongOf) : wrongOf(rates)
+    },
+  }
+}
+
+function wrongOf(rates: Found): string | undefined {
+  return typeof rates === 'string' ? rates : undefined
+}
+
+/** Its lines once more, from the price that such a call has: the tier follows from quantities and attributes. */
+function compare(call: ChargedCall, rates: Found): string | undefined {
+  if (typeof rates === 'string') return rates
+  const { product, catalog_version, lines, attributes } = call
+  if (call.route === 0 && call.first_byte_ms > 0)
+    return `it was charged as a kept answer, but its vendor was heard after ${call.first_byte_ms} ms.`
+  const usage: Usage = Object.fromEntries(lines.map(([unit, quantity]) => [unit, quantity]))
+  let due: readonly ChargeLine[]
+  try {
+    due = chargeOf(rates.pricing, usage, attributes ?? {}).lines
+  } catch {
+    return `no tier of the price of "${product}" in catalogue version ${catalog_version} is for such a call.`
+  }
+  const quantities = lines.filter(([, quantity]) => quantity !== 0)
+  if (due.length === quantities.length && due.every(([unit, , rate], at) => isLine(quantities[at], unit, rate)))
+    return compareCost(call, usage, rates.cost)
+  const named = (all: readonly ChargeLine[]) => all.map(([unit, , rate]) => `${unit} ${rate}`).join(', ') || 'nothing'
+  return `the price of "${product}" in catalogue version ${catalog_version} for such a call has the rates ${named(due)}, but it was charged at ${named(lines)}.`
+}
+
+function compareCost(call: ChargedCall, usage: Usage, rates: Rates['cost']): string | undefined {
+  const { product, catalog_version, route, cost, attributes, cost_basis: basis } = call
+  if (cost === undefined) return undefined
+  let due: Credits | null
+  try {
+    due = rates === undefined ? null : rates === 'free' ? 0n : costAgain(rates, { usage, attributes, basis })
+  } catch {
+    return `what decided its cost is not what route ${route} of "${product}" in catalogue version ${catalog_version} has a cost for.`
+  }
+  if (cost === due) return undefined
+  const shown = (amount: Credits | null) => (amount === null ? 'not known' : formatCredits(amount))
+  return `its cost is ${shown(cost)}, but that of route ${route} of "${product}" in catalogue version ${catalog_version} for such a call is ${shown(due)}.`
+}
+
+function isLine(line: ChargeLine | undefined, unit: string, rate: string): boolean {
+  return line !== undefined && line[0] === unit && line[2] === rate
+}
+
+/** What the endpoint of a call in a batch begins with. */
+export const BATCH = 'batch:'
+
+/** What a call like this is sold for: in a batch, from a kept answer (which no route gave), by the account's own key. */
+function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog, kind: Kind): Found {
+  const { endpoint, route, credential } = kind
+  const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
+  const base = batchFactor !== undefined && endpoint.startsWith(BATCH) ? scaled(pricing, batchFactor) : pricing
+  if (route === 0) {
+    // A key may have answers kept of any model.
+    if (endpoint.startsWith(BATCH)) return 'it was charged as a kept answer, but there are none in batches.'
+    return { pricing: cache?.pricing ?? base, cost: 'free' }
+  }
+  const given = product.routes[route - 1]
+  if (!given) return `it was served by route ${route}, which its product does not have.`
+  if (credential !== OWN_KEY) return { pricing: base, cost: given.cost }
+  const fee = product.ownKeyFee ?? document.vendors[given.vendor]?.ownKeyFee
+  if (!fee) return 'it was charged as one by an own key, for which its vendor takes none.'
+  return { pricing: feePricing(base, fee), cost: 'free' }
 }

@@ -1,14 +1,16 @@
 // Replays the ledger from its rows and says in sentences what does not add up. It runs beside the load, an account after the
 // other, in short statements; what it has read of an account it need not read again. See docs/decisions/0010-verification-and-statements.md.
-import type { Catalog } from '../catalog/store.ts'
-import type { Audit } from '../database/audit.ts'
+import { type Catalog, digestOf } from '../catalog/store.ts'
+import type { Audit, AuditRow } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { ownAccountOf } from '../kernel/test-account.ts'
+import { idAtTime, timeOfId } from '../kernel/world.ts'
 import type { Verification } from '../ledger/views.ts'
 import { type AccountCheck, verifyAccount } from './account.ts'
-import { checkAudit, findAudited } from './audit.ts'
+import { createRateCheck, type TransferRow } from './call.ts'
 import { checkMargins, type Margins } from './hours.ts'
 import { checkSystemLimits } from './limits.ts'
-import { createRateCheck } from './rate-check.ts'
 import { checkTables } from './tables.ts'
 
 interface VerifyOptions {
@@ -130,4 +132,170 @@ export async function verifyLedger(
   for await (const problem of checkMargins(database, check.margins, bounds)) report(problem)
   if (unlisted > 0) problems.push(`${unlisted} more problems are not listed.`)
   return { ok: problems.length === 0, checked, problems, auditId }
+}
+
+// The ledger against the audit trail, whose rows are chained by hashes: whoever gives credits or changes a price by writing to
+// the database would have to forge the trail too. Each grant names its audit row's transfer, and each is looked for from the other.
+
+interface AuditedCheck {
+  readonly database: Database
+  readonly audit: Pick<Audit, 'verify'>
+  readonly report: (problem: string) => void
+  /** The newest row that an earlier run saw. */
+  readonly lastId: string | undefined
+  readonly since: Date
+}
+
+/** Both are written by one transaction, by one clock; the trail's may be ahead to keep its order. */
+const APART_MS = 600_000
+const PAGE_ROWS = 1_000
+
+const GRANTS = statement(
+  'verify_grants',
+  `select account_id, id, kind, amount, note, actor from transfer where account_id = any($1) and id = any($2)`,
+)
+const GRANT_KEYS = statement(
+  'verify_grant_keys',
+  'select account_id, key from credit_idempotency where account_id = any($1) and key = any($2)',
+)
+const DOCUMENTS = statement(
+  'verify_documents',
+  'select version, document from catalog_version where version = any($1::int[])',
+)
+const FIND = statement(
+  'verify_audit_find',
+  `select detail from audit where id >= $1 and id < $2 and object = $3
+     and action in ('account.credit', 'account.create', 'account.move') and detail ->> $4 = $5`,
+)
+// What an account brought along from another database is in the trail of that one: the move compared both, and is in this one.
+const ARRIVED = statement(
+  'verify_audit_arrived',
+  `select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`,
+)
+const NEW_KEYS = statement(
+  'verify_new_grant_keys',
+  `select account_id, key, at from credit_idempotency where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`,
+)
+const KEYS = statement('verify_made_keys', 'select id, account_id from api_key where id = any($1)')
+const LAST = statement('verify_audit_last', 'select id from audit where id = $1')
+
+/** Whether a grant is in the trail. */
+async function findAudited(database: Database, account: string, grant: TransferRow): Promise<string | undefined> {
+  const found = await isAudited(database, { account, name: 'transfer', value: grant.id, nearMs: timeOfId(grant.id) })
+  if (found) return undefined
+  return `The audit knows nothing of transfer ${grant.id}, a ${grant.kind} of ${formatCredits(grant.amount)} to account ${account}.`
+}
+
+interface Sought {
+  readonly account: string
+  readonly name: 'transfer' | 'key'
+  readonly value: string
+  readonly nearMs: number
+}
+
+async function isAudited(database: Database, { account, name, value, nearMs }: Sought): Promise<boolean> {
+  const near = [idAtTime(Math.max(0, nearMs - APART_MS)), idAtTime(nearMs + APART_MS)] as const
+  // Nearly always near. If not, everywhere: clocks may have been set.
+  for (const [low, high] of [near, ['', '~']] as const)
+    if ((await database.query(FIND, [low, high, account, name, value])).length > 0) return true
+  if (name === 'transfer' && (await database.query(FIND, ['', '~', account, 'takeback', value])).length > 0) return true
+  return (await database.query(ARRIVED, [account, idAtTime(nearMs)])).length > 0
+}
+
+/** Answers the newest row of the trail. */
+async function checkAudit(check: AuditedCheck): Promise<string | null> {
+  const { database, audit, report, lastId } = check
+  let last: string | null = null
+  const { problems } = await audit.verify(async (rows) => {
+    last = rows.at(-1)?.id ?? last
+    await checkGrants(
+      check,
+      rows.filter(({ detail }) => typeof detail.transfer === 'string'),
+    )
+    await checkDocuments(
+      check,
+      rows.filter(({ detail }) => typeof detail.digest === 'string'),
+    )
+    await checkKeys(
+      check,
+      rows.filter(({ action, detail }) => action === 'key.create' && typeof detail.account === 'string'),
+    )
+  })
+  for (const problem of problems) report(problem)
+  if (lastId !== undefined && (await database.query(LAST, [lastId])).length === 0)
+    report(`Audit row ${lastId}, which an earlier verification saw, was removed.`)
+  await checkGrantKeys(check)
+  return last
+}
+
+interface FoundGrant {
+  readonly account_id: string
+  readonly id: string
+  readonly kind: string
+  readonly amount: bigint
+  readonly note: string | null
+  readonly actor: string | null
+}
+
+async function checkGrants({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const accounts = rows.map(({ object }) => object)
+  const grants = await database.query<FoundGrant>(GRANTS, [accounts, rows.map(({ detail }) => String(detail.transfer))])
+  const byId = new Map(grants.map((grant) => [`${grant.account_id} ${grant.id}`, grant]))
+  const keyed = rows.filter(({ detail }) => typeof detail.key === 'string')
+  const keys = await database.query<{ account_id: string; key: string }>(GRANT_KEYS, [
+    keyed.map(({ object }) => object),
+    keyed.map(({ detail }) => String(detail.key)),
+  ])
+  const known = new Set(keys.map(({ account_id, key }) => `${account_id} ${key}`))
+  for (const { id, object, actor, detail } of rows) {
+    const name = `Audit row ${id} says that account ${object}`
+    const said = String(detail.amount ?? detail.credits)
+    const grant = byId.get(`${object} ${detail.transfer}`)
+    const moved = grant && formatCredits(grant.kind === 'takeback' ? -grant.amount : grant.amount)
+    if (!grant) report(`${name} was given ${said} (transfer ${detail.transfer}), but there is no such transfer.`)
+    else if (moved !== said) report(`${name} was given ${said}, but transfer ${grant.id} is one of ${moved}.`)
+    else if (grant.actor !== actor || (typeof detail.note === 'string' && detail.note !== grant.note))
+      report(`${name} was given ${said} by others or for other reasons than transfer ${grant.id} says.`)
+    if (typeof detail.key === 'string' && !known.has(`${object} ${detail.key}`))
+      report(`${name} was given ${said} with an idempotency key that is gone: it could be given twice.`)
+  }
+}
+
+async function checkDocuments({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const digests = new Map(rows.map(({ object, detail }) => [Number(object.split('/')[1]), String(detail.digest)]))
+  const stored = await database.query<{ version: number; document: string }>(DOCUMENTS, [[...digests.keys()]])
+  const documents = new Map(stored.map(({ version, document }) => [version, document]))
+  for (const [version, digest] of digests) {
+    const document = documents.get(version)
+    if (document === undefined) report(`Catalogue version ${version} was removed: the audit says that it was applied.`)
+    else if (digestOf(document) !== digest) report(`Catalogue version ${version} is not what was applied.`)
+  }
+}
+
+/** A key spends the credits of the account that it was made for. */
+async function checkKeys({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const made = new Map(rows.map(({ object, detail }) => [object, ownAccountOf(String(detail.account))]))
+  for (const { id, account_id } of await database.query<{ id: string; account_id: string }>(KEYS, [[...made.keys()]]))
+    if (ownAccountOf(account_id) !== made.get(id))
+      report(`Key ${id} was made for account ${made.get(id)}, but is one of account ${account_id}.`)
+}
+
+async function checkGrantKeys({ database, report, since }: AuditedCheck): Promise<void> {
+  let last = { account_id: '', key: '' }
+  for (;;) {
+    const rows = await database.query<{ account_id: string; key: string; at: Date }>(NEW_KEYS, [
+      last.account_id,
+      last.key,
+      since,
+    ])
+    for (const { account_id, key, at } of rows)
+      if (!(await isAudited(database, { account: account_id, name: 'key', value: key, nearMs: at.getTime() })))
+        report(`An idempotency key of account ${account_id} is kept for a grant of which the audit knows nothing.`)
+    const next = rows.at(-1)
+    if (!next || rows.length < PAGE_ROWS) return
+    last = next
+  }
 }

@@ -2,9 +2,9 @@
 // what is written by hand.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pythonName as attribute, pascal, snake } from '../../src/catalog/client-calls.ts'
 import type { JsonSchema } from '../../src/catalog/endpoint.ts'
 import type { Field, LatestField } from '../../src/catalog/field.ts'
+import { pythonName as attribute, pascal, snake } from '../../src/catalog/reference.ts'
 import {
   COUNTRIES,
   describe,

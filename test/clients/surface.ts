@@ -2,12 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ANALYTICS } from '../../src/catalog/analytics.ts'
-import { pascal } from '../../src/catalog/client-calls.ts'
 import type { DataEndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
 import { allowedText, type Field } from '../../src/catalog/field.ts'
 import { FREE, PAID } from '../../src/catalog/generation.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
-import { rulesOf } from '../../src/catalog/reference.ts'
+import { pascal, rulesOf } from '../../src/catalog/reference.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
 import { openapiDocument } from '../../src/docs/openapi.ts'
 

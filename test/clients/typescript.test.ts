@@ -21,7 +21,7 @@ import {
   type TollgateError,
   WebhookError,
 } from '../../clients/typescript/src/index.ts'
-import { camel } from '../../src/catalog/client-calls.ts'
+import { camel } from '../../src/catalog/reference.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { METHODS } from './surface.ts'
 

@@ -1,8 +1,9 @@
 // The generated part of the client for TypeScript: types of requests, parameters and answers, and a method for each
 // analytics endpoint, with what an editor shows.
-import { camel, pascal } from '../../src/catalog/client-calls.ts'
+
 import type { JsonSchema } from '../../src/catalog/endpoint.ts'
 import type { Field, LatestField } from '../../src/catalog/field.ts'
+import { camel, pascal } from '../../src/catalog/reference.ts'
 import {
   COUNTRIES,
   describe,

@@ -1,7 +1,6 @@
 // The page of every error, from the table of faults and the advice for each.
 
-import { type Blame, FAULTS, Fault, type FaultName } from '../../src/kernel/fault.ts'
-import { ADVICE } from '../../src/kernel/fault-advice.ts'
+import { ADVICE, type Blame, FAULTS, Fault, type FaultName } from '../../src/kernel/fault.ts'
 import { faultBody } from '../../src/server/envelope.ts'
 import { code, page, table } from './markdown.ts'
 

@@ -1,12 +1,18 @@
+// Accounts, their keys, and the people who may see them.
+
 import * as z from 'zod'
 import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/accounts.ts'
+import { type Keys, keyUnknown } from '../../admission/keys.ts'
+import { keyView, newKey } from '../../admission/views.ts'
+import type { Members } from '../../identity/members.ts'
+import { inviteLink, type People, setupLink } from '../../identity/people.ts'
+import { linkView, memberView, operatorView, pendingInvite, role } from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import { type AccountView, accountView, limitsInput, limitsView, webhookSecretView } from '../../ledger/views.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { amount, paging, test, text } from '../fields.ts'
-import { type Resource, resource, WithHeaders } from '../resource.ts'
+import { amount, email, moment, paging, type Resource, resource, test, text, WithHeaders } from '../resource.ts'
 
 const TEST_CREDITS_MAX: Credits = 1_000_000_000_000n
 
@@ -109,6 +115,171 @@ function limitResources(accounts: Accounts): Resource[] {
       body: limitsInput,
       answer: limitsView,
       run: ({ body, by }) => accounts.changeSystemLimits(body, by),
+    }),
+  ]
+}
+
+/** Nobody waits longer than a month to bring a new key everywhere. */
+const OVERLAP_SECONDS_MAX = 30 * 86_400
+const OVERLAP_SECONDS = 86_400
+
+const fields = {
+  name: text(100),
+  models: z.array(text(100)).min(1, 'must name at least one model; null allows all').max(500).nullable().optional(),
+  expiresAt: moment.nullable().optional(),
+  limits: limitsInput.nullable().optional(),
+  ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
+  keepsAnswers: z.boolean().nullable().optional(),
+}
+
+const creation = z.strictObject({ ...fields, test: z.boolean().optional() }).transform(withMs)
+const imported = z
+  .strictObject({
+    ...fields,
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in 64 hexadecimal digits'),
+    last4: z.string().regex(/^[\x21-\x7e]{1,4}$/, 'must be the last four characters of the key'),
+  })
+  .transform(withMs)
+const change = z.strictObject({ ...fields, name: fields.name.optional() }).transform(withMs)
+
+function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt, ...rest }: T) {
+  return { ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }
+}
+
+export function keyResources({ keys }: { keys: Keys }): Resource[] {
+  async function accountOf({ id }: { id: string }): Promise<string> {
+    const found = await keys.get(id)
+    if (!found) throw keyUnknown()
+    return found.account
+  }
+
+  return [
+    resource('GET /accounts/{id}/keys', 'member', {
+      query: z.strictObject(paging),
+      answer: page(keyView),
+      run: ({ params, query }) => keys.list(params.id, query),
+    }),
+    resource('POST /accounts/{id}/keys', 'member', {
+      body: creation,
+      answer: newKey,
+      run: ({ params, body, by }) => keys.create(params.id, body, by),
+    }),
+    resource('POST /accounts/{id}/imported-keys', 'operator', {
+      body: imported,
+      answer: keyView,
+      run: ({ params, body, by }) => keys.import(params.id, body, by),
+    }),
+    resource('PATCH /keys/{id}', 'member', {
+      account: accountOf,
+      body: change,
+      answer: keyView,
+      run: ({ params, body, by }) => keys.change(params.id, body, by),
+    }),
+    resource('DELETE /keys/{id}', 'member', {
+      account: accountOf,
+      answer: keyView,
+      run: ({ params, by }) => keys.revoke(params.id, by),
+    }),
+    resource('POST /keys/{id}/rotate', 'member', {
+      account: accountOf,
+      body: z.strictObject({
+        overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),
+      }),
+      answer: newKey,
+      run: ({ params, body, by }) => keys.rotate(params.id, body.overlapSeconds, by),
+    }),
+  ]
+}
+
+export interface MemberDeps {
+  readonly members: Members
+  readonly people: People
+  /** The address that people reach the gateway at, without a slash at its end. */
+  readonly publicUrl: () => string
+}
+
+export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
+  return [
+    resource('GET /accounts/{id}/members', 'owner', {
+      answer: page(memberView),
+      run: async ({ params }) => ({ items: await members.list(params.id), next: null }),
+    }),
+    resource('POST /accounts/{id}/invites', 'owner', {
+      body: z.strictObject({ email, role }),
+      answer: linkView,
+      run: async ({ params, body, by }) => ({
+        link: inviteLink(publicUrl(), await members.invite(params.id, body, by)),
+      }),
+    }),
+    resource('DELETE /accounts/{id}/members/{userId}', 'owner', {
+      answer: z.object({ removed: z.string() }),
+      async run({ params, actor, by }) {
+        await members.remove(params.id, params.userId, { mayRemoveLastOwner: actor.operator }, by)
+        return { removed: params.userId }
+      },
+    }),
+    resource('PATCH /accounts/{id}/members/{userId}', 'owner', {
+      body: z.strictObject({ role }),
+      answer: z.object({ userId: z.string(), role }),
+      async run({ params, body, actor, by }) {
+        const input = { role: body.role, mayRemoveLastOwner: actor.operator }
+        await members.changeRole(params.id, params.userId, input, by)
+        return { userId: params.userId, role: body.role }
+      },
+    }),
+    resource('GET /accounts/{id}/invites', 'owner', {
+      answer: page(pendingInvite),
+      run: async ({ params }) => ({ items: await members.pending(params.id), next: null }),
+    }),
+    resource('DELETE /accounts/{id}/invites/{inviteId}', 'owner', {
+      answer: z.object({ withdrawn: z.string() }),
+      async run({ params, by }) {
+        await members.withdraw(params.id, params.inviteId, by)
+        return { withdrawn: params.inviteId }
+      },
+    }),
+    ...operatorResources(members, publicUrl),
+    resource('POST /setup-link', 'operator', {
+      answer: linkView,
+      run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
+    }),
+    resource('POST /password-link', 'operator', {
+      body: z.strictObject({ email }),
+      answer: linkView,
+      run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),
+    }),
+  ]
+}
+
+/** Those who run the gateway. */
+function operatorResources(members: Members, publicUrl: () => string): Resource[] {
+  return [
+    resource('GET /operators', 'operator', {
+      answer: page(operatorView),
+      run: async () => ({ items: await members.operators(), next: null }),
+    }),
+    resource('DELETE /operators/{userId}', 'operator', {
+      answer: z.object({ removed: z.string() }),
+      async run({ params, by }) {
+        await members.removeOperator(params.userId, by)
+        return { removed: params.userId }
+      },
+    }),
+    resource('GET /operator-invites', 'operator', {
+      answer: page(pendingInvite),
+      run: async () => ({ items: await members.pending(null), next: null }),
+    }),
+    resource('POST /operator-invites', 'operator', {
+      body: z.strictObject({ email }),
+      answer: linkView,
+      run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.inviteOperator(body.email, by)) }),
+    }),
+    resource('DELETE /operator-invites/{inviteId}', 'operator', {
+      answer: z.object({ withdrawn: z.string() }),
+      async run({ params, by }) {
+        await members.withdraw(null, params.inviteId, by)
+        return { withdrawn: params.inviteId }
+      },
     }),
   ]
 }

@@ -1,7 +1,7 @@
-// A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
+// The catalog, and a vendor that is added to it.
+
 import * as z from 'zod'
 import { type ChosenModel, type Connection, listPrice, suggestedUid, withConnection } from '../../catalog/connect.ts'
-import { belongsTo, originOf } from '../../catalog/credential-origins.ts'
 import {
   auth,
   type CatalogInput,
@@ -15,7 +15,8 @@ import { lossNotes } from '../../catalog/margin.ts'
 import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
-import { appliedView, connectCheckView, presetView } from '../../catalog/views.ts'
+import { belongsTo, originOf } from '../../catalog/vendor-credentials.ts'
+import { appliedView, checkView, connectCheckView, currentView, presetView, versionView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
@@ -26,8 +27,9 @@ import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
-import { secret, text } from '../fields.ts'
-import { type Resource, resource } from '../resource.ts'
+import { type Resource, resource, secret, text } from '../resource.ts'
+
+// A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
 
 export interface ConnectDeps {
   readonly database: Database
@@ -299,4 +301,80 @@ function show(preset: Preset, current: CatalogInput): z.input<typeof presetView>
       cost: listPrice(facts, PREVIEW_CREDITS_PER_DOLLAR) ?? null,
     })),
   }
+}
+
+const DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
+
+const json = z
+  .unknown()
+  .refine((value) => typeof value === 'object' && value !== null, 'must be a catalog document')
+  .describe('A whole catalog, as GET /catalog answers it.')
+
+export function catalogResources({ catalog }: { readonly catalog: CatalogStore }): Resource[] {
+  return [
+    resource('GET /catalog', 'operator', {
+      answer: currentView,
+      async run() {
+        const { version, input, document } = catalog.current
+        const info = (await catalog.versions()).find((entry) => entry.version === version)
+        // The version in force is among the newest.
+        return { ...info!, document: input, notes: lossNotes(document) }
+      },
+    }),
+    resource('PUT /catalog', 'operator', {
+      query: z.strictObject({ dryRun: z.enum(['0', '1', 'true', 'false']).optional() }),
+      body: z.strictObject({ document: json, note: text(200, 0).default('') }),
+      bodyBytesMax: DOCUMENT_BYTES_MAX,
+      answer: z.union([appliedView, checkView]),
+      async run({ query, body, by }) {
+        if (query.dryRun === '1' || query.dryRun === 'true') return catalog.check(body.document)
+        return catalog.apply(body.document, by, body.note)
+      },
+    }),
+    resource('PATCH /catalog', 'operator', {
+      body: z.strictObject({
+        allClientFormats: z.boolean().describe('Whether every text model is offered in every client format.'),
+      }),
+      answer: appliedView,
+      run: ({ body, by }) =>
+        catalog.amend(
+          (current) => ({ ...current, ...body }),
+          by,
+          body.allClientFormats ? 'every client format' : 'client formats as each model lists them',
+        ),
+    }),
+    resource('GET /catalog/versions', 'operator', {
+      query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
+      answer: page(versionView),
+      run: async () => ({ items: await catalog.versions(), next: null }),
+    }),
+    resource('POST /catalog/rollback', 'operator', {
+      body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
+      answer: appliedView,
+      run: ({ body, by }) => catalog.rollback(body.version, by),
+    }),
+    resource('PATCH /models/{uid}', 'operator', {
+      body: z
+        .strictObject({
+          enabled: z.boolean().optional(),
+          pricing: z.record(z.string(), z.unknown()).optional(),
+          batchFactor: z.union([z.string(), z.number()]).optional(),
+          routes: z.array(z.record(z.string(), z.unknown())).max(100).optional(),
+          routing: z.record(z.string(), z.unknown()).optional(),
+        })
+        .refine(
+          (body) => Object.values(body).some((value) => value !== undefined),
+          'give "enabled", "pricing", "batchFactor", "routes" or "routing"',
+        ),
+      answer: appliedView.extend({ uid: z.string() }),
+      run: async ({ params: { uid }, body, by }) => ({
+        uid,
+        ...(await catalog.change(uid, withoutUndefined(body), by)),
+      }),
+    }),
+  ]
+}
+
+function withoutUndefined(body: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 }

@@ -10,15 +10,13 @@ import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { usageOutcome } from '../../ledger/views.ts'
 import { sumsCsv } from '../../reports/csv.ts'
-import { readFills, readHome, readKeyFigures, readSums, type SumsFilter } from '../../reports/figures.ts'
+import { readFills, readHome, readKeyFigures, readSums, type SumsFilter, search } from '../../reports/figures.ts'
 import { readMargin } from '../../reports/margins.ts'
-import { search } from '../../reports/search.ts'
 import type { Statements } from '../../reports/statement.ts'
 import { fillView, found, grouping, homeFigures, keyFigures, step, usageSums } from '../../reports/views.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import type { Reports } from '../../telemetry/reports.ts'
-import { id, range, test, text } from '../fields.ts'
-import { type Resource, resource } from '../resource.ts'
+import { id, type Resource, range, resource, test, text } from '../resource.ts'
 
 export interface FiguresDeps {
   readonly database: Database

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
-import type { Audit } from '../../database/audit.ts'
-import { auditCheck, auditView } from '../../database/audit-view.ts'
+import { type Audit, auditCheck, auditView } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
@@ -10,8 +9,7 @@ import type { World } from '../../kernel/world.ts'
 import { verificationRun, verificationState } from '../../ledger/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import type { Verifier } from '../../verify/runs.ts'
-import { paging, text } from '../fields.ts'
-import { type Resource, resource } from '../resource.ts'
+import { paging, type Resource, resource, text } from '../resource.ts'
 import { livePage, systemView } from '../views.ts'
 
 export interface OperationsDeps {

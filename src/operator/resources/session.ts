@@ -1,21 +1,36 @@
 // What only people in the console need: to come in, to look at their sessions, to leave.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
-import type { CatalogStore } from '../../catalog/store.ts'
-import type { Audit } from '../../database/audit.ts'
+import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
+import type { Catalog, CatalogStore } from '../../catalog/store.ts'
+import type { Audit, By } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
-import type { Browsers } from '../../identity/browser.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
-import type { Session, Sessions } from '../../identity/sessions.ts'
+import type { Browsers, Session, Sessions } from '../../identity/sessions.ts'
 import { inviteView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
+import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
+import type { LimitsPatch } from '../../ledger/limits.ts'
+import { limitsInput } from '../../ledger/views.ts'
 import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
-import { loginCookies, NO_SESSION } from '../cookie.ts'
-import { email, linkToken, password } from '../fields.ts'
-import { createPublicCatalog } from '../public-catalog.ts'
-import { type Actor, type Resource, resource, WithHeaders } from '../resource.ts'
-import { publicCatalog } from '../views.ts'
+import {
+  type Actor,
+  email,
+  id,
+  linkToken,
+  loginCookies,
+  NO_SESSION,
+  password,
+  type Resource,
+  requireRole,
+  resource,
+  text,
+  WithHeaders,
+} from '../resource.ts'
+import { type PublicCatalog, publicCatalog } from '../views.ts'
 
 export interface SessionDeps {
   readonly database: Database
@@ -128,7 +143,114 @@ export function sessionResources(deps: SessionDeps): Resource[] {
   ]
 }
 
-export function sessionOf(actor: Actor): Session {
+function sessionOf(actor: Actor): Session {
   if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
   return actor.session
+}
+
+// The consent page of the console: a program wants to act for an account, and a person says what it may.
+
+interface Http {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+interface Consent {
+  readonly person: string
+  readonly account: string
+  readonly models: readonly string[] | null
+  readonly limits: LimitsPatch
+  readonly by: By
+}
+
+/** Each looks at the browser's cookie: whoever sends somebody else a link to their own request gets nothing by it. */
+export interface Connections {
+  look(http: Http, uid: string): Promise<z.infer<typeof consentView>>
+  /** Answers where the browser goes on. */
+  allow(http: Http, uid: string, consent: Consent): Promise<string>
+  refuse(http: Http, uid: string): Promise<string>
+}
+
+const consentView = z.object({
+  client: z.string(),
+  /** The host that vouches for the name; null: nobody does. */
+  vouchedBy: z.string().nullable(),
+  redirectsTo: z.string(),
+})
+export type ConsentView = z.infer<typeof consentView>
+
+const onward = z.object({ redirect: z.string() })
+
+export function consentResources({ connections }: { readonly connections: Connections }): Resource[] {
+  return [
+    resource('GET /connect/{uid}/details', 'member', {
+      answer: consentView,
+      run: ({ params, http }) => connections.look(http, params.uid),
+    }),
+    resource('POST /connect/{uid}/allow', 'member', {
+      body: z.strictObject({
+        account: id,
+        models: z.array(text(100)).min(1).max(500).nullable(),
+        limits: limitsInput.default({}),
+      }),
+      answer: onward,
+      async run({ params, body, actor, by, http }) {
+        requireRole(actor, body.account, 'member')
+        const { person } = sessionOf(actor)
+        return { redirect: await connections.allow(http, params.uid, { ...body, person: person.id, by }) }
+      },
+    }),
+    resource('POST /connect/{uid}/refuse', 'member', {
+      answer: onward,
+      run: async ({ params, http }) => ({ redirect: await connections.refuse(http, params.uid) }),
+    }),
+  ]
+}
+
+// What the console shows of the catalog to everyone: models and data endpoints that are enabled, with prices and with
+// what a form needs to know of their parameters.
+
+function createPublicCatalog(current: () => Catalog): () => PublicCatalog {
+  let built: { version: number; catalog: PublicCatalog } | undefined
+  return () => {
+    const now = current()
+    if (built?.version !== now.version) built = { version: now.version, catalog: build(now) }
+    return built.catalog
+  }
+}
+
+function build({ document, input }: Catalog): PublicCatalog {
+  const models = Object.entries(document.models)
+    .filter(([, model]) => model.enabled)
+    .map(([uid, model]) => ({
+      uid,
+      name: model.name,
+      version: model.version,
+      type: model.type,
+      family: model.family,
+      pricing: input.models[uid]?.pricing ?? null,
+      batchFactor: model.batchFactor === undefined ? null : formatCredits(model.batchFactor),
+      clientFormats: model.clientFormats,
+      capabilities: model.capabilities,
+      limits: model.limits,
+    }))
+  const endpoints = ENDPOINTS.filter(isDataEndpoint).flatMap((spec) => {
+    const product = document.endpoints[spec.product] ?? document.models[spec.product]
+    if (!product?.enabled) return []
+    const pricing = (input.endpoints[spec.product] ?? input.models[spec.product])?.pricing ?? null
+    return [{ ...endpointView(spec), pricing }]
+  })
+  return { models, endpoints }
+}
+
+function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {
+  return {
+    id: spec.id,
+    product: spec.product,
+    method: spec.method,
+    path: spec.path,
+    title: spec.title,
+    description: spec.description,
+    params: Object.entries(spec.params).map(([name, field]) => ({ name, ...field })),
+  }
 }

@@ -1,8 +1,15 @@
+// What an account did: its calls, the recorded contents of them, and its batches.
+
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
+import { CONTENT_BYTES, CONTENT_DAYS, contentRules, contentView } from '../../admission/views.ts'
+import { BATCH_STATUSES } from '../../catalog/batches.ts'
 import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
 import { type CatalogStore, findProduct } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
+import type { Batches } from '../../deferred/batches.ts'
+import { ENDPOINT_URLS } from '../../deferred/lines.ts'
+import { batchDetail, batchLine, batchView, fileCheck } from '../../deferred/views.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
@@ -19,14 +26,14 @@ import {
   usageOutcome,
   usageView,
 } from '../../ledger/views.ts'
+import type { ContentRuleStore } from '../../recordings/content-rules.ts'
 import type { Contents } from '../../recordings/contents.ts'
 import { readClients } from '../../reports/clients.ts'
 import { ledgerCsv, usageCsv } from '../../reports/csv.ts'
+import { readRouteFigures } from '../../reports/figures.ts'
 import { readMargin, readOverview } from '../../reports/overview.ts'
-import { readRouteFigures } from '../../reports/route-figures.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { id, paging, range, test, text } from '../fields.ts'
-import { type Resource, resource } from '../resource.ts'
+import { id, paging, type Resource, range, resource, test, text } from '../resource.ts'
 
 const DAYS_MAX = 366
 const HOUR_MS = 3_600_000
@@ -197,6 +204,116 @@ export function usageResources(deps: UsageDeps): Resource[] {
       }),
       answer: page(listedJob),
       run: ({ params, query: { test: isTest, ...filter } }) => listJobs(chosen(params.id, { test: isTest }), filter),
+    }),
+  ]
+}
+
+export interface ContentDeps {
+  readonly contents: Contents
+  readonly contentRules: ContentRuleStore
+  readonly statements: Statements
+}
+
+const done = z.object({ ok: z.literal(true) })
+
+export function contentResources({ contents, contentRules: rules, statements }: ContentDeps): Resource[] {
+  async function accountOf({ requestId }: { requestId: string }): Promise<string> {
+    // A refused call is not in the list yet, or of many like it is not listed one by one.
+    const account = (await statements.usageOf(requestId))?.account ?? (await contents.accountOf(requestId))
+    if (account === undefined) throw nothingKept()
+    return account
+  }
+
+  return [
+    resource('GET /accounts/{id}/content', 'member', {
+      answer: contentRules,
+      run: ({ params }) => rules.get(params.id),
+    }),
+    resource('PUT /accounts/{id}/content', 'owner', {
+      body: z.strictObject({
+        key: id.optional(),
+        days: z.number().int().min(CONTENT_DAYS.min).max(CONTENT_DAYS.max).default(CONTENT_DAYS.usual),
+        maxBytes: z.number().int().min(CONTENT_BYTES.min).max(CONTENT_BYTES.max).default(CONTENT_BYTES.usual),
+      }),
+      answer: contentRules,
+      run: ({ params, body: { key, ...rule }, by }) => rules.set(params.id, key, rule, by),
+    }),
+    resource('DELETE /accounts/{id}/content', 'owner', {
+      query: z.strictObject({ key: id.optional(), keep: test }),
+      answer: contentRules,
+      run: ({ params, query, by }) => rules.unset(params.id, query.key, query.keep !== 'true', by),
+    }),
+    resource('GET /usage/{requestId}/content', 'member', {
+      account: accountOf,
+      answer: contentView,
+      async run({ params, by }) {
+        const found = await contents.read(await accountOf(params), params.requestId, by)
+        if (!found) throw nothingKept()
+        return found
+      },
+    }),
+    resource('DELETE /usage/{requestId}/content', 'member', {
+      account: accountOf,
+      answer: done,
+      async run({ params, by }) {
+        if (!(await contents.remove(await accountOf(params), params.requestId, by))) throw nothingKept()
+        return { ok: true as const }
+      },
+    }),
+  ]
+}
+
+function nothingKept(): Fault {
+  return new Fault('not_found', { message: 'Nothing was kept of what this call sent and was sent.' })
+}
+
+export interface BatchResourceDeps {
+  readonly batches: Pick<Batches, 'desk' | 'cancel'>
+}
+
+const whose = z.strictObject({ test })
+const of = (account: string, query: { readonly test?: z.output<typeof test> }) =>
+  query.test === 'true' ? testAccountOf(account) : account
+
+function found<T>(what: T | undefined, name: string): T {
+  if (what === undefined) throw new Fault('not_found', { message: `There is no ${name} with this id.` })
+  return what
+}
+
+export function batchResources({ batches }: BatchResourceDeps): Resource[] {
+  return [
+    resource('GET /accounts/{id}/batches', 'member', {
+      query: z.strictObject({ ...paging, test, status: z.enum(BATCH_STATUSES).optional() }),
+      answer: page(batchView),
+      run: ({ params, query }) => batches.desk.list(of(params.id, query), query),
+    }),
+    resource('GET /accounts/{id}/batches/{batch}', 'member', {
+      query: whose,
+      answer: batchDetail,
+      run: async ({ params, query }) => found(await batches.desk.find(of(params.id, query), params.batch), 'batch'),
+    }),
+    resource('GET /accounts/{id}/batches/{batch}/lines', 'member', {
+      query: z.strictObject({ ...paging, test, outcome: z.enum(['failed', 'completed']).default('failed') }),
+      answer: page(batchLine),
+      async run({ params, query: { outcome, ...query } }) {
+        const wanted = { ...query, ok: outcome === 'completed' }
+        return found(await batches.desk.lines(of(params.id, query), params.batch, wanted), 'batch')
+      },
+    }),
+    resource('POST /accounts/{id}/batches/{batch}/cancel', 'member', {
+      query: whose,
+      answer: batchDetail,
+      async run({ params, query, by }) {
+        const account = of(params.id, query)
+        found(await batches.cancel(account, params.batch, by), 'batch')
+        return found(await batches.desk.find(account, params.batch), 'batch')
+      },
+    }),
+    resource('GET /accounts/{id}/files/{file}/check', 'member', {
+      query: z.strictObject({ test, endpoint: z.enum(ENDPOINT_URLS).default('/v1/chat/completions') }),
+      answer: fileCheck,
+      run: async ({ params, query }) =>
+        found(await batches.desk.check(of(params.id, query), params.file, query.endpoint), 'file'),
     }),
   ]
 }

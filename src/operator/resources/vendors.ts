@@ -1,20 +1,44 @@
+// Vendors and their credentials: the gateway's, and those that accounts bring.
+
 import * as z from 'zod'
-import { credentialName, credentialsOf, isSandbox, type Vendor } from '../../catalog/document.ts'
+import {
+  type CatalogDocument,
+  type CatalogInput,
+  credentialName,
+  credentialsOf,
+  isSandbox,
+  type Vendor,
+} from '../../catalog/document.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import { originOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-credentials.ts'
+import type { Credentials } from '../../credentials/credentials.ts'
+import { isForElsewhere, type OwnKeys, ownKeyFeeOf, shownEnd } from '../../credentials/own-keys.ts'
 import { type Database, statement } from '../../database/database.ts'
+import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
+import type { OwnKeyFee } from '../../meter/price.ts'
+import type { CredentialHealth } from '../../routing/credential-state.ts'
 import { probedRoute } from '../../routing/probe.ts'
 import { targetOf } from '../../routing/route.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { readVendorHistory } from '../../routing/vendor-hours.ts'
-import { vendorHistory, vendorTest } from '../../routing/views.ts'
+import { type VendorTest, vendorHistory, vendorTest } from '../../routing/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
-import { secret } from '../fields.ts'
-import { type Resource, resource } from '../resource.ts'
-import { credentialView, type VendorView, vendorView } from '../views.ts'
+import { createMinuteBudget } from '../../upstream/budget.ts'
+import { type Resource, resource, secret } from '../resource.ts'
+import {
+  credentialView,
+  type OwnKeyView,
+  ownKeyStored,
+  ownKeyView,
+  type VendorCredentialView,
+  type VendorView,
+  vendorCredentialView,
+  vendorView,
+} from '../views.ts'
 import type { ConnectDeps } from './connect.ts'
-import { findVendor, isoOf, showCredentials, type VendorCredentialDeps } from './vendor-credentials.ts'
 
 export interface VendorDeps extends VendorCredentialDeps {
   readonly database: Database
@@ -162,3 +186,268 @@ const KEEP_TEST = statement(
   'vendor_test_keep',
   'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
 )
+
+// Several credentials of one vendor, added, replaced and taken away while calls run.
+
+interface VendorCredentialDeps {
+  readonly catalog: CatalogStore
+  readonly credentials: Credentials
+  readonly vendorHealth: () => readonly VendorHealth[]
+  readonly credentialHealth: (vendor: string, credential: string) => CredentialHealth
+  /** Jobs that only this credential can look after. */
+  readonly openJobs: (vendor: string, credential: string) => Promise<number>
+}
+
+function findVendor({ current }: CatalogStore, name: string): Vendor {
+  const { vendors } = current.document
+  const vendor = Object.hasOwn(vendors, name) ? vendors[name] : undefined
+  if (!vendor) throw new Fault('not_found', { message: `The catalog has no vendor "${name}".` })
+  return vendor
+}
+
+function showCredentials(vendorName: string, vendor: Vendor, deps: VendorCredentialDeps): VendorCredentialView[] {
+  const { credentials, vendorHealth, credentialHealth } = deps
+  return credentialsOf(vendor).map(({ name, weight }) => {
+    const source = credentials.source(name)
+    const value = credentials.get(name)
+    const { asideUntilMs, why, status, lastSuccessMs } = credentialHealth(vendorName, name)
+    // Whatever succeeded at a vendor that has only one did so by that one.
+    const successMs = vendor.credentials
+      ? lastSuccessMs
+      : vendorHealth().find((one) => one.name === vendorName)?.lastSuccessMs
+    return {
+      name,
+      weight,
+      present: source !== 'none',
+      source,
+      ...(source === 'none' && credentials.unreadable.includes(name) ? { unreadable: true as const } : {}),
+      last4: value === undefined ? null : shownEnd(value),
+      asideUntil: isoOf(asideUntilMs),
+      why,
+      status,
+      lastSuccessAt: isoOf(successMs ?? null),
+    }
+  })
+}
+
+export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[] {
+  const { catalog, credentials } = deps
+  const listed = (name: string) => ({ items: showCredentials(name, findVendor(catalog, name), deps), next: null })
+
+  /** `current` is what is stored now, which may be newer than what this process knows. */
+  function entryIn(current: CatalogInput, name: string): CatalogInput['vendors'][string] {
+    const vendor = Object.hasOwn(current.vendors, name) ? current.vendors[name] : undefined
+    if (!vendor) throw new Fault('not_found', { message: `The catalog has no vendor "${name}".` })
+    return vendor
+  }
+
+  return [
+    resource('GET /vendors/{name}/credentials', 'operator', {
+      answer: page(vendorCredentialView),
+      run: ({ params }) => listed(params.name),
+    }),
+    resource('PUT /vendors/{name}/credentials/{credential}', 'operator', {
+      body: z.strictObject({ value: secret.optional(), weight: z.number().int().min(1).max(1000).optional() }),
+      answer: page(vendorCredentialView),
+      async run({ params: { name: vendorName, credential }, body: { value, weight }, by }) {
+        const name = readName(credential)
+        const isNamed = credentialsOf(findVendor(catalog, vendorName)).some((one) => one.name === name)
+        if (value === undefined && !isNamed && credentials.source(name) === 'none')
+          throw new Fault('request_invalid', {
+            message: `${name} is neither stored nor among the variables of the gateway's environment that may be credentials (those with KEY or TOKEN in their name): give its "value".`,
+            param: 'value',
+          })
+        const store = { name, value, by }
+        if (isNamed && weight === undefined) {
+          if (value !== undefined) await credentials.store(store.name, value, by)
+          return listed(vendorName)
+        }
+        // Value and name in one transaction: either alone would make calls fail.
+        await catalog.amend(
+          async (current, tx) => {
+            const vendor = withCredentialNamed(entryIn(current, vendorName), { name, weight })
+            if (value !== undefined) await credentials.storeWith(tx, name, value, by)
+            return { ...current, vendors: { ...current.vendors, [vendorName]: vendor } }
+          },
+          by,
+          `${vendorName}: credential ${name}`,
+        )
+        await credentials.noticed()
+        return listed(vendorName)
+      },
+    }),
+    resource('DELETE /vendors/{name}/credentials/{credential}', 'operator', {
+      query: z.strictObject({ force: z.enum(['true', 'false']).optional() }),
+      answer: page(vendorCredentialView),
+      async run({ params: { name: vendorName, credential }, query, by }) {
+        const name = readName(credential)
+        const named = credentialsOf(findVendor(catalog, vendorName))
+        if (!named.some((one) => one.name === name))
+          throw new Fault('not_found', { message: `The vendor "${vendorName}" has no credential "${name}".` })
+        if (named.length === 1)
+          throw new Fault('conflict', {
+            message: `It is the only one of "${vendorName}". Add another first, or replace its value.`,
+          })
+        const jobs = await deps.openJobs(vendorName, name)
+        if (jobs > 0 && query.force !== 'true')
+          throw new Fault('conflict', {
+            message: `${jobs} running jobs were made by ${name}, and only it can look after them. Wait for them, or use force=true: they may then fail, and are refunded.`,
+          })
+        await catalog.amend(
+          (current) => {
+            const vendor = withoutCredentialNamed(entryIn(current, vendorName), name)
+            return { ...current, vendors: { ...current.vendors, [vendorName]: vendor } }
+          },
+          by,
+          `${vendorName}: without the credential ${name}`,
+        )
+        const { vendors } = catalog.current.document
+        const isElsewhere = Object.values(vendors).some((one) =>
+          credentialsOf(one).some((other) => other.name === name),
+        )
+        if (!isElsewhere) await credentials.remove(name, by)
+        return listed(vendorName)
+      },
+    }),
+  ]
+}
+
+function readName(given: string): string {
+  const read = credentialName.safeParse(given)
+  if (read.success) return read.data
+  throw new Fault('request_invalid', { message: 'A credential\'s name has upper-case letters, digits and "_" only.' })
+}
+
+function isoOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
+}
+
+// Keys at vendors that an account has brought itself. They are tested when they are stored: at the vendor's address of the catalog and nowhere
+// else, so often and no more, and only what came of it is told. Where the vendor is stays the operator's.
+
+export interface OwnKeyDeps {
+  readonly catalog: CatalogStore
+  readonly ownKeys: OwnKeys
+  readonly world: World
+  readonly sandboxUrl: () => string | undefined
+  readonly probe: ConnectDeps['probe']
+}
+
+/** For each account: whoever has stolen keys must not find out here which of them work. */
+const TESTS_PER_MINUTE = 5
+
+export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
+  const { catalog, ownKeys, world } = deps
+  const tests = createMinuteBudget(world, TESTS_PER_MINUTE)
+
+  async function list(account: string): Promise<{ items: OwnKeyView[]; next: null }> {
+    const { document } = catalog.current
+    const stored = new Map((await ownKeys.list(account)).map((one) => [one.vendor, one]))
+    const taken = Object.keys(document.vendors).filter((vendor) => takesOwnKeys(vendor, document))
+    // One that was stored before the catalog stopped taking it is shown, so that it can be removed.
+    const items = [...new Set([...taken, ...stored.keys()])].sort().map((vendor) => {
+      const known = stored.get(vendor)
+      const { last4 = null, fallback = false, updatedAt } = known ?? {}
+      return {
+        vendor,
+        taken: taken.includes(vendor),
+        stored: known !== undefined,
+        asksAgain: known !== undefined && isForElsewhere(known, document),
+        last4,
+        fallback,
+        updatedAt: updatedAt?.toISOString() ?? null,
+        fee: feeView(document.vendors[vendor]?.ownKeyFee),
+        products: productsAt(vendor, document),
+      }
+    })
+    return { items, next: null }
+  }
+
+  async function test(account: string, vendorName: string, value: string): Promise<VendorTest> {
+    const { document } = catalog.current
+    const vendor = document.vendors[vendorName]
+    const probed = probedRoute(vendorName, document)
+    if (!vendor || !probed || !takesOwnKeys(vendorName, document))
+      throw new Fault('conflict', { message: `Own keys for "${vendorName}" are not taken here.` })
+    const wait = tests.spend(account, 1)
+    if (wait !== undefined)
+      throw new Fault('rate_limited', {
+        message: `Keys can be tested ${TESTS_PER_MINUTE} times a minute. Try again in ${wait} s.`,
+        retryAfterSeconds: wait,
+      })
+    const { sandboxUrl } = deps
+    const named = { ...vendor, credential: 'OWN', headers: {} }
+    return deps.probe(targetOf(probed.route, named, probed.uid, { sandboxUrl, credential: () => value }), probed.facts)
+  }
+
+  return [
+    resource('GET /accounts/{id}/own-keys', 'member', {
+      answer: page(ownKeyView),
+      run: ({ params }) => list(params.id),
+    }),
+    resource('PUT /accounts/{id}/own-keys/{name}', 'owner', {
+      body: z.strictObject({ value: secret.optional(), fallback: z.boolean().optional() }),
+      answer: ownKeyStored,
+      async run({ params: { id, name: vendor }, body: { value, fallback }, by }) {
+        const before = (await ownKeys.list(id)).find((one) => one.vendor === vendor)
+        const allowed = fallback ?? before?.fallback ?? false
+        if (value === undefined) {
+          if (!before)
+            throw new Fault('request_invalid', { message: 'Give the key as "value": none is stored.', param: 'value' })
+          await ownKeys.allowFallback(id, { vendor, fallback: allowed }, by)
+          return { ...(await list(id)), test: null }
+        }
+        // The one that it was tested at, whatever the catalog says afterwards.
+        const origin = originOf(catalog.current.document.vendors[vendor]?.baseUrl ?? '') ?? ''
+        const told = inWords(await test(id, vendor, value), vendor)
+        if (told.refused)
+          throw new Fault('request_invalid', { message: `${told.message} It was not stored.`, param: 'value' })
+        await ownKeys.store(id, { vendor, value, fallback: allowed, origin }, by)
+        return { ...(await list(id)), test: { ok: told.ok, message: told.message } }
+      },
+    }),
+    resource('DELETE /accounts/{id}/own-keys/{name}', 'owner', {
+      answer: page(ownKeyView),
+      async run({ params: { id, name }, by }) {
+        if (!(await ownKeys.remove(id, name, by)))
+          throw new Fault('not_found', { message: `This account has no key of its own for "${name}".` })
+        return list(id)
+      },
+    }),
+  ]
+}
+
+/** The catalog has a fee for calls by own keys there. */
+function takesOwnKeys(vendor: string, document: CatalogDocument): boolean {
+  return document.vendors[vendor]?.ownKeyFee !== undefined || productsAt(vendor, document).length > 0
+}
+
+/** What has a route there and a fee for it. */
+function productsAt(vendor: string, document: CatalogDocument): OwnKeyView['products'] {
+  return Object.entries({ ...document.models, ...document.endpoints }).flatMap(([uid, product]) => {
+    if (!product.enabled || !product.routes.some((route) => route.vendor === vendor && route.enabled)) return []
+    const fee = ownKeyFeeOf(product, vendor, document)
+    return fee ? [{ uid, fee: feeView(fee) ?? {} }] : []
+  })
+}
+
+function feeView(fee: OwnKeyFee | undefined): OwnKeyView['fee'] {
+  if (!fee) return null
+  const { call, share } = fee
+  return {
+    ...(call === undefined ? {} : { call: formatCredits(call) }),
+    ...(share === undefined ? {} : { share: formatCredits(share) }),
+  }
+}
+
+/** For the account, which knows the vendor's name and nothing else of it. */
+function inWords({ ok, status }: VendorTest, vendor: string): { ok: boolean; refused: boolean; message: string } {
+  if (ok) return { ok, refused: false, message: `${vendor} takes the key.` }
+  if (status === 401 || status === 403) return { ok, refused: true, message: `${vendor} does not accept the key.` }
+  if (status === 402)
+    return { ok, refused: false, message: `${vendor} knows the key, but its account has no money left.` }
+  if (status === 429)
+    return { ok, refused: false, message: `${vendor} knows the key, but takes no more calls of it for now.` }
+  const why = status === null ? 'did not answer' : `answered with a fault (${status})`
+  return { ok, refused: false, message: `Whether the key is right could not be found out: ${vendor} ${why}.` }
+}
