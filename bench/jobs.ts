@@ -57,9 +57,8 @@ const catalog = await openCatalog({
 })
 const ledger = createLedger({ database, world, processId: newId(world) })
 const upstream = createUpstream({ world })
-const engine = await startJobs({
+const engine = startJobs({
   ...{ database, ledger, catalog, upstream, world, log: silentLog },
-  connection: { ...embedded.connection },
   vendors: createVendors(world),
   ownKeys: { use: () => undefined },
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },

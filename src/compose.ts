@@ -117,8 +117,8 @@ export async function createGateway(options: GatewayOptions) {
   const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
   const guard = createOutboundGuard(world, config)
   const mailer = openMailer(options)
-  const jobs: JobEngine = await startJobs({
-    ...{ database, connection: options.connection, ledger, catalog, upstream, vendors, routes, ownKeys },
+  const jobs: JobEngine = startJobs({
+    ...{ database, ledger, catalog, upstream, vendors, routes, ownKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
     results: createResultStore({ assets, signer, world }),
   })
@@ -169,7 +169,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       leaving = true
       const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
-      const handedOver = Promise.all([alerts.stop(), deferred.stop(forMs)]).then(() => jobs.stop(forMs))
+      const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
       await drain.close({ running: () => monitor.running, forMs })
       await handedOver
       for (const stop of timers) stop()

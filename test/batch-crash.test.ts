@@ -52,7 +52,7 @@ async function startProcess(): Promise<{ url: string; kill(): Promise<void> }> {
 test('batches and responses in the background go on after kill -9, each answered once and paid for once', async (t) => {
   fresh = await freshDatabase()
   // Its own worker sleeps: the processes do the work.
-  g = await startGateway({ database: fresh, jobs: { fetchEveryMs: NEVER_MS, sweepEveryMs: NEVER_MS } })
+  g = await startGateway({ database: fresh, jobs: { fetchEveryMs: NEVER_MS } })
   const { database } = g.gateway
   const made = await g.account()
   const client = (url: string) => new OpenAI({ apiKey: made.key, baseURL: `${url}/v1`, maxRetries: 5 })

@@ -3,8 +3,6 @@
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
-import { openQueue } from '../src/jobs/queue.ts'
-import { silentLog } from '../src/kernel/log.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
@@ -64,13 +62,6 @@ async function makeTemplate(server: pg.Client): Promise<string> {
   await server.query(`create database ${TEMPLATE}`)
   const database: Database = openDatabase({ connection: { ...testServer(), database: TEMPLATE }, connectionsMax: 1 })
   await migrate(database).finally(() => database.close())
-  // The queue makes its own tables at its first start.
-  const queue = await openQueue({
-    connection: { ...testServer(), database: TEMPLATE },
-    world: realWorld,
-    log: silentLog,
-  })
-  await queue.close()
   await server.query(`alter database ${TEMPLATE} is_template true`)
   return TEMPLATE
 }

@@ -209,22 +209,17 @@ test('one that is being sent cannot be repeated; one that waits is sent now', as
   const refused = await g.operator<{ message: string }>('POST', `/deliveries/${id}/repeat`)
   assert.equal(refused.status, 409)
   assert.match(refused.data.message, /being sent at this moment/)
-  // Queued once more, as by a process that believes it forgotten: nobody sends it beside the one who does.
-  await g.gateway.jobs.queue.push('delivery', id, 0)
-  await until(async () => {
-    const waiting = await g.gateway.database.query(
-      { text: `select 1 from pgboss.job where name = 'delivery' and singleton_key = $1 and state = 'created'` },
-      [id],
-    )
-    return waiting.length === 0
-  }, 25)
+  // Whatever else is taken meanwhile, nobody sends it beside the one who does.
+  const { deliveries: others } = await tell([hook('/meanwhile')])
+  await ended(others[0]!.id, 'delivered')
+  assert.equal(at('/slow').length, 1)
   response.writeHead(500).end()
   await until(async () => at('/slow').length > 1 || (await seen(id)).history[0]?.statusCode === 500)
   assert.equal((await seen(id)).history[0]?.statusCode, 500)
   // As if its next attempt were far off.
   await ended(id, 'delivered')
   await g.gateway.database.query(
-    { text: `update delivery set delivered_at = null, next_at = now() + interval '1 hour' where id = $1` },
+    { text: `update delivery set delivered_at = null, open = true, step_at = now() + interval '1 hour' where id = $1` },
     [id],
   )
   const { nextAttemptAt } = await seen(id)
@@ -341,6 +336,9 @@ test('an upgrade keeps what alerts were told, and tells the end of jobs whose ca
     await sql(await readFile(join(folder, name), 'utf8'))
     await sql(`insert into migration (number, name) values (${number}, $1)`, [name])
   }
+  // What an earlier version kept beside its rows.
+  await sql('create schema pgboss')
+  await sql('create table pgboss.job (id text)')
   await sql(`insert into account (id, name) values ('acc_old', 'old')`)
   await sql(
     `insert into alert (id, scope, rule, subject, level, title, message) values ('01a', 'acc_old', 'balance', 'x', 'on', 't', 'm')`,
@@ -370,6 +368,8 @@ test('an upgrade keeps what alerts were told, and tells the end of jobs whose ca
     )
     const refused = await upgraded.operator<{ message: string }>('POST', '/deliveries/msg_01a-1/repeat')
     assert.deepEqual([refused.status, /did not keep what it sent/.test(refused.data.message)], [409, true])
+    const [beside] = await upgraded.gateway.database.query({ text: `select to_regnamespace('pgboss') as schema` })
+    assert.deepEqual(beside, { schema: null })
     const states = await upgraded.gateway.database.query({ text: 'select 1 from alert_state' })
     assert.equal(states.length, 0, 'what was on its way fires anew if it is still true')
     await until(() => at('/upgraded').length > 0, 25)

@@ -40,8 +40,10 @@ export interface TestEngine {
   readonly deps: EngineOptions
   account(credits?: bigint): Promise<string>
   create(account: string, body: Record<string, unknown>): Promise<string>
-  /** The row and its hold, without telling the engine. */
+  /** The row and its hold, without telling the engine: its first step is far off. */
   store(account: string, body: Record<string, unknown>): Promise<string>
+  /** What was stored is due now. */
+  begin(...ids: string[]): Promise<void>
   /** For tests that take single steps themselves. */
   readonly step: StepDeps
   /** Resolves when no job is open any more. */
@@ -82,6 +84,8 @@ export async function startTestEngine(
   const sandbox =
     beside?.sandbox ?? (await startSandbox({ world: options.vendorWorld ?? world, speed: options.speed ?? 1000 }))
   const database = openDatabase({ connection: fresh.connection, connectionsMax: 8 })
+  // A job that a test stores waits until the test says that it may begin.
+  await database.query({ text: `alter table job alter column step_at set default now() + interval '1 hour'` })
   const changes = createChanges(database, world)
   const initial = (await readDefaultCatalog()) as CatalogInput
   options.catalog?.(initial)
@@ -109,7 +113,6 @@ export async function startTestEngine(
   }
   const deps: EngineOptions = {
     database,
-    connection: fresh.connection,
     ledger,
     catalog,
     upstream,
@@ -126,7 +129,7 @@ export async function startTestEngine(
     mailer: undefined,
     audit: createAudit({ database, world }),
   }
-  const engine = await startJobs(deps)
+  const engine = startJobs(deps)
 
   const made: TestEngine = {
     fresh,
@@ -152,8 +155,12 @@ export async function startTestEngine(
     },
     async create(account, body) {
       const id = await made.store(account, body)
-      engine.created(id)
+      await made.begin(id)
       return id
+    },
+    async begin(...ids) {
+      await database.query({ text: 'update job set step_at = now() where id = any($1)' }, [ids])
+      engine.wake()
     },
     async store(account, body) {
       const principal = {

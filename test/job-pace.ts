@@ -6,8 +6,6 @@ export const FAST: Partial<JobTiming> = {
   pollMsMax: 60,
   fetchEveryMs: 50,
   leaseMs: 3_000,
-  sweepEveryMs: 500,
-  neglectedMs: 1_000,
   retryMs: 20,
   submitForMs: 30_000,
   searchForMs: 300,

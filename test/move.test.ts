@@ -90,7 +90,7 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
   await here.gateway.database.query(
     {
       text: `with fired as (insert into alert (id, scope, rule, subject, level, title, message) values ($2, $1, 'failures', 'x', 'on', 't', 'm') returning id),
-        told as (insert into delivery (id, account_id, kind, event, subject, shown, next_at, delivered_at) select $2 || state, $1, 'slack', 'alert.failures', id, '', case state when 'waiting' then now() + interval '1 hour' end, case state when 'delivered' then now() end from fired, unnest(array['delivered', 'waiting']) state),
+        told as (insert into delivery (id, account_id, kind, event, subject, shown, step_at, open, delivered_at) select $2 || state, $1, 'slack', 'alert.failures', id, '', now() + interval '1 hour', state = 'waiting', case state when 'delivered' then now() end from fired, unnest(array['delivered', 'waiting']) state),
         rule as (insert into recording_policy values ($1, 'account', 7, 1024)), body as (insert into content (account_id, id, key_id, sealed, expires_at) values ($1, $2, 'k', '', now() + interval '1 day'))
         insert into refusal (account_id, id, key_id, product, endpoint, status, fault, message, count) values ($1, $2, 'k', '', 'chat', 402, 'credits_short', 'm', 3)`,
     },

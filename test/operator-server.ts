@@ -16,8 +16,8 @@ import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createBrowsers, createSessions } from '../src/identity/sessions.ts'
 import { createDeliveries } from '../src/jobs/deliveries.ts'
-import type { Queue } from '../src/jobs/queue.ts'
 import { JOB_TIMING } from '../src/jobs/timing.ts'
+import type { Work } from '../src/jobs/work.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets, type Secrets } from '../src/kernel/secret.ts'
@@ -36,13 +36,8 @@ import { checkAnswers } from './answers.ts'
 import { bookedBefore, freshDatabase } from './database.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
 
-/** Keeps nothing, and has nothing to do. */
-const idleQueue: Queue = {
-  push: async () => undefined,
-  hasten: async () => undefined,
-  consume: () => ({ wake() {}, stop: async () => undefined, running: 0 }),
-  close: async () => undefined,
-}
+/** Nothing is sent here. */
+const idle: Pick<Work, 'begin'> = { begin: () => ({ wake() {}, release: async () => true }) }
 
 export const OPERATOR_TOKEN = 'tg_op_token-of-the-operator-for-tests'
 
@@ -105,7 +100,7 @@ export async function startOperatorServer(
   await changes.start()
 
   const deliveries = createDeliveries({
-    ...{ database, secrets, world, log: silentLog, audit, mailer: undefined, queue: idleQueue, timing: JOB_TIMING },
+    ...{ database, secrets, world, log: silentLog, audit, mailer: undefined, work: idle, timing: JOB_TIMING },
     guard: { post: async () => ({ status: 200, excerpt: '' }) },
   })
   let url = ''
@@ -196,7 +191,6 @@ export async function startOperatorServer(
     async close() {
       await app.close()
       await deps.alerts.stop()
-      await deliveries.stop()
       changes.stop()
       await ledger.idle()
       await database.close()

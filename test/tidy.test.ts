@@ -42,8 +42,6 @@ const FOR_TESTS = [
   'src/identity/password.ts#Cost',
   'src/identity/password.ts#COST',
   'src/jobs/engine.ts#EngineOptions',
-  'src/jobs/queue.ts#Boss',
-  'src/jobs/queue.ts#createQueue',
   'src/jobs/views.ts#jobView',
   'src/kernel/log.ts#silentLog',
   'src/kernel/redact.ts#patternOf',

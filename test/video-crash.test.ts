@@ -25,7 +25,7 @@ const processes: GatewayProcess[] = []
 before(async () => {
   data = await mkdtemp(join(tmpdir(), 'tollgate-jobs-'))
   on = await startTestEngine({
-    timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000 },
+    timing: { fetchEveryMs: 3_600_000 },
     vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
     catalog(document) {
       document.vendors.videogen!.timeouts = { firstByteMs: 5_000, totalMs: 10_000 }

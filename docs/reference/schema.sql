@@ -111,7 +111,7 @@ create table background (
   ended_at timestamp with time zone,
   version integer not null default 0,
   lease_until timestamp with time zone,
-  step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
+  step_at timestamp with time zone not null default now(),
   open boolean not null default true,
   sealed_request bytea,
   sealed_answer bytea,
@@ -157,7 +157,7 @@ create table batch (
   ended_at timestamp with time zone,
   version integer not null default 0,
   lease_until timestamp with time zone,
-  step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
+  step_at timestamp with time zone not null default now(),
   open boolean not null default true,
   calls_hash bytea,
   constraint batch_pkey PRIMARY KEY (account_id, id),
@@ -249,20 +249,21 @@ create table delivery (
   sealed bytea,
   created_at timestamp with time zone not null default now(),
   tries integer not null default 0,
-  attempt integer not null default 0,
+  version integer not null default 0,
   lease_until timestamp with time zone,
-  next_at timestamp with time zone default now(),
+  step_at timestamp with time zone not null default now(),
   delivered_at timestamp with time zone,
   given_up_at timestamp with time zone,
   attempts jsonb not null default '[]'::jsonb,
+  open boolean not null default true,
   constraint delivery_check CHECK (((delivered_at IS NULL) OR (given_up_at IS NULL))),
-  constraint delivery_check1 CHECK (((next_at IS NULL) = ((delivered_at IS NOT NULL) OR (given_up_at IS NOT NULL)))),
+  constraint delivery_check1 CHECK ((open = ((delivered_at IS NULL) AND (given_up_at IS NULL)))),
   constraint delivery_kind_check CHECK ((kind = ANY (ARRAY['webhook'::text, 'slack'::text, 'email'::text]))),
   constraint delivery_pkey PRIMARY KEY (id)
 );
-CREATE INDEX delivery_due ON public.delivery USING btree (next_at) WHERE (next_at IS NOT NULL);
 CREATE INDEX delivery_listed ON public.delivery USING btree (created_at, id);
 CREATE INDEX delivery_of_account ON public.delivery USING btree (account_id, created_at, id);
+CREATE INDEX delivery_open ON public.delivery USING btree (step_at) WHERE open;
 CREATE INDEX delivery_subject ON public.delivery USING btree (subject);
 
 create table hold (
@@ -329,7 +330,7 @@ create table job (
   completed_at timestamp with time zone,
   version integer not null default 0,
   lease_until timestamp with time zone,
-  step_at timestamp with time zone not null default (now() + '00:00:15'::interval),
+  step_at timestamp with time zone not null default now(),
   open boolean not null default true,
   attempts smallint not null default 0,
   misses smallint not null default 0,
@@ -353,7 +354,7 @@ create table job (
 ) with (fillfactor=70);
 CREATE INDEX job_failed ON public.job USING btree (completed_at) WHERE (status = 'FAILED'::text);
 CREATE INDEX job_listed ON public.job USING btree (account_id, hold_id);
-CREATE INDEX job_open ON public.job USING btree (id) WHERE open;
+CREATE INDEX job_open ON public.job USING btree (step_at) WHERE open;
 
 create table job_body (
   job_id text collate "C" not null,

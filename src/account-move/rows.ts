@@ -36,7 +36,7 @@ const CHANGING: readonly Table[] = [
 /** Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is delivered from where it fired. */
 const TOLD: readonly Table[] = [
   { name: 'alert', OF: 'scope = $1' },
-  { name: 'delivery', OF: 'account_id = $1 and next_at is null' },
+  { name: 'delivery', OF: 'account_id = $1 and not open' },
   { name: 'alert_state', OF: 'scope = $1' },
   { name: 'alert_setting', OF: 'scope = $1' },
 ]

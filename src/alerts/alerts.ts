@@ -45,7 +45,7 @@ interface AlertsOptions {
   readonly world: World
   readonly log: Log
   readonly database: Database
-  readonly deliveries: Pick<Deliveries, 'add' | 'due' | 'about' | 'withdrawAlerts'>
+  readonly deliveries: Pick<Deliveries, 'add' | 'wake' | 'about' | 'withdrawAlerts'>
   /** A mail server is set up. */
   readonly mails: boolean
   /** Vendors whose circuit breaker is open in this process. */
@@ -69,12 +69,11 @@ export function createAlerts(options: AlertsOptions): Alerts {
     )
     await tx.query(LOWER, [told])
     const risen = await tx.query<{ place: number }>(RAISE, [told])
-    const fired: string[] = []
     for (const { place } of risen) {
       const one = facts[place]
-      if (one) fired.push(...(await write(tx, one, receivers(one.scope))))
+      if (one) await write(tx, one, receivers(one.scope))
     }
-    return { fired, count: risen.length }
+    return risen.length
   }
 
   async function look(): Promise<number> {
@@ -89,22 +88,21 @@ export function createAlerts(options: AlertsOptions): Alerts {
         const message = `It billed ${calls} calls of the last hour beyond the output limit that it was told.${lost} Check how the vendor counts, or its route.`
         facts.push(fact('', 'vendor', `${vendor} overrun`, { title: `${vendor} exceeds its output limits`, message }))
       }
-    const { fired, count } = await database.transaction(async (tx) => {
+    const count = await database.transaction(async (tx) => {
       await tx.query(LOCK)
       return fire(tx, facts, receiversOf)
     })
-    deliveries.due(fired)
+    if (count > 0) deliveries.wake()
     return count
   }
 
-  /** Answers the ids of the deliveries. */
-  async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[]): Promise<string[]> {
+  async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[]): Promise<void> {
     const id = newId(world)
     const { scope, rule, subject, level, title } = one
     const message = one.message.slice(0, 1000)
     const [row] = await tx.query<{ at: Date }>(WRITE, [id, scope, rule, subject, level, title, message])
     const alert = { id, scope, rule, subject, level, title, message, at: row?.at ?? new Date(world.nowMs()) }
-    return deliveries.add(
+    await deliveries.add(
       tx,
       receivers.map((receiver, index) => alertMessage(alert, receiver, index)),
     )
@@ -159,13 +157,13 @@ export function createAlerts(options: AlertsOptions): Alerts {
       const { receivers } = await store.of(scope)
       const about = { title: 'A test', message: 'Somebody pressed the test button. Nothing has happened.' }
       const one = fact(scope, 'test', scope, about)
-      const fired = await database.transaction(async (tx) => {
+      await database.transaction(async (tx) => {
         await tx.query(LOCK_TESTS, [scope])
         const [last] = await tx.query<{ wait: number }>(LAST_TEST, [scope])
         if (last) throw tooSoon(last.wait)
-        return write(tx, one, receivers)
+        await write(tx, one, receivers)
       })
-      deliveries.due(fired)
+      deliveries.wake()
       const { items } = await list(scope, { limit: 1 })
       if (!items[0]) throw new Fault('internal')
       return items[0]

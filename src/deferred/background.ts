@@ -6,8 +6,8 @@ import { catalogFor } from '../catalog/simulated.ts'
 import type { Database } from '../database/database.ts'
 import { statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
-import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
+import { createWorkTable, type Work, type WorkRow } from '../jobs/work.ts'
 import { CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
@@ -20,21 +20,20 @@ import { echoed } from '../protocols/text/openai-responses/pass.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import { EventTaker, follow, forgetEvents, hasEvents, ours, removeEvents } from './background-events.ts'
 import { callLater, type DeferredDeps, dropPaid, isLater, isUnderWay, paidBefore, type Told } from './call.ts'
-import { type Errand, startErrands } from './errands.ts'
 import { secondsOf } from './files.ts'
 import { endpointAt } from './lines.ts'
 
 interface BackgroundDeps extends DeferredDeps {
   readonly keys: Pick<ApiKeys, 'holder'>
   readonly overload: Pick<Overload, 'spare'>
-  readonly queue: Queue
-  readonly timing: JobTiming
+  readonly work: Pick<Work, 'begin'>
+  readonly timing: Pick<JobTiming, 'leaseMs'>
 }
 
 /** The calls of this process, by the id of their response. */
 type Running = Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>
 
-interface BackgroundRow extends Errand {
+interface BackgroundRow extends WorkRow {
   readonly key_id: string
   readonly product: string
   /** In plain only in rows of the version before. */
@@ -78,13 +77,13 @@ export interface Background {
   cancel(found: Found): Promise<string>
   /** What is answered to its deletion. */
   remove(found: Found): Promise<string>
-  stop(forMs: number): Promise<void>
 }
 
 const PREFIX = 'resp_bg'
 const UNREADABLE = 'This response was encrypted under another TOLLGATE_SECRET and cannot be read.'
 const ID = /^resp_bg[0-9a-z]{26}$/
 const AT_ONCE = 64
+const ACCOUNT_AT_ONCE = 32
 const OPEN_MAX = 100
 const REQUEST_CHARS_MAX = 4_000_000
 const NO_ROOM_MS = 500
@@ -93,6 +92,7 @@ const VENDOR_TRIES_MAX = 5
 const CANCEL_LOOK_MS = 1_000
 const CANCEL_WAIT_MS = 2_000
 
+const COLUMNS = '*, now() >= expires_at as overdue'
 const INSERT = statement(
   'background_insert',
   `insert into background (account_id, id, key_id, product, sealed_request, streams)
@@ -148,12 +148,14 @@ const FORGET_STRAY = statement(
 )
 
 export function startBackground(deps: BackgroundDeps): Background {
-  const { path, queue, timing } = deps
-  const { database, world, log } = path
+  const { path, timing, work } = deps
+  const { database, world } = path
   const running: Running = new Map()
-  const errands = startErrands<BackgroundRow>('background', {
-    ...{ database, queue, world, log, timing, atOnceMax: AT_ONCE },
-    step: (row) => stepOne(opened(row, path.sealer), { ...deps, running }),
+  const steps = work.begin({
+    table: createWorkTable<BackgroundRow>(database, 'background', { leaseMs: timing.leaseMs, COLUMNS }),
+    atOnceMax: AT_ONCE,
+    shareMax: ACCOUNT_AT_ONCE,
+    run: async (row) => ({ afterMs: await stepOne(opened(row, path.sealer), { ...deps, running }) }),
   })
   const load = async (account: string, id: string) => {
     const [row] = ID.test(id) ? await database.query<BackgroundRow>(FIND, [account, id]) : []
@@ -199,7 +201,7 @@ export function startBackground(deps: BackgroundDeps): Background {
         })
       if (row.request !== request.text || row.streams !== streams)
         throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
-      errands.wake(row)
+      steps.wake()
       return { ...row, answer: viewOf(row) }
     },
     async follow(found, after, out) {
@@ -218,8 +220,8 @@ export function startBackground(deps: BackgroundDeps): Background {
       return row && maySee(principal, row) ? { ...row, answer: viewOf(row) } : undefined
     },
     async cancel({ account_id, id, answer }) {
-      const [cancelled] = await database.query<Pick<Errand, 'account_id' | 'id'>>(CANCEL, [account_id, id])
-      if (cancelled) errands.hasten(cancelled)
+      const [cancelled] = await database.query<Pick<WorkRow, 'account_id' | 'id'>>(CANCEL, [account_id, id])
+      if (cancelled) steps.wake()
       await cut(id)
       const row = await load(account_id, id)
       return row ? viewOf(row) : answer
@@ -230,7 +232,6 @@ export function startBackground(deps: BackgroundDeps): Background {
       await removeRest({ account_id, id }, database)
       return JSON.stringify({ id, object: 'response', deleted: true })
     },
-    stop: (forMs) => errands.stop(forMs),
   }
 }
 
@@ -241,7 +242,7 @@ export async function forgetBackground(database: Database): Promise<void> {
 }
 
 /** What lies elsewhere of a response that was deleted. */
-async function removeRest(row: Pick<Errand, 'account_id' | 'id'>, database: Database): Promise<void> {
+async function removeRest(row: Pick<WorkRow, 'account_id' | 'id'>, database: Database): Promise<void> {
   await removeEvents(row, database)
   await dropPaid(row.account_id, row.id, database)
 }
@@ -306,7 +307,7 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
   }
   const stopLooking = every(path.world, CANCEL_LOOK_MS, look, path.log)
   try {
-    return await work(row, row.request, abort.signal, deps)
+    return await answer(row, row.request, abort.signal, deps)
   } finally {
     stopLooking()
     deps.running.delete(row.id)
@@ -314,7 +315,7 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
   }
 }
 
-async function work(row: Opened, request: string, signal: AbortSignal, deps: BackgroundDeps) {
+async function answer(row: Opened, request: string, signal: AbortSignal, deps: BackgroundDeps) {
   const { path, keys } = deps
   const { database } = path
   const spec = endpointAt('/v1/responses')
@@ -340,7 +341,7 @@ interface StatusRow {
   readonly going: boolean
 }
 
-async function statusOf({ account_id, id }: Pick<Errand, 'account_id' | 'id'>, database: Database) {
+async function statusOf({ account_id, id }: Pick<WorkRow, 'account_id' | 'id'>, database: Database) {
   return (await database.query<StatusRow>(STATUS, [account_id, id]))[0]
 }
 

@@ -3,12 +3,12 @@
 import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
+import { createWorkTable, type WorkRow } from '../jobs/work.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { CALLS_HASH } from '../verify/tables.ts'
-import type { Errand } from './errands.ts'
 import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 
-export interface BatchRow extends Errand {
+export interface BatchRow extends WorkRow {
   readonly key_id: string
   readonly endpoint: string
   readonly input_file_id: string
@@ -47,6 +47,7 @@ export type NewBatch = Pick<
   'account_id' | 'id' | 'key_id' | 'endpoint' | 'input_file_id' | 'completion_window' | 'metadata' | 'output_seconds'
 > & { readonly windowSeconds: number }
 
+const OVERDUE = '*, now() >= expires_at as overdue'
 const INSERT = statement(
   'batch_insert',
   `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, expires_at)
@@ -143,16 +144,16 @@ interface ResultLine {
 /** One account may have so many that have not ended. */
 export const OPEN_MAX = 50
 
-export function createBatchTable(database: Database, sealer: ContentSealer) {
-  const of = ({ account_id, id }: Pick<Errand, 'account_id' | 'id'>) => [account_id, id] as const
-  const placeOf = (batch: Errand, number: number) => ({
+export function createBatchTable(database: Database, sealer: ContentSealer, { leaseMs }: { leaseMs: number }) {
+  const of = ({ account_id, id }: Pick<WorkRow, 'account_id' | 'id'>) => [account_id, id] as const
+  const placeOf = (batch: WorkRow, number: number) => ({
     table: 'batch_line',
     row: [...of(batch), number].join(' '),
     column: 'sealed',
   })
 
   /** Some lines after a number, of those that ended so or of all. What was sealed under another secret is as if it had not ended. */
-  async function results(batch: Errand, after: number, ok: boolean | null = null): Promise<ResultLine[]> {
+  async function results(batch: WorkRow, after: number, ok: boolean | null = null): Promise<ResultLine[]> {
     type Row = ResultLine & { readonly sealed: Buffer | null }
     const rows = await database.query<Row>(RESULTS, [...of(batch), after, ok])
     return rows.map(({ sealed, ...line }) => {
@@ -163,6 +164,8 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
   }
 
   return {
+    /** Their steps. */
+    work: createWorkTable<ClaimedBatch>(database, 'batch', { leaseMs, COLUMNS: OVERDUE }),
     /** Undefined when there are too many. */
     async insert(batch: NewBatch): Promise<BatchRow | undefined> {
       const { key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds } = batch
@@ -179,7 +182,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
     /** Undefined when it has ended, or is about to. */
     cancel: async (account: string, id: string, on: Queryable = database): Promise<BatchRow | undefined> =>
       (await on.query<BatchRow>(CANCEL, [account, id]))[0],
-    async putLines(batch: Errand, lines: readonly Line[]): Promise<void> {
+    async putLines(batch: WorkRow, lines: readonly Line[]): Promise<void> {
       if (lines.length === 0) return
       await database.query(PUT_LINES, [
         ...of(batch),
@@ -189,11 +192,11 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
         lines.map(({ bytes }) => bytes),
       ])
     },
-    async dropLines(batch: Errand): Promise<void> {
+    async dropLines(batch: WorkRow): Promise<void> {
       await database.query(DROP_LINES, of(batch))
     },
     async move(
-      batch: Errand,
+      batch: WorkRow,
       {
         from,
         to,
@@ -204,13 +207,13 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
       const values = [...of(batch), batch.version, to, total ?? null, errors ? JSON.stringify(errors) : null, from]
       return (await database.query(MOVE, values)).length > 0
     },
-    left: (batch: Errand, limit: number) => database.query<LeftLine>(LEFT, [...of(batch), limit]),
+    left: (batch: WorkRow, limit: number) => database.query<LeftLine>(LEFT, [...of(batch), limit]),
     /** How many tries of this line have failed now. */
-    tried: async (batch: Errand, number: number): Promise<number> =>
+    tried: async (batch: WorkRow, number: number): Promise<number> =>
       (await database.query<{ tries: number }>(TRIED, [...of(batch), number]))[0]?.tries ?? 0,
     /** The status of the batch, which may have been cancelled meanwhile. */
     async told(
-      batch: Errand,
+      batch: WorkRow,
       number: number,
       line: { result: string; ok: boolean; requestId: string },
     ): Promise<string | undefined> {
@@ -219,7 +222,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
       return (await database.query<{ status: string }>(TOLD, values))[0]?.status
     },
     /** The beginnings of results, in their order. */
-    async heads(batch: Errand, { ok, after, limit }: { ok: boolean; after: number; limit: number }) {
+    async heads(batch: WorkRow, { ok, after, limit }: { ok: boolean; after: number; limit: number }) {
       const heads: Array<{ number: number; head: string }> = []
       for (let last = after; heads.length < limit; ) {
         const page = await results(batch, last, ok)
@@ -234,7 +237,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer) {
     results,
     /** With its results, in one transaction; false when it is in other hands. */
     end: (
-      batch: Errand,
+      batch: WorkRow,
       status: string,
       files: (tx: Queryable) => Promise<{ output: string | null; errors: string | null }>,
     ): Promise<boolean> =>

@@ -2,8 +2,8 @@
 // does a part of one batch and puts it down, so that many batches go on side by side, in whichever process.
 import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import type { Audit, By } from '../database/audit.ts'
-import type { Queue } from '../jobs/queue.ts'
 import type { JobTiming } from '../jobs/timing.ts'
+import type { Work } from '../jobs/work.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
 import type { Overload } from '../telemetry/overload.ts'
@@ -18,7 +18,6 @@ import {
 } from './batch-table.ts'
 import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
 import { type BatchDesk, createBatchDesk } from './desk.ts'
-import { type Errands, startErrands } from './errands.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, readLines } from './lines.ts'
 
@@ -27,8 +26,8 @@ export interface BatchDeps extends DeferredDeps {
   readonly files: Files
   readonly keys: Pick<ApiKeys, 'holder'>
   readonly overload: Pick<Overload, 'spare'>
-  readonly queue: Queue
-  readonly timing: JobTiming
+  readonly work: Pick<Work, 'begin'>
+  readonly timing: Pick<JobTiming, 'leaseMs'>
 }
 
 export interface Batches {
@@ -38,11 +37,11 @@ export interface Batches {
   /** Undefined: there is none. Throws `conflict` where it has ended. `by`: somebody who is not its caller, for the audit. */
   cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined>
   readonly desk: BatchDesk
-  stop(forMs: number): Promise<void>
 }
 
 /** Few, so that callers who wait are served as if there were none: of one process, and of one batch. */
 const BATCHES_AT_ONCE = 4
+const ACCOUNT_BATCHES_AT_ONCE = 3
 const LINES_AT_ONCE = 4
 /** A step does no more than this, and takes no longer. */
 const STEP_LINES = 200
@@ -53,13 +52,14 @@ const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 
 export function startBatches(deps: BatchDeps): Batches {
-  const { path, files, timing } = deps
-  const { world, log, database } = path
-  const table = createBatchTable(database, path.sealer)
-  const step = (batch: ClaimedBatch, isStopping: () => boolean) => stepBatch(batch, { ...deps, table, isStopping })
-  const errands: Errands = startErrands<ClaimedBatch>('batch', {
-    ...{ database, queue: deps.queue, world, log, timing, step },
+  const { path, files, work } = deps
+  const { world, database } = path
+  const table = createBatchTable(database, path.sealer, deps.timing)
+  const steps = work.begin({
+    table: table.work,
     atOnceMax: BATCHES_AT_ONCE,
+    shareMax: ACCOUNT_BATCHES_AT_ONCE,
+    run: async (batch, { stopping }) => ({ afterMs: await stepBatch(batch, { ...deps, table, stopping }) }),
   })
 
   const cancelFor = (by: By, account: string, id: string) =>
@@ -86,26 +86,25 @@ export function startBatches(deps: BatchDeps): Batches {
           message: `This account has ${OPEN_MAX} batches that have not ended, which is the most.`,
           retryAfterSeconds: 60,
         })
-      errands.wake(made)
+      steps.wake()
       return made
     },
     async cancel(account, id, by) {
       const cancelled = by ? await cancelFor(by, account, id) : await table.cancel(account, id)
       if (cancelled) {
-        errands.hasten(cancelled)
+        steps.wake()
         return cancelled
       }
       const found = await table.find(account, id)
       if (!found || found.status === 'cancelling' || found.status === 'cancelled') return found
       throw new Fault('conflict', { message: `This batch is ${found.status} and cannot be cancelled any more.` })
     },
-    stop: (forMs) => errands.stop(forMs),
   }
 }
 
 interface StepDeps extends BatchDeps {
   readonly table: BatchTable
-  readonly isStopping: () => boolean
+  readonly stopping: AbortSignal
 }
 
 async function stepBatch(batch: ClaimedBatch, deps: StepDeps): Promise<number | undefined> {
@@ -138,7 +137,7 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
 
 /** A few lines at once, until the step's time is over, there is no room, or a limit says when to go on. */
 async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
-  const { table, files, keys, overload, path, isStopping } = deps
+  const { table, files, keys, overload, path, stopping } = deps
   const { world } = path
   const lines = await table.left(batch, STEP_LINES)
   const input = await files.find(batch.account_id, batch.input_file_id)
@@ -167,7 +166,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
   }
 
   async function workOn(): Promise<void> {
-    while (pauseMs === undefined && !moved && !isStopping() && world.elapsedMs() < untilMs) {
+    while (pauseMs === undefined && !moved && !stopping.aborted && world.elapsedMs() < untilMs) {
       if (!overload.spare) {
         pauseMs = NO_ROOM_MS
         return

@@ -6,24 +6,18 @@ import { startBackground } from './background.ts'
 import { type BatchDeps, startBatches } from './batches.ts'
 import { createFiles } from './files.ts'
 
-type Parts = Omit<BatchDeps, 'files' | 'keys' | 'queue' | 'timing'> & {
-  readonly jobs: Pick<JobEngine, 'queue' | 'timing'>
+type Parts = Omit<BatchDeps, 'files' | 'keys' | 'work' | 'timing'> & {
+  readonly jobs: Pick<JobEngine, 'work' | 'timing'>
   readonly apiKeys: ApiKeys
   /** Where their bytes are. */
   readonly files: AssetStore
 }
 
 export function openDeferred({ files: store, apiKeys: keys, path: real, jobs, ...parts }: Parts) {
-  const { queue, timing } = jobs
+  const { work, timing } = jobs
   // Whoever waits for a limit was not refused.
   const path = { ...real, refusals: { note: () => undefined } }
   const files = createFiles({ database: path.database, store, world: path.world })
-  const deps = { ...parts, path, files, keys, queue, timing }
-  const [batches, background] = [startBatches(deps), startBackground(deps)]
-  return {
-    files,
-    batches,
-    background,
-    stop: (forMs: number) => Promise.all([batches.stop(forMs), background.stop(forMs)]),
-  }
+  const deps = { ...parts, path, files, keys, work, timing }
+  return { files, batches: startBatches(deps), background: startBackground(deps) }
 }

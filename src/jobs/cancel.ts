@@ -12,7 +12,7 @@ const TRIES_MAX = 60
 export async function cancelJob(
   job: JobRow,
   deps: StepDeps,
-  finish: (job: ClaimedJob, ending: StepEnding) => Promise<void>,
+  finish: (job: ClaimedJob, ending: StepEnding) => Promise<unknown>,
 ): Promise<JobRow> {
   const claimed = await take(job, deps)
   if (claimed) {
@@ -36,7 +36,7 @@ async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const now = tries === 0 ? job : await deps.jobs.find(job.id)
     if (!now || (now.status !== 'PENDING' && now.status !== 'CONNECT')) return undefined
-    const claimed = await deps.jobs.claim(job.id)
+    const claimed = await deps.jobs.work.claim(job.id)
     if (claimed) return claimed
     await sleep(deps.world, TRY_AGAIN_MS)
   }

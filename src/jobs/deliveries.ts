@@ -1,12 +1,11 @@
-// Everything that is sent to receivers outside, whoever has something to say: one row a message and receiver, written with every attempt. The row
-// is the truth and the queue an alarm clock: what a dead process was sending is sent again when its lease has ended, so that a message is
-// delivered at least once, and no two processes make the same attempt.
+// Everything that is sent to receivers outside, whoever has something to say: one row a message and receiver, written with every attempt. What a
+// dead process was sending is sent again when its lease has ended, so that a message is delivered at least once, and no two processes make the
+// same attempt.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import type { World } from '../kernel/world.ts'
 import {
@@ -20,8 +19,8 @@ import {
   unsealMessage,
 } from './delivery.ts'
 import type { DeliveryDetail, DeliveryKind, DeliveryPage, DeliveryView } from './delivery-views.ts'
-import type { Queue } from './queue.ts'
 import type { JobTiming } from './timing.ts'
+import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 
 interface DeliveryFilter extends Paging {
   readonly account?: string | undefined
@@ -30,10 +29,10 @@ interface DeliveryFilter extends Paging {
 }
 
 export interface Deliveries {
-  /** Writes them down, each once however often it is added; answers their ids. They are sent by somebody, also if nobody says that they are due. */
-  add(on: Queryable, messages: readonly Message[]): Promise<string[]>
-  /** They are written, and can be sent now. */
-  due(ids: readonly string[]): void
+  /** Writes them down, each once however often it is added. They are sent by somebody, also if nobody says so. */
+  add(on: Queryable, messages: readonly Message[]): Promise<void>
+  /** Some are written, and can be sent now. */
+  wake(): void
   /** Of an account; of '' the gateway's own; of undefined all. Newest first. */
   list(filter: DeliveryFilter): Promise<DeliveryPage>
   /** Those about jobs or alerts. */
@@ -49,92 +48,66 @@ export interface Deliveries {
     unwanted: (message: Pick<Message, 'kind' | 'to'>) => boolean,
   ): Promise<void>
   forget(): Promise<void>
-  stop(): Promise<void>
 }
 
 export interface DeliveryOptions extends SendDeps {
   readonly database: Database
-  readonly queue: Queue
+  readonly work: Pick<Work, 'begin'>
   readonly audit: Pick<Audit, 'write'>
   readonly world: World
   readonly log: Log
-  readonly timing: Pick<
-    JobTiming,
-    'fetchEveryMs' | 'sweepEveryMs' | 'neglectedMs' | 'webhookRetrySeconds' | 'deliveryLeaseMs'
-  >
+  readonly timing: Pick<JobTiming, 'webhookRetrySeconds' | 'deliveryLeaseMs'>
   readonly meter?: ((kind: DeliveryKind, outcome: 'delivered' | 'failed' | 'given_up') => void) | undefined
 }
 
 const AT_ONCE_MAX = 50
 /** Slow receivers of one account must not keep those of others, and of the operator, waiting. */
 const ACCOUNT_AT_ONCE_MAX = 3
-const HELD_TURNS = 5
 /** With doubling pauses the last attempt is some six hours after the first. */
 const TRIES_MAX = 13
 const PAUSE_SECONDS_MAX = 7_200
 /** An attempt is cut off before another process could begin the next. */
 const LEASE_SHARE = 0.75
 
-interface Claimed {
-  readonly id: string
-  readonly account_id: string
+/** Its version is the number of the attempt. */
+interface Claimed extends WorkRow {
   readonly kind: DeliveryKind
   readonly sealed: Buffer | null
   readonly tries: number
-  readonly attempt: number
+}
+
+interface AttemptEnding extends Ending {
+  readonly state: 'delivered' | 'given_up' | 'waiting'
+  readonly told: Required<Pick<Attempt, 'ms' | 'status' | 'error' | 'response'>>
 }
 
 export function createDeliveries(options: DeliveryOptions): Deliveries {
-  const { database, queue, audit, world, log, timing } = options
-  const stopping = new AbortController()
-  /** How many of each account are being sent by this process. */
-  const running = new Map<string, number>()
+  const { database, audit, world, log, timing } = options
+  const leaseMs = timing.deliveryLeaseMs
 
-  const consumer = queue.consume('delivery', {
+  const { wake } = options.work.begin<Claimed, AttemptEnding>({
+    table: createWorkTable(database, 'delivery', { leaseMs, TAKEN, ENDED, COLUMNS: CLAIMED }),
     atOnceMax: AT_ONCE_MAX,
-    everyMs: timing.fetchEveryMs * 3,
-    async run({ key: id }) {
-      const [row] = await database.query<{ account_id: string }>(WHOSE, [id])
-      if (!row) return
-      const account = row.account_id
-      const before = running.get(account) ?? 0
-      // At the end of the queue, so that it is behind what waits for others.
-      if (account !== '' && before >= ACCOUNT_AT_ONCE_MAX)
-        return queue.push('delivery', id, timing.fetchEveryMs * HELD_TURNS)
-      running.set(account, before + 1)
-      try {
-        await work(id)
-      } finally {
-        const left = (running.get(account) ?? 1) - 1
-        if (left > 0) running.set(account, left)
-        else running.delete(account)
-      }
+    shareMax: ACCOUNT_AT_ONCE_MAX,
+    async run(row, { askedMs, stopping }) {
+      const startedMs = world.elapsedMs()
+      const leftMs = leaseMs * LEASE_SHARE - (startedMs - askedMs)
+      // A process that slept meanwhile must not send what another may be sending.
+      if (leftMs <= 0) return undefined
+      const outcome = await attempt(row, leftMs, stopping)
+      return endingOf(row, outcome, Math.round(world.elapsedMs() - startedMs))
     },
   })
 
-  async function work(id: string): Promise<void> {
-    const askedMs = world.elapsedMs()
-    const [row] = await database.query<Claimed>(CLAIM, [id, timing.deliveryLeaseMs / 1000])
-    // It is not due, has ended, or is in the hands of another.
-    if (!row) return
-    const startedMs = world.elapsedMs()
-    const leftMs = timing.deliveryLeaseMs * LEASE_SHARE - (startedMs - askedMs)
-    // A process that slept meanwhile must not send what another may be sending: the sweep finds it.
-    if (leftMs <= 0) return
-    const outcome = await attempt(row, leftMs)
-    const ms = Math.round(world.elapsedMs() - startedMs)
-    await record(row, outcome, ms)
-  }
-
-  async function attempt(row: Claimed, leftMs: number): Promise<Outcome | undefined> {
+  async function attempt(row: Claimed, leftMs: number, stopping: AbortSignal): Promise<Outcome | undefined> {
     const ending = new AbortController()
     const cancel = world.after(leftMs, () => ending.abort(new Fault('upstream_timeout')))
-    const signal = AbortSignal.any([stopping.signal, ending.signal])
+    const signal = AbortSignal.any([stopping, ending.signal])
     try {
       const { id, account_id: account, kind, sealed } = row
       return await attemptDelivery({ id, account, kind, sealed }, options, signal)
     } catch (error) {
-      if (stopping.signal.aborted) return undefined
+      if (stopping.aborted) return undefined
       if (!ending.signal.aborted) throw error
       return { delivered: false, statusCode: null, response: null, error: 'The receiver did not answer in time.' }
     } finally {
@@ -143,43 +116,22 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
   }
 
   /** `outcome` undefined: this process stops, and somebody else sends it at once. */
-  async function record(
-    { id, kind, attempt, tries }: Claimed,
-    outcome: Outcome | undefined,
-    ms: number,
-  ): Promise<void> {
+  function endingOf({ id, kind, version, tries }: Claimed, outcome: Outcome | undefined, ms: number): AttemptEnding {
     const error = outcome ? outcome.error : 'The gateway stopped before the receiver had answered.'
     const ended = outcome && !outcome.delivered && (outcome.final || tries >= TRIES_MAX)
     const state = outcome?.delivered ? 'delivered' : ended ? 'given_up' : 'waiting'
-    const pauseMs = state !== 'waiting' ? null : outcome ? Math.max(pauseMsAfter(tries), outcome.notBeforeMs ?? 0) : 0
+    const pauseMs = outcome ? Math.max(pauseMsAfter(tries), outcome.notBeforeMs ?? 0) : 0
     const told = { ms, status: outcome?.statusCode ?? null, error, response: outcome?.response ?? null }
-    const [mine] = await database.query(RECORD, [id, attempt, JSON.stringify(told), state, pauseMs])
     options.meter?.(kind, state === 'waiting' ? 'failed' : state)
     if (state !== 'delivered')
-      log.warn({ delivery: id, kind, attempt, status: told.status, error, state }, 'delivery was not accepted')
-    if (mine && pauseMs !== null) await queue.push('delivery', id, pauseMs)
+      log.warn({ delivery: id, kind, attempt: version, status: told.status, error, state }, 'delivery was not accepted')
+    return { afterMs: state === 'waiting' ? pauseMs : undefined, state, told }
   }
 
   /** Doubling, with up to half as much again by chance, so that what failed together does not come back together. */
   function pauseMsAfter(tries: number): number {
     const seconds = Math.min(PAUSE_SECONDS_MAX, timing.webhookRetrySeconds * 2 ** (tries - 1))
     return Math.round(seconds * 1000 * (1 + world.bytes(2).readUInt16BE() / 131_072))
-  }
-
-  async function sweep(): Promise<void> {
-    const rows = await database.query<{ id: string }>(NEGLECTED, [timing.neglectedMs / 1000])
-    if (rows.length === 0) return
-    await Promise.all(rows.map(({ id }) => queue.push('delivery', id, 0)))
-    consumer.wake()
-  }
-  const stopSweep = every(world, timing.sweepEveryMs, sweep, log)
-
-  function due(ids: readonly string[]): void {
-    if (ids.length === 0) return
-    Promise.all(ids.map((id) => queue.push('delivery', id, 0))).then(
-      () => consumer.wake(),
-      (error: unknown) => log.warn({ error }, 'deliveries were left to the sweep'),
-    )
   }
 
   return {
@@ -189,9 +141,8 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
         const sealed = sealMessage(message, options)
         await on.query(ADD, [id, account, kind, event, subject, shownTarget(message), sealed])
       }
-      return messages.map(({ id }) => id)
     },
-    due,
+    wake,
     async list({ account, status, kind, cursor, limit }) {
       const values = [account ?? null, status ?? null, kind ?? null, cursor ?? null, limit + 1]
       const rows = await database.query<DeliveryRow>(LIST, values)
@@ -234,11 +185,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
         return again
       })
       if (!row) throw notThere()
-      // One that waits for later in the queue is due now.
-      await queue
-        .hasten('delivery', id)
-        .catch((error: unknown) => log.warn({ error }, 'delivery was left to the sweep'))
-      consumer.wake()
+      wake()
       return view(row)
     },
     async withdrawAlerts(account, why, unwanted) {
@@ -252,11 +199,6 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       if (gone.length > 0) await database.query(WITHDRAW, [gone.map(({ id }) => id), why])
     },
     forget: async () => void (await removeAll(database, FORGET)),
-    async stop() {
-      stopSweep()
-      stopping.abort()
-      await consumer.stop()
-    },
   }
 }
 
@@ -281,9 +223,10 @@ interface DeliveryRow {
   readonly subject: string
   readonly shown: string
   readonly status: DeliveryView['status']
-  readonly attempt: number
+  readonly version: number
   readonly attempts: readonly Attempt[]
-  readonly next_at: Date | null
+  readonly open: boolean
+  readonly step_at: Date
   readonly delivered_at: Date | null
   readonly given_up_at: Date | null
 }
@@ -302,11 +245,11 @@ function view(row: DeliveryRow): DeliveryView {
     subject: row.subject,
     to: row.shown,
     status: row.status,
-    attempts: row.attempt,
+    attempts: row.version,
     statusCode,
     error,
     lastAttemptAt: last?.at ?? null,
-    nextAttemptAt: row.status === 'sending' ? null : (row.next_at?.toISOString() ?? null),
+    nextAttemptAt: row.open && row.status !== 'sending' ? row.step_at.toISOString() : null,
     deliveredAt: row.delivered_at?.toISOString() ?? null,
     givenUpAt: row.given_up_at?.toISOString() ?? null,
   }
@@ -316,7 +259,7 @@ function viewAttempt(
   { number, at, ms, status, error, response }: Attempt,
   row: DeliveryRow,
 ): DeliveryDetail['history'][number] {
-  const runs = ms === undefined && row.status === 'sending' && number === row.attempt
+  const runs = ms === undefined && row.status === 'sending' && number === row.version
   return {
     number,
     at,
@@ -329,36 +272,21 @@ function viewAttempt(
 
 const STATUS = `case when delivered_at is not null then 'delivered' when given_up_at is not null then 'given_up'
   when lease_until > now() then 'sending' else 'waiting' end`
-const SEEN = `id, created_at, account_id, kind, event, subject, shown, ${STATUS} as status, attempt, attempts, next_at, delivered_at, given_up_at`
+const SEEN = `id, created_at, account_id, kind, event, subject, shown, ${STATUS} as status, version, attempts, open, step_at, delivered_at, given_up_at`
 
 const ADD = statement(
   'delivery_add',
   `insert into delivery (id, account_id, kind, event, subject, shown, sealed) values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
 )
-const WHOSE = statement('delivery_whose', 'select account_id from delivery where id = $1 and next_at <= now()')
+const CLAIMED = 'account_id, id, version, kind, sealed, tries'
 // Of the attempts so many are kept.
-const CLAIM = statement(
-  'delivery_claim',
-  `update delivery set attempt = attempt + 1, tries = tries + 1, lease_until = now() + make_interval(secs => $2::float8),
-     attempts = (case when jsonb_array_length(attempts) >= 20 then attempts - 0 else attempts end) || jsonb_build_object('number', attempt + 1,
-       'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-   where id = $1 and next_at <= now() and (lease_until is null or lease_until <= now())
-   returning id, account_id, kind, sealed, tries, attempt`,
-)
+const TAKEN = `tries = tries + 1,
+  attempts = (case when jsonb_array_length(attempts) >= 20 then attempts - 0 else attempts end) || jsonb_build_object('number', version + 1,
+    'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 // What was withdrawn meanwhile stays so, unless it arrived.
-const RECORD = statement(
-  'delivery_record',
-  `update delivery set lease_until = null, attempts = jsonb_set(attempts, '{-1}', (attempts -> -1) || $3::jsonb),
-     delivered_at = case when $4 = 'delivered' then now() end,
-     given_up_at = case when $4 = 'given_up' then now() when $4 = 'waiting' then given_up_at end,
-     next_at = case when $4 = 'waiting' and given_up_at is null then now() + make_interval(secs => $5::float8 / 1000) end
-   where id = $1 and attempt = $2 returning id`,
-)
-const NEGLECTED = statement(
-  'delivery_neglected',
-  `select id from delivery where next_at is not null and greatest(next_at, lease_until) < now() - make_interval(secs => $1::float8)
-   order by next_at limit 1000`,
-)
+const ENDED = `attempts = jsonb_set(attempts, '{-1}', (attempts -> -1) || (e.ending -> 'told')),
+  delivered_at = case when e.ending ->> 'state' = 'delivered' then now() end,
+  given_up_at = case e.ending ->> 'state' when 'given_up' then now() when 'waiting' then given_up_at end`
 // A page goes on below its last row; where that one is gone, all that were older are gone too.
 const LIST = statement(
   'delivery_list',
@@ -376,19 +304,19 @@ const LOCK = statement(
 )
 const REPEAT = statement(
   'delivery_repeat',
-  `update delivery set tries = 0, lease_until = null, next_at = now(), delivered_at = null, given_up_at = null where id = $1 returning ${SEEN}`,
+  `update delivery set tries = 0, lease_until = null, open = true, step_at = now(), delivered_at = null, given_up_at = null where id = $1 returning ${SEEN}`,
 )
 // Alerts only: webhooks of jobs go to the address that each job named, and an account may have any number of them waiting.
 const OPEN_ALERTS = statement(
   'delivery_open_alerts',
-  `select id, kind, sealed from delivery where account_id = $1 and next_at is not null and event like 'alert.%'`,
+  `select id, kind, sealed from delivery where account_id = $1 and open and event like 'alert.%'`,
 )
 // An attempt that runs says itself how it went.
 const WITHDRAW = statement(
   'delivery_withdraw',
-  `update delivery set given_up_at = now(), next_at = null, attempts = case when lease_until > now() then attempts
-     else attempts || jsonb_build_object('number', attempt, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'ms', 0, 'error', $2::text) end
-   where id = any($1) and next_at is not null`,
+  `update delivery set given_up_at = now(), open = false, attempts = case when lease_until > now() then attempts
+     else attempts || jsonb_build_object('number', version, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'ms', 0, 'error', $2::text) end
+   where id = any($1) and open`,
 )
 const FORGET = statement(
   'delivery_forget',

@@ -119,7 +119,7 @@ test('a worker that slept while its order was on its way keeps the task for whoe
   const id = await on.store(account, { prompt: 'a lantern' })
   const { jobs } = on.step
   const lost = { text: `update job set lease_until = now() - interval '1 second' where id = $1` }
-  const first = (await jobs.claim(id))!
+  const first = (await jobs.work.claim(id))!
   let second: ClaimedJob | undefined
   // The vendor takes the order; its answer is read after another worker has taken the job, which this vendor does not find.
   const tasks: VendorTasks = {
@@ -127,20 +127,20 @@ test('a worker that slept while its order was on its way keeps the task for whoe
     async submit(...about) {
       const submission = await on.step.tasks.submit(...about)
       await on.database.query(lost, [id])
-      second = await jobs.claim(id)
+      second = await jobs.work.claim(id)
       return submission
     },
     search: async () => undefined,
   }
-  await jobs.putDown(first, await stepJob(first, { ...on.step, tasks }))
+  await jobs.work.release(first, await stepJob(first, { ...on.step, tasks }))
   assert.ok(second && second.submit_age_ms !== null && second.task_id === null)
   assert.notEqual((await on.row(id)).task_id, null)
   // Who believes that there is no task must not end the job.
   const past = { ...second, submit_age_ms: HOUR_MS }
-  await jobs.putDown(second, await stepJob(past, { ...on.step, tasks }))
+  await jobs.work.release(second, await stepJob(past, { ...on.step, tasks }))
   assert.equal((await on.row(id)).verdict, null)
 
-  on.engine.created(id)
+  await on.begin(id)
   await on.ended()
   const row = await on.row(id)
   assert.equal(row.status, 'COMPLETED')
@@ -166,10 +166,11 @@ test('past its deadline a job fails and is refunded; a success that comes later 
 test('a poison job among a hundred fails alone, is refunded once, and the worker lives', async () => {
   const account = await on.account(100n * PRICE)
   const ids = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => on.create(account, { prompt: `wave ${i} [[queued-ms=300]]` })),
+    Array.from({ length: 100 }, (_, i) => on.store(account, { prompt: `wave ${i} [[queued-ms=300]]` })),
   )
   const poison = ids[50]!
   await on.database.query({ text: `update job set request = 'not JSON' where id = $1` }, [poison])
+  await on.begin(...ids)
   await on.ended()
   const rows = await on.database.query<{ id: string; status: string }>(
     { text: 'select id, status from job where id = any($1)' },
@@ -207,9 +208,9 @@ for (const way of ['completed', 'cancelled'] as const)
       if (asked.name === 'job_conclude' && lost++ === 0) throw new Fault('unavailable')
       return rows as never
     }
-    const engine = await startJobs({ ...other.deps, database: { ...other.database, query } })
+    const engine = startJobs({ ...other.deps, database: { ...other.database, query } })
     const id = await other.store(await other.account(GRANTED), { prompt: 'a pier', callback_url: told.url })
-    if (way === 'completed') engine.created(id)
+    if (way === 'completed') await other.begin(id)
     else await assert.rejects(engine.cancel((await engine.jobs.find(id))!), { kind: 'unavailable' })
     await told.until(1)
     assert.equal(JSON.parse(told.got[0]!.body).type, `job.${way}`)
@@ -225,7 +226,7 @@ test('a webhook never reaches a private address', async () => {
   // A name may mean another address by the time that the job ends.
   const id = await on.store(account, { prompt: 'a reef' })
   await on.database.query({ text: 'update job set callback_url = $2 where id = $1' }, [id, inner.url])
-  on.engine.created(id)
+  await on.begin(id)
   await on.ended()
   assert.equal((await on.row(id)).status, 'COMPLETED')
   assert.equal(inner.got.length, 0)

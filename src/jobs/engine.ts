@@ -1,6 +1,4 @@
-// The job engine of one process: takes due steps from the queue, works on them, keeps their leases, and finds the jobs that
-// nobody works on any more. Any number of processes may run one on the same database.
-import type pg from 'pg'
+// Video jobs and deliveries of one process, on its part of everything that waits.
 import type { CatalogStore } from '../catalog/store.ts'
 import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
 import type { Database } from '../database/database.ts'
@@ -22,7 +20,6 @@ import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliv
 import { createJobEvents, type JobEvents } from './events.ts'
 import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
-import { openQueue, type Queue, type QueueItem } from './queue.ts'
 import type { ResultStore } from './result.ts'
 import { newJobId, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
@@ -30,13 +27,10 @@ import { createVendorTasks } from './vendor-tasks.ts'
 import { type StepDeps, stepJob } from './video.ts'
 import type { JobFacts } from './views.ts'
 import { jobMessage } from './webhook.ts'
+import { startWork, type Work } from './work.ts'
 
 export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' | 'meter'> {
   readonly database: Database
-  /** The queue has a few connections of its own. */
-  readonly connection: pg.PoolConfig
-  /** Instead of the one on that connection: for a simulation, in which time does not pass by itself. */
-  readonly queue?: Queue
   readonly ledger: Ledger
   readonly catalog: CatalogStore
   readonly upstream: Upstream
@@ -65,8 +59,8 @@ export interface JobEngine {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly events: JobEvents
-  /** For what else is to be done later, and at which pace; closed when the engine stops. */
-  readonly queue: Queue
+  /** For what else waits, and at which pace; stops with the engine. */
+  readonly work: Work
   readonly deliveries: Deliveries
   readonly timing: JobTiming
   /** Prepares a job: what is too large to travel with the reservation is stored first. */
@@ -76,7 +70,7 @@ export interface JobEngine {
     signal: AbortSignal,
   ): Promise<OpenedJob>
   /** A job has its row: its first step is due now. */
-  created(jobId: string): void
+  wake(): void
   /** Throws `conflict` where it cannot be cancelled any more. */
   cancel(job: JobRow): Promise<JobRow>
   facts(): Promise<JobFacts>
@@ -85,18 +79,17 @@ export interface JobEngine {
 }
 
 const STEPS_AT_ONCE_MAX = 1_000
+const ACCOUNT_STEPS_MAX = 500
 const TIDY_EVERY_MS = 600_000
 /** Of pictures on their way to vendors; each is there some three times while it is read and sent. */
 const ORDERS_BYTES_MAX = 64_000_000
 
-export async function startJobs(options: EngineOptions): Promise<JobEngine> {
+export function startJobs(options: EngineOptions): JobEngine {
   const { world, log } = options
   const timing: JobTiming = { ...JOB_TIMING, ...options.timing }
   const jobs = createJobs(options.database, { leaseMs: timing.leaseMs })
-  const queue = options.queue ?? (await openQueue({ connection: options.connection, world, log }))
-  const deliveries = createDeliveries({ ...options, queue, timing })
-  /** Jobs in this process's hands, with the version under which it holds them. */
-  const held = new Map<string, number>()
+  const work = startWork({ database: options.database, world, log, timing })
+  const deliveries = createDeliveries({ ...options, work, timing })
 
   const deps: StepDeps = {
     ...options,
@@ -108,31 +101,10 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     async callBack(jobId) {
       const job = await jobs.findCallback(jobId)
       const message = job && jobMessage(job, options.results)
-      if (message) deliveries.due(await deliveries.add(options.database, [message]))
+      if (!message) return
+      await deliveries.add(options.database, [message])
+      deliveries.wake()
     },
-  }
-
-  async function work(item: QueueItem): Promise<void> {
-    let job: ClaimedJob | undefined
-    try {
-      job = await jobs.claim(item.key)
-      // Nothing to do, or in the hands of another, who will queue the next step.
-      if (!job) return
-      held.set(job.id, job.version)
-      const ending = await stepJob(job, deps).catch((error: unknown) => afterFailure(job as ClaimedJob, error))
-      await finish(job, ending)
-    } catch (error) {
-      // The row says when it is due, and the sweep will find it.
-      log.warn({ job: item.key, error }, 'job step was left to the sweep')
-    } finally {
-      if (job) held.delete(job.id)
-    }
-  }
-
-  /** The row first: it says when the next step is due, and the sweep finds it should the queue never hear of it. */
-  async function finish(job: ClaimedJob, ending: StepEnding): Promise<void> {
-    const mine = await jobs.putDown(job, ending)
-    if (mine && ending.afterMs !== undefined) await queue.push('job-step', job.id, ending.afterMs)
   }
 
   /** What nobody foresaw. It is tried a few times, and then the job is given up. */
@@ -150,37 +122,25 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
     }
   }
 
-  const steps = queue.consume('job-step', { atOnceMax: STEPS_AT_ONCE_MAX, everyMs: timing.fetchEveryMs, run: work })
+  const steps = work.begin({
+    table: jobs.work,
+    atOnceMax: STEPS_AT_ONCE_MAX,
+    shareMax: ACCOUNT_STEPS_MAX,
+    run: (job) => stepJob(job, deps),
+    failed: afterFailure,
+  })
   const events = createJobEvents({ jobs, world, log, everyMs: timing.eventsEveryMs })
 
-  async function sweep(): Promise<void> {
-    const neglected = await jobs.neglected(timing.neglectedMs)
-    if (neglected.length === 0) return
-    log.info({ jobs: neglected.length }, 'jobs without a step were queued again')
-    await Promise.all(neglected.map((id) => queue.push('job-step', id, 0)))
-    steps.wake()
-  }
-  const timers = [
-    every(world, timing.sweepEveryMs, sweep, log),
-    every(world, timing.leaseMs / 3, () => jobs.renew([...held.keys()], [...held.values()]), log),
-    every(world, TIDY_EVERY_MS, () => jobs.tidy(), log),
-  ]
-
-  function created(jobId: string): void {
-    queue
-      .push('job-step', jobId, 0)
-      .then(() => steps.wake())
-      .catch((error: unknown) => log.warn({ job: jobId, error }, 'new job was left to the sweep'))
-  }
+  const stopTidying = every(world, TIDY_EVERY_MS, () => jobs.tidy(), log)
 
   return {
     jobs,
     results: options.results,
     events,
-    queue,
+    work,
     deliveries,
     timing,
-    created,
+    wake: steps.wake,
     async open(order, { requestId, ...call }, signal) {
       const { callbackUrl } = order
       if (callbackUrl !== undefined) await options.guard.check(callbackUrl, { signal })
@@ -196,7 +156,7 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
           answer: JSON.stringify({ success: true, data, requestId }),
           ...(callbackUrl === undefined ? {} : { callback: callbackUrl }),
         },
-        begin: () => created(id),
+        begin: steps.wake,
         async drop(error) {
           // When it is not known whether the row was made, the body stays; a job that is given up takes it along.
           if (apart === undefined || (error instanceof Fault && error.kind === 'unavailable')) return
@@ -204,19 +164,12 @@ export async function startJobs(options: EngineOptions): Promise<JobEngine> {
         },
       }
     },
-    cancel: (job) => cancelJob(job, deps, finish),
+    cancel: (job) => cancelJob(job, deps, steps.release),
     facts: () => jobs.facts(),
     async stop(forMs) {
-      await new Promise<void>((resolve) => {
-        const cancel = world.after(forMs, resolve)
-        void Promise.all([steps.stop(), deliveries.stop()]).then(() => {
-          cancel()
-          resolve()
-        })
-      })
-      for (const stop of timers) stop()
+      await work.stop(forMs)
+      stopTidying()
       events.stop()
-      await queue.close()
     },
   }
 }

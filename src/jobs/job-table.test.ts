@@ -9,7 +9,7 @@ import { stepJob } from './video.ts'
 /** The engine's own worker sleeps, so that the tests can be the workers. */
 let on: TestEngine
 before(async () => {
-  on = await startTestEngine({ timing: { fetchEveryMs: 3_600_000, sweepEveryMs: 3_600_000, leaseMs: 600_000 } })
+  on = await startTestEngine({ timing: { fetchEveryMs: 3_600_000, leaseMs: 600_000 } })
 })
 after(() => on.close())
 
@@ -24,7 +24,7 @@ async function make(body: Record<string, unknown> = {}) {
 }
 
 const claim = async (id: string) => {
-  const job = await on.engine.jobs.claim(id)
+  const job = await on.engine.jobs.work.claim(id)
   assert.ok(job, 'the job can be claimed')
   return job
 }
@@ -44,7 +44,7 @@ test('the database takes the statuses that callers are told of, and no other', a
 
 test('a job is in one worker’s hands at a time', async () => {
   const { id } = await make()
-  const claims = await Promise.all(Array.from({ length: 20 }, () => on.engine.jobs.claim(id)))
+  const claims = await Promise.all(Array.from({ length: 20 }, () => on.engine.jobs.work.claim(id)))
   assert.equal(claims.filter(Boolean).length, 1)
 })
 
@@ -60,7 +60,7 @@ test('a worker that was thought dead writes nothing any more', async () => {
   assert.equal(await jobs.refusedSubmission(stale), false)
   assert.equal(await jobs.decide(stale, { verdict: 'FAILED' }), false)
   assert.equal(await jobs.conclude(stale), false)
-  assert.equal(await jobs.putDown(stale, { afterMs: 0, attempts: 0, misses: 0, status: 'PROCESSING' }), false)
+  assert.equal(await jobs.work.release(stale, { afterMs: 0, attempts: 0, misses: 0, status: 'PROCESSING' }), undefined)
   await jobs.processing(stale)
   assert.deepEqual(await on.row(id), before)
   assert.equal(await jobs.beginSubmission(fresh, { vendor: 'videogen', route: 1 }), true)
@@ -236,11 +236,11 @@ test('killed before or after any single action of its life, a job is submitted o
       const death = dieAt(n, when)
       while ((await on.row(id)).completed_at === null) {
         await lapse(id)
-        const job = await on.engine.jobs.claim(id)
+        const job = await on.engine.jobs.work.claim(id)
         assert.ok(job)
         const step = death.reached ? on.step : death.step
         const ending = await stepJob(job, step).catch(() => undefined)
-        if (ending) await on.engine.jobs.putDown(job, ending)
+        if (ending) await on.engine.jobs.work.release(job, ending)
       }
       if (!death.reached) break
       killed.push({ account, id, at: `${when} action ${n}` })

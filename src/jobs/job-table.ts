@@ -1,10 +1,11 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised. A worker that was thought
 // dead and wakes up finds another version, and nothing of what it writes has any effect.
 import { sightOf } from '../admission/api-key.ts'
-import { type Database, type Queryable, SHORT_MS, type Statement, statement } from '../database/database.ts'
+import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createBatch } from '../ledger/batch.ts'
-import type { CallbackRow, ClaimedJob, JobRow, Jobs, ListedJob, StepEnding } from './job.ts'
+import type { CallbackRow, JobRow, Jobs, ListedJob } from './job.ts'
+import { createWorkTable } from './work.ts'
 
 const FACTS_OF_ONE =
   'id, account_id, key_id, product, hold_id, status, error, files, version, created_at, started_at, completed_at'
@@ -46,46 +47,17 @@ const CHANGED = statement(
    select ${SEEN} from measured where bytes_before < ${INPUT_BYTES_MAX}`,
 )
 
-const CLAIM = statement(
-  'job_claim',
-  `with free as (
-     select id as free_id from job
-     where id = any($1) and open and (lease_until is null or lease_until < now())
-     order by id for update skip locked
-   )
-   update job set version = version + 1, attempts = attempts + 1, lease_until = now() + make_interval(secs => $2)
-   from free where id = free_id
-   returning ${FACTS_OF_ONE}, catalog_version, request, callback_url, attempts, misses,
-     submissions, vendor, route, credential, task_id, verdict, delivered,
-     now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
-     extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
-     extract(epoch from now() - submit_started_at)::float8 * 1000 as submit_age_ms,
-     extract(epoch from submit_started_at)::float8 as submit_started_seconds`,
-)
+const CLAIMED = `${FACTS_OF_ONE}, catalog_version, request, callback_url, attempts, misses,
+  submissions, vendor, route, credential, task_id, verdict, delivered,
+  now() >= deadline_at as overdue, coalesce(now() < watch_until, false) as watching,
+  extract(epoch from now() - created_at)::float8 * 1000 as age_ms,
+  extract(epoch from now() - submit_started_at)::float8 * 1000 as submit_age_ms,
+  extract(epoch from submit_started_at)::float8 as submit_started_seconds`
 
-const RENEW = statement(
-  'job_renew',
-  // A row that is being written this moment is left alone: waiting for it here could be waiting in a circle.
-  `with held as (
-     select id as held_id from job join unnest($1::text[], $2::int[]) as h (h_id, h_version) on id = h_id and version = h_version
-     where lease_until is not null order by id for update of job skip locked
-   )
-   update job set lease_until = now() + make_interval(secs => $3) from held where id = held_id`,
-  SHORT_MS,
-)
-
-const PUT_DOWN = statement(
-  'job_put_down',
-  `update job set lease_until = null, attempts = e.attempts, misses = e.misses,
-     open = e.after_ms is not null,
-     step_at = now() + make_interval(secs => coalesce(e.after_ms, 0) / 1000.0),
-     status = case when e.status is not null and job_rank(e.status) > job_rank(job.status) then e.status else job.status end,
-     started_at = case when e.status = 'PROCESSING' then coalesce(job.started_at, now()) else job.started_at end
-   from unnest($1::text[], $2::int[], $3::float8[], $4::int[], $5::int[], $6::text[])
-     as e (id, version, after_ms, attempts, misses, status)
-   where job.id = e.id and job.version = e.version
-   returning job.id`,
-)
+// A status moves forward only.
+const ENDED = `attempts = (e.ending ->> 'attempts')::int, misses = (e.ending ->> 'misses')::int,
+  status = case when e.ending ? 'status' and job_rank(e.ending ->> 'status') > job_rank(status) then e.ending ->> 'status' else status end,
+  started_at = case when e.ending ->> 'status' = 'PROCESSING' then coalesce(started_at, now()) else started_at end`
 
 /** Whether its hold stands, by its account and its id: it may lie on another server than the job. */
 const HELD = (FROM: number) => `select 1 from hold where account_id = $${FROM} and id = $${FROM + 1}`
@@ -175,10 +147,6 @@ const DROP_BODIES = statement(
   `delete from job_body b where at < now() - interval '1 hour' and not exists (select 1 from job where id = b.job_id)`,
 )
 const IS_HELD = statement('job_is_held', HELD(1))
-const NEGLECTED = statement(
-  'job_neglected',
-  `select id from job where open and greatest(step_at, lease_until) < now() - make_interval(secs => $1) limit 5000`,
-)
 const FACTS = statement(
   'job_facts',
   `select status, case when lease_until > now() then 'active' when attempts > 0 then 'failed' else 'created' end as state,
@@ -197,44 +165,7 @@ async function apply(on: Queryable, { what, values }: Change): Promise<boolean> 
   return (await on.query(what, values)).length > 0
 }
 
-interface PutDown extends StepEnding {
-  readonly id: string
-  readonly version: number
-}
-
-export function createJobs(database: Database, options: { leaseMs: number }): Jobs {
-  const leaseSeconds = options.leaseMs / 1000
-  // Steps of many jobs end in the same moment: they are claimed and put down together.
-  const claims = createBatch<string, ClaimedJob | undefined>({
-    async flush(ids) {
-      const rows = await database.query<ClaimedJob>(CLAIM, [[...new Set(ids)], leaseSeconds])
-      const byId = new Map(rows.map((row) => [row.id, row]))
-      return ids.map((id) => {
-        const row = byId.get(id)
-        // Of two who ask in the same moment, the first has it.
-        byId.delete(id)
-        return row
-      }) as ClaimedJob[]
-    },
-    flushesMax: 2,
-    sizeMax: 500,
-  })
-  const putDowns = createBatch<PutDown, boolean>({
-    async flush(ends) {
-      const rows = await database.query<{ id: string }>(PUT_DOWN, [
-        ends.map((end) => end.id),
-        ends.map((end) => end.version),
-        ends.map((end) => end.afterMs ?? null),
-        ends.map((end) => end.attempts),
-        ends.map((end) => end.misses),
-        ends.map((end) => end.status ?? null),
-      ])
-      const done = new Set(rows.map((row) => row.id))
-      return ends.map((end) => done.has(end.id))
-    },
-    flushesMax: 2,
-    sizeMax: 500,
-  })
+export function createJobs(database: Database, { leaseMs }: { leaseMs: number }): Jobs {
   // Each change is a statement of its own, but those of a moment share a commit: the disk is the slow part.
   const changes = createBatch<Change, boolean>({
     flush: (group) =>
@@ -263,6 +194,9 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
   const change = (what: Statement, values: Values) => changes.run({ what, values })
 
   return {
+    work: createWorkTable(database, 'job', {
+      ...{ leaseMs, TAKEN: 'attempts = attempts + 1', ENDED, COLUMNS: CLAIMED },
+    }),
     find: async (id) => (await database.query<JobRow>(FIND, [id]))[0],
     findCallback: async (id) => (await database.query<CallbackRow>(FIND_CALLBACK, [id]))[0],
     async list(account, { status, before, limit, viewer }) {
@@ -276,11 +210,6 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
       return { rows, more: rows.length > 0 && rows[0]!.found > rows.length }
     },
     changed: (ids, seen) => database.query<JobRow>(CHANGED, [ids, seen]),
-    claim: (id) => claims.run(id),
-    async renew(ids, versions) {
-      if (ids.length > 0) await database.query(RENEW, [ids, versions, leaseSeconds])
-    },
-    putDown: ({ id, version }, ending) => putDowns.run({ id, version, ...ending }),
     beginSubmission: ({ id, version, account_id, hold_id }, { vendor, route, credential }) =>
       change(BEGIN_SUBMISSION, [id, version, vendor, route, account_id, hold_id, credential ?? null]),
     refusedSubmission: ({ id, version }) => change(REFUSED_SUBMISSION, [id, version]),
@@ -317,8 +246,6 @@ export function createJobs(database: Database, options: { leaseMs: number }): Jo
     async tidy() {
       await database.query(DROP_BODIES)
     },
-    neglected: async (graceMs) =>
-      (await database.query<{ id: string }>(NEGLECTED, [graceMs / 1000])).map(({ id }) => id),
     async facts() {
       const rows = await database.query<{ status: string; state: 'active' | 'created' | 'failed'; count: bigint }>(
         FACTS,

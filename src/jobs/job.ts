@@ -4,6 +4,7 @@ import type { Viewer } from '../admission/api-key.ts'
 import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { FaultName } from '../kernel/fault.ts'
 import type { JobFacts } from './views.ts'
+import type { Ending, WorkTable } from './work.ts'
 
 export type Verdict = 'COMPLETED' | 'FAILED' | 'CANCELLED'
 
@@ -80,6 +81,8 @@ export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
 }
 
 export interface Jobs {
+  /** Their steps. */
+  readonly work: WorkTable<ClaimedJob, StepEnding>
   find(id: string): Promise<JobRow | undefined>
   findCallback(id: string): Promise<CallbackRow | undefined>
   /** Newest first, fewer than `limit` where they are large; `before` is the id of the last one of the page before. */
@@ -90,11 +93,6 @@ export interface Jobs {
   ): Promise<{ rows: ListedJob[]; more: boolean }>
   /** Those whose status is another than the one that was seen; where they are large, the rest is told next time. */
   changed(ids: readonly string[], seen: readonly JobStatus[]): Promise<JobRow[]>
-  /** Takes a job that is open and in nobody's hands. Undefined: there is nothing to do, or somebody does it. */
-  claim(id: string): Promise<ClaimedJob | undefined>
-  renew(ids: readonly string[], versions: readonly number[]): Promise<void>
-  /** Puts a job down; its next step is due after a while. False: it is no longer this worker's. */
-  putDown(job: Fenced, ending: StepEnding): Promise<boolean>
   /** Says that a submission is about to leave. Refused when the hold is gone, the job was cancelled, or one is under way. */
   beginSubmission(job: Fenced & Held, to: SubmittedTo): Promise<boolean>
   /** The vendor has certainly not accepted it. */
@@ -118,8 +116,6 @@ export interface Jobs {
   isHeld(job: { readonly account_id: string; readonly hold_id: string }): Promise<boolean>
   /** How many open jobs were made by this credential of a vendor, and can be looked after by no other. */
   openAt(vendor: string, credential: string): Promise<number>
-  /** Open jobs whose step is overdue: their worker died, or they were never queued. */
-  neglected(graceMs: number): Promise<string[]>
   /** Removes the requests of creations that died half way. */
   tidy(): Promise<void>
   facts(): Promise<JobFacts>
@@ -141,9 +137,7 @@ interface Held {
   readonly hold_id: string
 }
 
-export interface StepEnding {
-  /** Undefined: nothing is left to do. */
-  readonly afterMs: number | undefined
+export interface StepEnding extends Ending {
   readonly attempts: number
   readonly misses: number
   /** Moves forward only; ignored when the job is there already, or beyond. */

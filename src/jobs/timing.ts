@@ -4,13 +4,10 @@ export interface JobTiming {
   /** Between two looks at a task: drawn anew each time, so that jobs made together do not ask together. */
   readonly pollMsMin: number
   readonly pollMsMax: number
-  /** How often the queue is asked for steps that have come due. */
+  /** How often the tables are asked for steps that have come due; more rarely while there are none. */
   readonly fetchEveryMs: number
   /** How long a silent worker is believed to be working. */
   readonly leaseMs: number
-  readonly sweepEveryMs: number
-  /** How late a step may be before it is queued anew. */
-  readonly neglectedMs: number
   /** The first pause after a failure; it doubles with each. */
   readonly retryMs: number
   /** How long a vendor that refuses everything is tried. */
@@ -32,8 +29,6 @@ export const JOB_TIMING: JobTiming = {
   pollMsMax: 10_000,
   fetchEveryMs: 1_000,
   leaseMs: 20_000,
-  sweepEveryMs: 5_000,
-  neglectedMs: 5_000,
   retryMs: 2_000,
   submitForMs: 15 * 60_000,
   searchForMs: 180_000,

@@ -15,20 +15,21 @@ interface Seen {
 const SEE = {
   text: `select id, version, coalesce(lease_until > now(), false) as leased,
       submit_started_at is not null or task_id is not null as ordered, verdict is not null as ended, job::text as text
-    from job where id = any($1)`,
+    from job where $1::text[] is null or id = any($1)`,
 }
 
 /** Those that say which version of the job they are about. */
-const FENCED = /^job_(put_down|begin_submission|refused_submission|submitted|decide|processing|conclude)$/
+const FENCED = /^job_(release|begin_submission|refused_submission|submitted|decide|processing|conclude)$/
 
-/** By job: the versions that it is about; a worker that had a job twice may put it down twice at once. */
+/** These may take any. */
+const TAKING = /^job_(take|claim)$/
+
+/** By job: the versions that it is about; a worker that had a job twice may release it twice at once. */
 function jobsOf({ name = '' }: Statement, [ids, versions]: readonly Value[]): Map<string, number[]> {
-  if (!FENCED.test(name) && name !== 'job_claim') return new Map()
   const jobs = new Map<string, number[]>()
-  for (const [at, id] of [ids as string | string[]].flat().entries()) {
-    const known = jobs.get(id) ?? []
-    jobs.set(id, name === 'job_claim' ? known : [...known, [versions as number | number[]].flat()[at]!])
-  }
+  if (!FENCED.test(name)) return jobs
+  for (const [at, id] of [ids as string | string[]].flat().entries())
+    jobs.set(id, [...(jobs.get(id) ?? []), [versions as number | number[]].flat()[at]!])
   return jobs
 }
 
@@ -40,8 +41,9 @@ export async function watchFences<T>(
   run: () => Promise<T>,
 ): Promise<{ result: T; broken: string[] }> {
   const jobs = jobsOf(statement, values)
-  if (jobs.size === 0) return { result: await run(), broken: [] }
-  const ids = [...jobs.keys()]
+  const isTaking = TAKING.test(statement.name ?? '')
+  if (jobs.size === 0 && !isTaking) return { result: await run(), broken: [] }
+  const ids = isTaking ? null : [...jobs.keys()]
   const before = await on.query<Seen>(SEE, [ids])
   const result = await run()
   const after = new Map((await on.query<Seen>(SEE, [ids])).map((job) => [job.id, job]))
@@ -57,7 +59,7 @@ function offences(
   given: readonly number[] = [],
 ): string[] {
   return [
-    ...(name === 'job_claim' && leased ? [`${id} was taken from somebody who works on it`] : []),
+    ...(TAKING.test(name) && leased ? [`${id} was taken from somebody who works on it`] : []),
     ...(given.length > 0 && !given.includes(version)
       ? [`${id} was written by a worker that had lost it: ${name}`]
       : []),

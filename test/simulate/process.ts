@@ -2,7 +2,6 @@
 
 import { createAudit } from '../../src/database/audit.ts'
 import { type JobEngine, startJobs } from '../../src/jobs/engine.ts'
-import { createQueue } from '../../src/jobs/queue.ts'
 import type { JobTiming } from '../../src/jobs/timing.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import { silentLog } from '../../src/kernel/log.ts'
@@ -16,7 +15,6 @@ import { createMonitor } from '../../src/telemetry/monitor.ts'
 import { createStreamWatch } from '../../src/telemetry/stream-watch.ts'
 import type { HttpCall } from '../../src/upstream/call.ts'
 import type { Books } from './books.ts'
-import type { SimulatedBoss } from './boss.ts'
 import { catalogs } from './catalog.ts'
 import { asMortal, databaseOf, type Line, type Mortal, type Stage } from './faulty-database.ts'
 import { faultyVendor, type VendorPlan } from './faulty-vendor.ts'
@@ -28,8 +26,6 @@ const PACE: Partial<JobTiming> = {
   pollMsMax: 9_000,
   fetchEveryMs: 3_000,
   leaseMs: 20_000,
-  sweepEveryMs: 10_000,
-  neglectedMs: 5_000,
   retryMs: 2_000,
   submitForMs: 60_000,
   searchForMs: 40_000,
@@ -44,7 +40,6 @@ export interface Surroundings {
   readonly world: VirtualWorld
   readonly line: Line
   readonly books: Books
-  readonly boss: SimulatedBoss
   /** How often fetching a file or telling a caller's own address fails. */
   readonly faults: () => number
   readonly onCall: (call: HttpCall) => Promise<VendorPlan>
@@ -56,8 +51,8 @@ export class Process implements Mortal {
   readonly id: string
   readonly ledger: Ledger
   readonly path: PathDeps
+  readonly engine: JobEngine
   readonly #world: VirtualWorld
-  #engine: JobEngine | undefined
   #stepsLeft = Number.POSITIVE_INFINITY
   #sleepsUntilMs = 0
   #dozes = 0
@@ -98,15 +93,7 @@ export class Process implements Mortal {
       refusals: { note() {} },
     }
     this.#beat()
-    void this.#startEngine(around).then((engine) => {
-      this.#engine = engine
-    })
-  }
-
-  /** Undefined until it has started, which takes no time. */
-  get engine(): JobEngine {
-    if (!this.#engine) throw new Error('the engine has not started')
-    return this.#engine
+    this.engine = this.#startEngine(around)
   }
 
   step(): Promise<void> | undefined {
@@ -130,7 +117,7 @@ export class Process implements Mortal {
 
   #mayDoze(statement: string): void {
     const { chance } = this.#world
-    if (this.#dozes === 0 || !/^(job_(claim|begin|decide|processing)|ledger_lease)/.test(statement) || !chance.is(0.25))
+    if (this.#dozes === 0 || !/^(job_(take|begin|decide|processing)|ledger_lease)/.test(statement) || !chance.is(0.25))
       return
     this.#dozes -= 1
     this.sleep(25_000 + chance.below(30_000))
@@ -162,7 +149,7 @@ export class Process implements Mortal {
     )
   }
 
-  #startEngine({ world, boss, faults, onWebhook }: Surroundings): Promise<JobEngine> {
+  #startEngine({ world, faults, onWebhook }: Surroundings): JobEngine {
     const { database, ledger, upstream, vendors, routes, log } = this.path
     const { chance } = world
     const unreliable = <T>(run: () => T, fault: () => Fault): Promise<T> =>
@@ -174,11 +161,10 @@ export class Process implements Mortal {
         return result
       })
     return startJobs({
-      ...{ database, connection: {}, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
+      ...{ database, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
       ownKeys: { use: () => undefined },
       mailer: undefined,
       audit: createAudit({ database, world }),
-      queue: createQueue(boss.for(this), { world, log }),
       results: {
         copy: (url) =>
           unreliable(

@@ -162,10 +162,10 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   'what is leased and asked for is not given back': (statement) =>
     statement.name === 'lease_recalled' ? Promise.resolve([]) : undefined,
   'a submission of which nothing is known is made again': (statement, values, run) => {
-    if (statement.name !== 'job_claim') return undefined
+    if (statement.name !== 'job_take') return undefined
     return run<Record<string, unknown>>(statement, values).then(async (rows) => {
       await run({ text: 'update job set submit_started_at = null where id = any($1) and task_id is null' }, [
-        values[0]!,
+        rows.map(({ id }) => id as string), // It is the id of a job.
       ])
       return rows.map((row) => ({ ...row, submit_age_ms: null }))
     })
@@ -176,16 +176,16 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     'submit_started_at = null',
   ),
   'a job is closed before it has ended': instead(
-    'job_put_down',
-    'open = e.after_ms is not null',
-    'open = e.after_ms is not null and e.version % 5 > 0',
+    'job_release',
+    `e.ending ? 'afterMs'`,
+    `e.ending ? 'afterMs' and e.version % 5 > 0`,
   ),
   'a job is taken from a worker that has it': instead(
-    'job_claim',
-    'and (lease_until is null or lease_until < now())',
+    'job_take',
+    /and \(lease_until is null or lease_until < now\(\)\)/g,
     '',
   ),
-  'a worker that has lost a job puts it down': instead('job_put_down', 'and job.version = e.version', ''),
+  'a worker that has lost a job puts it down': instead('job_release', 'and job.version = e.version', ''),
   'a worker that has lost a job decides its end': instead('job_decide', 'and version = $2', 'and $2::int > 0'),
   'an order leaves whoever has the job, and whether one has left before': instead(
     'job_begin_submission',
@@ -203,12 +203,8 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     'and $2::int > 0',
   ),
   'a worker that has lost a job concludes it': instead('job_conclude', 'and version = $2', 'and $2::int > 0'),
-  'a neglected job is never found': instead('job_neglected', 'where open', 'where open and false'),
-  'a neglected delivery is never found': instead(
-    'delivery_neglected',
-    'where next_at is not null',
-    'where next_at is not null and false',
-  ),
+  'a job that a dead worker had is never found': instead('job_take', /or lease_until < now\(\)/g, ''),
+  'a delivery that a dead worker had is never found': instead('delivery_take', /or lease_until < now\(\)/g, ''),
 }
 
 /** Those that do harm in few stories, and what must happen for it. */

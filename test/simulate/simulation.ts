@@ -4,7 +4,6 @@ import assert from 'node:assert/strict'
 import { newId } from '../../src/kernel/world.ts'
 import type { HttpCall } from '../../src/upstream/call.ts'
 import { Books } from './books.ts'
-import { SimulatedBoss } from './boss.ts'
 import { checkEnding } from './check.ts'
 import { Line, type Sabotage, type Stage, type Weather } from './faulty-database.ts'
 import type { Lane } from './lane.ts'
@@ -43,7 +42,6 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const faults = fair ? 0 : chance.next() * 0.25
   const weather: Weather = { slow: bad, lostBefore: bad / 2, lostAfter: bad / 2, zombie: bad / 3 }
   const line = new Line(lane, world, weather, options.sabotage)
-  const boss = new SimulatedBoss(world, { lost: bad / 3 })
   const vendor = new TaskVendor(world, faults)
   const account = `acc_${newId(world)}`
   const books = new Books(world, fair)
@@ -64,7 +62,6 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     world,
     line,
     books,
-    boss,
     faults: () => (line.calm ? 0 : faults),
     onCall,
     onWebhook: (body) => videos.webhook(body),
@@ -87,7 +84,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     const sure = line.zombies === 0
     const [row] = await line.see<{ holds: bigint; jobs: bigint }>(
       `select (select count(*) from held) + (select count(*) from journal) as holds,
-         (select count(*) from job where open) + (select count(*) from delivery where next_at is not null) as jobs`,
+         (select count(*) from job where open) + (select count(*) from delivery where open) as jobs`,
     )
     open = sure ? row! : { holds: 1n, jobs: 1n }
   }
@@ -154,7 +151,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
 
   await world.runUntil(() => raise() || over(), END_MS)
   // The weather clears up, and everything that is owed must come to its end.
-  line.calm = boss.calm = vendor.calm = true
+  line.calm = vendor.calm = true
   const busy = new Set(alive())
   for (const process of busy) void process.ledger.idle().then(() => busy.delete(process))
   // One that is to die at one of its next steps may do so now.

@@ -1,0 +1,144 @@
+// Everything that waits: whoever has a thousand of it holds up nobody else, and where there is nothing to do the database is hardly asked.
+import assert from 'node:assert/strict'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import OpenAI, { toFile } from 'openai'
+import type { Queryable } from '../src/database/database.ts'
+import { startJobs } from '../src/jobs/engine.ts'
+import { realWorld, type World } from '../src/kernel/world.ts'
+import { until } from './faults/raw-client.ts'
+import { startGateway } from './gateway.ts'
+import { startReceiver, startTestEngine, type TestEngine } from './job-engine.ts'
+
+/** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
+const SILENT_MS = 300_000
+let on: TestEngine
+before(async () => {
+  on = await startTestEngine({
+    catalog(document) {
+      document.vendors.videogen!.timeouts = { firstByteMs: SILENT_MS, totalMs: SILENT_MS }
+    },
+  })
+})
+after(async () => {
+  await on.engine.stop(0)
+  // What waits for the vendor ends with it.
+  await on.sandbox.close()
+  await on.close()
+})
+
+test('a thousand jobs of one account, whose vendor is silent, do not hold up another’s single one', async () => {
+  const many = await on.account(1_000_000_000_000n)
+  const ids: string[] = []
+  while (ids.length < 1_000) {
+    const some = Array.from({ length: 50 }, () => on.store(many, { prompt: 'a wall [[submit-timeout]]' }))
+    ids.push(...(await Promise.all(some)))
+  }
+  await on.begin(...ids)
+  const running = async () => {
+    const text =
+      'select count(*)::int as count, sum(version)::int as steps from job where account_id = $1 and lease_until > now()'
+    const [row] = await on.database.query<{ count: number; steps: number }>({ text }, [many])
+    return row
+  }
+  // As many as an account may have, each in its first step.
+  await until(async () => (await running())?.count === 500, 25)
+  const one = await on.create(await on.account(), { prompt: 'a gate' })
+  await until(async () => (await on.row(one)).status === 'COMPLETED', 25)
+  assert.deepEqual(await running(), { count: 500, steps: 500 })
+})
+
+test('a thousand deliveries of one account to a silent receiver do not hold up another’s single one', async () => {
+  const waiting: ServerResponse[] = []
+  const silent = createServer((_, response) => void waiting.push(response))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const address = silent.address() as AddressInfo // It listens on a port.
+  const receiver = await startReceiver()
+  const sender = await startTestEngine({ allow: [`127.0.0.1:${address.port}`, receiver.host] })
+  try {
+    const { deliveries } = sender.engine
+    const message = { kind: 'webhook', event: 'job.completed', subject: 'x', body: '{}' } as const
+    const mine = { ...message, account: await sender.account(), to: `http://127.0.0.1:${address.port}/` }
+    const many = Array.from({ length: 1_000 }, (_, place) => ({ ...mine, id: `msg_many_${place}` }))
+    await deliveries.add(sender.database, many)
+    deliveries.wake()
+    await until(() => waiting.length === 3, 25)
+    const one = { ...message, id: 'msg_one', account: await sender.account(), to: receiver.url }
+    await deliveries.add(sender.database, [one])
+    deliveries.wake()
+    await receiver.until(1)
+    assert.equal(waiting.length, 3)
+  } finally {
+    silent.closeAllConnections()
+    silent.close()
+    await receiver.close()
+    await sender.close()
+  }
+})
+
+test('batches and background responses of one account, whose vendor is silent, do not hold up another’s', async () => {
+  const g = await startGateway({
+    catalog(document) {
+      for (const vendor of Object.values<{ timeouts?: object }>(document.vendors))
+        vendor.timeouts = { firstByteMs: SILENT_MS, idleMs: SILENT_MS, totalMs: SILENT_MS }
+    },
+  })
+  try {
+    const clientOf = ({ key }: { key: string }) => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
+    const [many, one] = [clientOf(await g.account()), clientOf(await g.account())]
+    const open = async (client: OpenAI, says: string) => {
+      const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: says }] }
+      const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body })
+      const file = await client.files.create({ file: await toFile(Buffer.from(line), 'a.jsonl'), purpose: 'batch' })
+      const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+      return (await client.batches.create(order)).id
+    }
+    const ask = async (client: OpenAI, input: string) =>
+      (await client.responses.create({ model: 'alpha-5.4', input, background: true })).id
+    for (let made = 0; made < 5; made++) await open(many, 'Batch. [[stall]]')
+    await Promise.all(Array.from({ length: 70 }, () => ask(many, 'Later. [[stall]]')))
+    const leased = async (TABLE: string) => {
+      const text = `select count(*)::int as count from ${TABLE} where lease_until > now()`
+      return (await g.gateway.database.query<{ count: number }>({ text }))[0]?.count
+    }
+    await until(async () => (await leased('batch')) === 3 && (await leased('background')) === 32, 25)
+    const [batch, response] = [await open(one, 'Mine.'), await ask(one, 'Mine.')]
+    await until(async () => (await one.batches.retrieve(batch)).status === 'completed', 25)
+    await until(async () => (await one.responses.retrieve(response)).status === 'completed', 25)
+    assert.deepEqual([await leased('batch'), await leased('background')], [3, 32])
+  } finally {
+    await g.sandbox.close()
+    await g.close()
+  }
+})
+
+test('where there is nothing to do, one statement asks for everything that waits, and more rarely', async () => {
+  const idle = await startTestEngine()
+  await idle.engine.stop(0)
+  const asked: string[] = []
+  const pauses: number[] = []
+  const looked = Promise.withResolvers<void>()
+  const query: Queryable['query'] = (statement, values) => {
+    asked.push(statement.name ?? statement.text)
+    if (asked.length === 45) looked.resolve()
+    return idle.database.query(statement, values)
+  }
+  const fetchEveryMs = 20
+  const world: World = {
+    ...realWorld,
+    after(ms, run) {
+      if (ms === fetchEveryMs || ms === fetchEveryMs * 5) pauses.push(ms)
+      return realWorld.after(ms, run)
+    },
+  }
+  const timing = { ...idle.deps.timing, fetchEveryMs }
+  const engine = startJobs({ ...idle.deps, world, timing, database: { ...idle.database, query } })
+  await looked.promise
+  await engine.stop(0)
+  await idle.close()
+  // The first two are what an earlier process may have left.
+  assert.deepEqual(new Set(asked.slice(0, 2)), new Set(['job_take', 'delivery_take']))
+  assert.deepEqual(new Set(asked.slice(2)), new Set(['work_due']))
+  assert.equal(pauses.at(-1), fetchEveryMs * 5)
+})
