@@ -46,6 +46,24 @@ test('pages that need no login pass the accessibility check in light and dark', 
   }
 })
 
+test('the check itself finds text that is too pale in either theme, and a field without a name', async () => {
+  const { page } = visitor
+  await visitor.go('/login')
+  await check('login')
+  for (const [theme, color] of [
+    ['light', '#dddddd'],
+    ['dark', '#333333'],
+  ] as const) {
+    await setTheme(page, theme)
+    await page.evaluate(`document.querySelector('h1').style.color = '${color}'`)
+    const found = await home.violations(page, { onlyContrast: true })
+    assert.deepEqual([found.length, found[0]?.startsWith('color-contrast at h1')], [1, true], `${theme}: ${found}`)
+  }
+  await page.evaluate(`document.querySelector('form').append(document.createElement('input'))`)
+  const found = await home.violations(page)
+  assert.ok(found.length === 1 && found[0]?.startsWith('label at'), found.join('\n'))
+})
+
 /** What does not fit its frame: the page, or a table of ours; an answer has as many columns as it has. */
 const WIDER = `[document.documentElement, ...document.querySelectorAll('.table-frame:not(.bench .table-frame)')]
   .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1)
