@@ -1,31 +1,24 @@
 // The only place that constructs things and hands them to each other.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { createKeys } from './admission/keys.ts'
-import { type Alerts, createAlerts } from './alerts/alerts.ts'
-import { accountHandlers } from './api/account.ts'
-import { createApi, createRefused, mountApi } from './api/api.ts'
+import { createAlerts } from './alerts/alerts.ts'
 import { mountAssets } from './api/assets.ts'
-import { batchHandlers } from './api/batches.ts'
-import { jobHandlers, listJobs } from './api/jobs.ts'
-import { paidHandler } from './api/paid.ts'
-import { storedHandlers } from './api/stored.ts'
-import { openDiskStore } from './assets/disk.ts'
-import { type AssetHost, createAssetHost } from './assets/host.ts'
-import { createS3Store } from './assets/s3.ts'
-import { createAssetSigner } from './assets/store.ts'
+import { listJobs } from './api/jobs.ts'
+import { openApi } from './api/open.ts'
+import type { AssetHost } from './assets/host.ts'
+import { openAssets } from './assets/open.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { openCredentials } from './credentials/credentials.ts'
 import { type OwnKeys, openOwnKeys } from './credentials/own-keys.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
-import { type Database, openDatabase, SHORT_MS, statement } from './database/database.ts'
+import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import { openDeferred } from './deferred/open.ts'
 import { mountDocs } from './docs/routes.ts'
@@ -34,9 +27,8 @@ import { createMailer, type Mailer } from './jobs/mailer.ts'
 import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
-import { DAY_MS } from './kernel/calendar.ts'
 import type { Log } from './kernel/log.ts'
-import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
+import { createContentSealer, createSecrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -52,13 +44,11 @@ import { createContents } from './recordings/contents.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
-import { createVendors, type Vendors } from './routing/vendor.ts'
+import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { publicUrlOf } from './server/address.ts'
-import { boundConnections, createDrain } from './server/connections.ts'
 import { sdkBody } from './server/envelope.ts'
-import { mountProbes } from './server/probes.ts'
-import { createServer } from './server/server.ts'
+import { openServer } from './server/open.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import { createMonitor, type Monitor } from './telemetry/monitor.ts'
 import { createOverload, type Overload } from './telemetry/overload.ts'
@@ -67,7 +57,6 @@ import { createReports } from './telemetry/reports.ts'
 import { createStreamWatch } from './telemetry/stream-watch.ts'
 import { createTracer } from './telemetry/trace.ts'
 import { createByteBudget } from './upstream/budget.ts'
-import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createOutboundGuard, type GuardedFetch } from './upstream/guard.ts'
 import { createVerifier } from './verify/runs.ts'
@@ -100,21 +89,21 @@ export async function readDefaultCatalog(): Promise<unknown> {
 
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
-  const strictErrors = config.TOLLGATE_STRICT_ERRORS
   const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, ownKeys, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents } =
-    load
+  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, verifier, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
   const maintained = maintainUsage(database, world, { keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
   let leaving = false
-  const { app, drain } = openServer(options, { database, metrics, leaving: () => leaving })
+  const { app, drain } = openServer({ ...options, database, metrics, leaving: () => leaving })
+  const publicUrl = () => publicUrlOf(app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
-  const { files, signer, assets } = await openAssets(options, app, { secrets, upstream })
+  const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, publicUrl })
+  mountAssets(app, { store: files, signer, world })
   const guard = createOutboundGuard(world, config)
   const mailer = openMailer(options)
   const jobs: JobEngine = startJobs({
@@ -129,15 +118,16 @@ export async function createGateway(options: GatewayOptions) {
   const read = readerOf(options, { guard, assets, ownKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
-  const arriving = { keys: apiKeys, admit: overload.admit, budget, bodies, contents, strictErrors, log, world }
-  const api = createApi(app, { ...arriving, refused: createRefused(refusals, monitor) })
-  mountApi(api, {
-    paid: paidHandler({ ...deferred, catalog, path, read, bodies }),
-    free: freeHandlers({ ...store, ...load, ...deferred, path, read, bodies, ownKeys, engine: jobs, log, world }),
+  const api = openApi(app, {
+    ...{ ...store, ...load, ...deferred, path, read, bodies, engine: jobs, log, world },
+    strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
-  const publicUrl = () => publicUrlOf(app, config)
   const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
-  const alerts = openAlerts(options, { database, secrets, guard, mails: mailer !== undefined, jobs, vendors, monitor })
+  const alerts = createAlerts({
+    ...{ database, secrets, guard, world, log, mails: mailer !== undefined, deliveries: jobs.deliveries },
+    openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
+    overruns: monitor.overruns,
+  })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
@@ -150,9 +140,8 @@ export async function createGateway(options: GatewayOptions) {
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
     system: {
-      version: VERSION,
       storeKind: config.DATABASE_URL ? 'server' : 'embedded',
-      ...{ storeVersion, migrations },
+      ...{ version: VERSION, storeVersion, migrations },
       queue: () => jobs.facts(),
     },
   })
@@ -271,51 +260,6 @@ function createLoad(
   }
 }
 
-function openServer(
-  { config, world, log, groupMetrics }: GatewayOptions,
-  { database, metrics, leaving }: { database: Database; metrics: Metrics; leaving: () => boolean },
-) {
-  const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
-  const app = createServer({
-    world,
-    log,
-    strictErrors: config.TOLLGATE_STRICT_ERRORS,
-    trustedProxies,
-    bodyBytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN,
-  })
-  boundConnections(
-    app.server,
-    { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },
-    { log, world },
-  )
-  const drain = createDrain(app, world)
-  mountProbes(app, {
-    world,
-    leaving,
-    databaseAnswers: () =>
-      database.query({ text: 'select 1', withinMs: SHORT_MS }).then(
-        () => true,
-        () => false,
-      ),
-    figures: {
-      contentType: metrics.registry.contentType,
-      read: groupMetrics ?? (() => metrics.registry.metrics()),
-    },
-    metricsToken: config.TOLLGATE_METRICS_TOKEN,
-  })
-  return { app, drain }
-}
-
-/** What answers at each of the endpoints that are free of charge. */
-function freeHandlers(
-  deps: Parameters<typeof accountHandlers>[0] &
-    Parameters<typeof jobHandlers>[0] &
-    Parameters<typeof storedHandlers>[0] &
-    Parameters<typeof batchHandlers>[0],
-) {
-  return { ...accountHandlers(deps), ...jobHandlers(deps), ...storedHandlers(deps), ...batchHandlers(deps) }
-}
-
 /** What reading a request needs besides its bytes. */
 function readerOf(
   { config, world }: GatewayOptions,
@@ -332,47 +276,7 @@ function readerOf(
   }
 }
 
-async function openAssets(
-  { config, world }: GatewayOptions,
-  app: FastifyInstance,
-  { secrets, upstream }: { secrets: Secrets; upstream: Upstream },
-) {
-  const files = config.TOLLGATE_S3_BUCKET
-    ? createS3Store({
-        ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET },
-        credentials: {
-          region: config.TOLLGATE_S3_REGION,
-          accessKeyId: config.TOLLGATE_S3_ACCESS_KEY_ID!,
-          secretAccessKey: config.TOLLGATE_S3_SECRET_ACCESS_KEY!,
-        },
-      })
-    : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
-  const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl: () => publicUrlOf(app, config) })
-  mountAssets(app, { store: files, signer, world })
-  const assets = createAssetHost({
-    store: files,
-    signer,
-    world,
-    lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS,
-  })
-  return { files, signer, assets }
-}
-
 function openMailer({ config, world }: GatewayOptions): Mailer | undefined {
   const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
   return url && from ? createMailer(url, from, world) : undefined
-}
-
-type AlertParts = Pick<Parameters<typeof createAlerts>[0], 'database' | 'secrets' | 'guard' | 'mails'> & {
-  jobs: JobEngine
-  vendors: Vendors
-  monitor: Monitor
-}
-
-function openAlerts({ world, log }: GatewayOptions, { jobs, vendors, monitor, ...parts }: AlertParts): Alerts {
-  return createAlerts({
-    ...{ ...parts, world, log, deliveries: jobs.deliveries },
-    openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
-    overruns: monitor.overruns,
-  })
 }

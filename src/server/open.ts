@@ -1,0 +1,54 @@
+// The server, put together: what listens, what bounds its connections, what says how it is doing, and how it ends.
+import { type Database, SHORT_MS } from '../database/database.ts'
+import type { Log } from '../kernel/log.ts'
+import type { World } from '../kernel/world.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { boundConnections, createDrain } from './connections.ts'
+import { mountProbes } from './probes.ts'
+import { createServer } from './server.ts'
+
+interface ServerParts {
+  readonly config: {
+    readonly TOLLGATE_STRICT_ERRORS: boolean
+    readonly TOLLGATE_TRUST_PROXY: string
+    readonly TOLLGATE_BODY_BYTES_PER_SECOND_MIN: number
+    readonly TOLLGATE_CONNECTIONS_PER_ADDRESS: number
+    readonly TOLLGATE_METRICS_TOKEN?: string | undefined
+  }
+  readonly world: World
+  readonly log: Log
+  readonly database: Database
+  readonly metrics: Metrics
+  /** What /metrics answers when this process is one of several. */
+  readonly groupMetrics?: (() => Promise<string>) | undefined
+  readonly leaving: () => boolean
+}
+
+export function openServer({ config, world, log, database, metrics, groupMetrics, leaving }: ServerParts) {
+  const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
+  const app = createServer({
+    ...{ world, log, trustedProxies, strictErrors: config.TOLLGATE_STRICT_ERRORS },
+    bodyBytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN,
+  })
+  boundConnections(
+    app.server,
+    { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },
+    { log, world },
+  )
+  const drain = createDrain(app, world)
+  mountProbes(app, {
+    world,
+    leaving,
+    databaseAnswers: () =>
+      database.query({ text: 'select 1', withinMs: SHORT_MS }).then(
+        () => true,
+        () => false,
+      ),
+    figures: {
+      contentType: metrics.registry.contentType,
+      read: groupMetrics ?? (() => metrics.registry.metrics()),
+    },
+    metricsToken: config.TOLLGATE_METRICS_TOKEN,
+  })
+  return { app, drain }
+}
