@@ -161,9 +161,10 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
   // Killed when the cancellation was answered, and as soon as it stands in the database.
   for (const waits of [true, false]) {
     const now = await startProcess()
-    const story = { model: 'alpha-5.4', input: 'A story. [[chunks=60]] [[slow=20]]', background: true } as const
+    const story = { model: 'alpha-5.4', input: 'A story. [[chunks=1500]] [[slow=20]]', background: true } as const
     let id = ''
-    for await (const event of await client(now.url).responses.create({ ...story, stream: true })) {
+    const patient = new OpenAI({ apiKey: key, baseURL: `${now.url}/v1`, maxRetries: 20 })
+    for await (const event of await patient.responses.create({ ...story, stream: true })) {
       if (event.type === 'response.created') id = event.response.id
       if (event.type === 'response.output_text.delta') break
     }
