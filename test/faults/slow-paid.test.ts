@@ -22,7 +22,7 @@ import {
 import { until } from './raw-client.ts'
 
 /** Instead of the 60 s and 600 s that vendors are usually given. */
-const TOTAL_MS = runs(2_500, 60_000)
+const TOTAL_MS = runs(8_000, 60_000)
 /** More than the buffers of all sockets hold. */
 const STREAM_BYTES = 60_000_000
 const ANALYTICS = 'siteanalytics/websites/ranks'

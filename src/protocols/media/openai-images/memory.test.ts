@@ -15,7 +15,7 @@ const GATEWAY = `
   import { realWorld } from '${new URL('../../../kernel/world.ts', import.meta.url)}'
   import { createByteBudget } from '${new URL('../../../upstream/budget.ts', import.meta.url)}'
   import { createUpstream } from '${new URL('../../../upstream/exchange.ts', import.meta.url)}'
-  import { readImageAsk } from '${new URL('./request.ts', import.meta.url)}'
+  import { readImageRequest } from '${new URL('./request.ts', import.meta.url)}'
   import { readImageBody } from '${new URL('./body.ts', import.meta.url)}'
   const upstream = createUpstream({ world: realWorld })
   const budget = createByteBudget({ world: realWorld, bytesMax: 1e9, queueMax: 1 })
@@ -25,7 +25,7 @@ const GATEWAY = `
   const server = http.createServer(async (request, response) => {
     const lease = await budget.acquire('account', 4e8, signal)
     const body = await readImageBody(request, { contentLength: undefined })
-    const ask = readImageAsk(body, { uid: 'alpha-image-2' }, {
+    const ask = readImageRequest(body, { uid: 'alpha-image-2' }, {
       lease,
       fetchImage: () => Promise.reject(new Error('nothing to fetch')),
       keep: async () => ({ url: 'http://g/0', remove: async () => {} }),
@@ -55,7 +55,9 @@ test('a request of 256 MB of pictures costs less than twice its size in memory',
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   try {
-    const [port] = (await once(gateway.stdout, 'data')) as [Buffer]
+    const ended = once(gateway, 'exit').then(([code]) => Promise.reject(new Error(`it ended with ${code}`)))
+    ended.catch(() => undefined)
+    const [port] = (await Promise.race([once(gateway.stdout, 'data'), ended])) as [Buffer]
     const request = http.request({ method: 'POST', port: Number(port), host: '127.0.0.1' })
     const answered = once(request, 'response')
     const run = Buffer.alloc(65_536, 'A')
