@@ -544,7 +544,9 @@ test('a batch that runs shows its lines, and is cancelled by its operator with a
   const read = async (path: string, method = 'GET') => (await g.operator<any>(method, path)).data
   const one = await read(`${at}/lines?outcome=completed&limit=1`)
   const two = await read(`${at}/lines?outcome=completed&limit=1&cursor=${one.next}`)
-  assert.deepEqual([...one.items, ...two.items].map(({ line: at }: any) => at).sort(), [1, 2])
+  // Which two of the four the limit lets in is nobody's promise.
+  const done = new Set([...one.items, ...two.items].map(({ line: at }: any) => at))
+  assert.ok(done.size === 2 && [...done].every((at) => at >= 1 && at <= 4), [...done].join())
   assert.equal(two.next, null)
   assert.ok(one.items[0].call)
   assert.equal((await read(`${at}/cancel`, 'POST')).status, 'cancelling')
