@@ -169,7 +169,11 @@ test('live calls say why they failed, and are found by account, key and reason; 
   const ask = (key: string, content: string) =>
     home.call('/v1/chat-completions', key, { model: 'beta-opus-5', messages: [{ role: 'user', content }] })
   await ask(account.key, 'Hello [[500]]')
-  await Promise.all(Array.from({ length: 45 }, () => ask(account.key, 'Hello!')))
+  // On a busy machine some are told to come again; those share one row.
+  for (let served = 0; served < 45; ) {
+    const answers = await Promise.all(Array.from({ length: 15 }, () => ask(account.key, 'Hello!')))
+    served += answers.filter(({ status }) => status === 200).length
+  }
   await Promise.all(Array.from({ length: 45 }, () => ask(poor.key, 'Hello!')))
   const { key: other } = await home.key(poor.id, { models: ['alpha-5.4'] })
   assert.equal((await ask(other, 'Hello!')).status, 403)
