@@ -7,8 +7,8 @@ import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
 import type { AlertSettings, AlertView, Receiver } from '../src/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
-import { until } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 interface Got {
   readonly url: string

@@ -8,9 +8,9 @@ import OpenAI, { toFile } from 'openai'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import type { JobProcessOptions } from './job-process.ts'
+import { until } from './until.ts'
 
 const LINES = 45
 const KILLS = 2

@@ -24,7 +24,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update hold set key_id = 'key_x' where id = '$filming'`, /job_open .* its hold or charge is one of \S+ key_x/],
   [`update hold set job = true where id = '$open'`, /is that of a job, but there is no such job/],
   [`update hold set job = false where id = '$filming'`, /would expire with its process/],
-  [`update hold set catalog_version = 77 where id = '$open'`, /no catalogue version 77/],
+  [`update hold set catalog_version = 77 where id = '$open'`, /no catalog version 77/],
   [`update hold set product = 'omega' where id = '$open'`, /no product "omega"/],
   [
     `update hold set created_at = now() - interval '125 minutes' where id = '$open'`,
@@ -52,7 +52,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update journal set outcome = 'gift'`, /in the journal is "gift"/],
   [`update journal set charged = held + 1`, /charges 101 micro-credits of 100 that were held for it/],
   [`update journal set charged = -1`, /charges -1 micro-credits/],
-  [`update journal set catalog_version = 77`, /\$waiting .* in the journal: .*no catalogue version 77/],
+  [`update journal set catalog_version = 77`, /\$waiting .* in the journal: .*no catalog version 77/],
   [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
   [
     `update journal set account_id = '$account', id = '$call', at = now() - interval '4 minutes'`,
@@ -133,8 +133,8 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update usage set lines = '[["input", 1, "2000000"]]' where id = '$call'`, /its arithmetic gives/],
   [`update usage set lines = '[["input", 100, "6000000"]]' where id = '$call'`, /has the rates/],
   [`update usage set lines = '[["input", "many", "x"]]' where id = '$call'`, /cannot be read/],
-  [`update usage set catalog_version = 77 where id = '$call'`, /no catalogue version 77/],
-  [`update usage set catalog_version = 77 where id = '$released'`, /no catalogue version 77/],
+  [`update usage set catalog_version = 77 where id = '$call'`, /no catalog version 77/],
+  [`update usage set catalog_version = 77 where id = '$released'`, /no catalog version 77/],
   [`update usage set product = 'omega' where id = '$call'`, /no product "omega"/],
   [`update usage set outcome = 'expired' where id = '$released'`, /usage row says expired/],
   [
@@ -266,14 +266,14 @@ export const CORRUPTIONS: readonly Corruption[] = [
   ],
   [`update job set product = 'socialapi' where id = 'job_open'`, /is one of socialapi/],
   [`update job set key_id = 'key_x' where id = 'job_done'`, /its hold or charge is one of/],
-  [`update job set catalog_version = 77 where id = 'job_open'`, /no catalogue version 77/],
+  [`update job set catalog_version = 77 where id = 'job_open'`, /no catalog version 77/],
   [
     `update job set deadline_at = now() - interval '3 hours' where id = 'job_open'`,
     /should have ended 180 minutes ago/,
   ],
   // catalog_version
   [`delete from catalog_version where version = 1`, /Catalogue version 1 was removed/],
-  [`delete from catalog_version where version = 2`, /no catalogue version 2/],
+  [`delete from catalog_version where version = 2`, /no catalog version 2/],
   [`update catalog_version set version = 9 where version = 2`, /Catalogue version 2 was removed: the next is 9/],
   [`update catalog_version set document = 'x' where version = 1`, /Catalogue version 1 cannot be read/],
   [`update catalog_version set document = 'x' where version = 2`, /version 2, by which it was priced, cannot be read/],

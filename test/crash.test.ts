@@ -9,8 +9,8 @@ import type { Database } from '../src/database/database.ts'
 import { checkBooks, noHolds } from './chaos/books.ts'
 import { type GatewayProcess, makeDataDirectory, openStore, startProcess, storeOf } from './chaos/gateway-process.ts'
 import { countBy, type Kind, startTraffic, type Told } from './chaos/traffic.ts'
-import { until } from './faults/raw-client.ts'
 import { FULL, runs } from './runs.ts'
+import { until } from './until.ts'
 
 /** 5 s on a machine of its own. */
 const RESTART_MS_MAX = runs(180_000, 5_000)

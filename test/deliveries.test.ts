@@ -17,10 +17,10 @@ import type { DeliveryDetail, DeliveryPage, DeliveryView } from '../src/jobs/del
 import { createSecrets } from '../src/kernel/secret.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { emptyDatabase, freshDatabase } from './database.ts'
-import { until } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 import type { JobProcessOptions } from './job-process.ts'
+import { until } from './until.ts'
 
 /** As the guide says: the first, and twelve more. */
 const TRIES_MAX = 13

@@ -17,9 +17,10 @@ import { createServer } from '../src/server/server.ts'
 import { networkOf } from '../src/upstream/address.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { freshDatabase } from './database.ts'
-import { each, until } from './faults/raw-client.ts'
+import { each } from './faults/raw-client.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { runs } from './runs.ts'
+import { until } from './until.ts'
 
 const FLOODED = runs(20, 50)
 /** All doors have one limit of a body's size. */

@@ -15,9 +15,9 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { fixture } from './text-replay.ts'
+import { until } from './until.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE = 'text/event-stream'

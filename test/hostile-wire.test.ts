@@ -4,9 +4,10 @@ import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { makeKey } from '../src/admission/api-key.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { count, until } from './faults/raw-client.ts'
+import { count } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { runs } from './runs.ts'
+import { until } from './until.ts'
 
 const SLOW_SOCKETS = runs(40, 2_000)
 /** The headers' limit, the interval at which it is looked at, and room for a slow machine. */

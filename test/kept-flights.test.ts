@@ -19,8 +19,8 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 const FULL = 50n
 const HIT = 300n

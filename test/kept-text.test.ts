@@ -17,8 +17,8 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 const HIT = 300n
 let vendor: ChatVendor

@@ -6,8 +6,8 @@ import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
-import { until } from './faults/raw-client.ts'
 import { settlement } from './ledger-swarm.ts'
+import { until } from './until.ts'
 
 export let fresh: FreshDatabase
 export let database: Database

@@ -13,9 +13,9 @@ import { type Database, openDatabase, type Queryable } from '../src/database/dat
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
-import { until } from './faults/raw-client.ts'
 import { SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { runs } from './runs.ts'
+import { until } from './until.ts'
 
 const MAIN = resolve(import.meta.dirname, '..', 'src', 'main.ts')
 const BODY = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'hello' }] }

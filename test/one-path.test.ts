@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { memoryLog } from './operator-server.ts'
+import { until } from './until.ts'
 
 let g: TestGateway
 let collector: Awaited<ReturnType<typeof startReceiver>>

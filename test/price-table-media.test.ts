@@ -8,11 +8,12 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/catalog/kind.ts'
 import { ENDPOINT_URLS } from '../src/deferred/lines.ts'
 import type { Unit } from '../src/meter/usage.ts'
-import { post, until } from './faults/raw-client.ts'
+import { post } from './faults/raw-client.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { cellsOf, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
+import { until } from './until.ts'
 
 const FORMATS = PROTOCOLS.filter((format) => !isText(format))
 const CELLS = cellsOf(FORMATS)

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { PROTOCOLS, type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { UNITS } from '../src/meter/usage.ts'
-import { post, until } from './faults/raw-client.ts'
+import { post } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {
@@ -21,6 +21,7 @@ import {
   publishedModalities,
   tiersOf,
 } from './published-usage.ts'
+import { until } from './until.ts'
 
 test('every published member of a usage object has a meaning here: a new one is noticed by its name', () => {
   for (const [format, declared] of Object.entries(PUBLISHED)) {

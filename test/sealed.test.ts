@@ -21,8 +21,8 @@ import {
   usageChunk,
   wholeAnswer,
 } from './faults/chat-vendor.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 const ASKED = 'heliotrope-question'
 const ANSWERED = 'heliotrope-answer'

@@ -8,8 +8,8 @@ import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { checkBooks, noHolds } from './chaos/books.ts'
 import { makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
-import { until } from './faults/raw-client.ts'
 import { runs } from './runs.ts'
+import { until } from './until.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const LAUNCHER = join(ROOT, 'bin', 'tollgate.js')

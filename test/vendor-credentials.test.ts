@@ -8,9 +8,9 @@ import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
-import { until } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
+import { until } from './until.ts'
 
 const [A, B, C] = ['sk-first-000000001111', 'sk-second-00000002222', 'sk-third-000000003333'] as const
 let text: KeyedVendor

@@ -10,9 +10,9 @@ import pg from 'pg'
 import { realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { testServer } from './database.ts'
-import { until } from './faults/raw-client.ts'
 import { startTestEngine, type TestEngine } from './job-engine.ts'
 import type { JobProcessOptions } from './job-process.ts'
+import { until } from './until.ts'
 
 /** Its own worker sleeps: the processes do the work. */
 let on: TestEngine

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 /** For how long somebody waits for room among large bodies, and for another's answer. */
 const PATIENCE_MS = 10_000

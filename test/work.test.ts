@@ -7,9 +7,9 @@ import OpenAI, { toFile } from 'openai'
 import type { Queryable } from '../src/database/database.ts'
 import { startJobs } from '../src/jobs/engine.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { until } from './faults/raw-client.ts'
 import { startGateway } from './gateway.ts'
 import { startReceiver, startTestEngine, type TestEngine } from './job-engine.ts'
+import { until } from './until.ts'
 
 /** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
 const SILENT_MS = 300_000

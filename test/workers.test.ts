@@ -13,8 +13,8 @@ import { checkBooks, noHolds } from './chaos/books.ts'
 import { type GatewayProcess, makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
 import { countBy, startTraffic } from './chaos/traffic.ts'
 import { freshDatabase } from './database.ts'
-import { until } from './faults/raw-client.ts'
 import { SECRET } from './gateway.ts'
+import { until } from './until.ts'
 
 const KEY = /tg_live_\w{38}/
 const WORKERS = 2

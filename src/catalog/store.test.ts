@@ -88,6 +88,17 @@ test('the check refuses exactly what applying refuses', async () => {
   assert.deepEqual(store.check(named('Fine')).problems, [])
 })
 
+test('a model whose formats stand under their old name is refused with the new one', async () => {
+  const store = await open()
+  const [uid, model] = Object.entries(shipped.models)[0]!
+  const { clientFormats, ...rest } = { clientFormats: [], ...model }
+  const { problems } = store.check({ ...shipped, models: { [uid]: { ...rest, doors: clientFormats } } })
+  assert.ok(
+    problems.some((problem) => problem.includes('`doors` is called `clientFormats` now')),
+    problems.join('; '),
+  )
+})
+
 test('changes that several processes make at once are made one after the other, and none is lost', async () => {
   const stores = await Promise.all([open(), open(), open()])
   const uids = ['alpha-5.4', 'alpha-5.5', 'beta-opus-5']

@@ -16,6 +16,7 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
+import { isLockWait } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLeases } from './leases.ts'
@@ -227,6 +228,30 @@ test('credits are taken back although they are leased, and nobody is refused for
   await other.grant({ account: acc, amount: -5_000n, note: '', actor: 'test' })
   const [end] = await rows<{ posted: bigint; held: bigint }>('select posted, held from account where id = $1', [acc])
   assert.equal(end!.posted, end!.held)
+})
+
+test('a call that is refused after it waited in vain for a lock leaves nothing behind', async () => {
+  const waits: boolean[] = []
+  const ledger = await processOf({
+    leases: false,
+    database: behind((run, name) =>
+      run().catch((error: unknown) => {
+        if (name === 'ledger_reserve') waits.push(isLockWait(error))
+        throw error
+      }),
+    ),
+  })
+  const acc = await account(5n)
+  let refused: ReturnType<typeof reserve> | undefined
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [acc])
+    refused = reserve(ledger, acc, 10n)
+    await eventually('it does not wait', async () => waits.length > 0)
+  })
+  const { id, outcome } = await refused!
+  assert.deepEqual([outcome, waits[0]], ['short', true])
+  await ledger.idle()
+  assert.equal(await count('transfer where id = $1', id), 0)
 })
 
 test('one that takes no for an answer keeps nobody beside it from asking for what is leased', async () => {

@@ -81,7 +81,7 @@ const attemptView = z.object({
   vendor: z.string().exactOptional(),
   /** Which of the vendor's credentials it used, by its name, where there are several. */
   credential: z.string().exactOptional(),
-  /** The route's place in the catalogue, from 1. */
+  /** The route's place in the catalog, from 1. */
   route: count,
   /** From the beginning of the call to that of the attempt, and how long it took. */
   startMs: count,
@@ -221,7 +221,7 @@ export type LedgerView = z.infer<typeof ledgerView>
 
 /** How one route of a product has done. */
 export const routeFigures = z.object({
-  /** Its place in the catalogue, from 1. */
+  /** Its place in the catalog, from 1. */
   route: count,
   answered: count,
   failed: count,

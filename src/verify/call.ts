@@ -113,7 +113,7 @@ export async function checkCharge(
   return wrong && `Call ${usage.id}: ${wrong}`
 }
 
-// Whether a charge is what its arithmetic says, at the rates that the catalogue version it names has for such a call.
+// Whether a charge is what its arithmetic says, at the rates that the catalog version it names has for such a call.
 
 interface ChargedCall {
   readonly product: string
@@ -174,13 +174,13 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
     try {
       const catalog = await catalogs.at(version)
       const found = findProduct(catalog, product)
-      if (!found) return `catalogue version ${version} has no product "${product}", by which it was priced.`
+      if (!found) return `catalog version ${version} has no product "${product}", by which it was priced.`
       return kind ? ratesOf(found, catalog, kind) : { pricing: found.pricing, cost: undefined }
     } catch (error) {
       if (error instanceof Fault && error.kind === 'not_found')
-        return `there is no catalogue version ${version}, by which it was priced.`
+        return `there is no catalog version ${version}, by which it was priced.`
       if (error instanceof Fault) throw error
-      return `catalogue version ${version}, by which it was priced, cannot be read.`
+      return `catalog version ${version}, by which it was priced, cannot be read.`
     }
   }
 
@@ -222,13 +222,13 @@ function compare(call: ChargedCall, rates: Found): string | undefined {
   try {
     due = chargeOf(rates.pricing, usage, attributes ?? {}).lines
   } catch {
-    return `no tier of the price of "${product}" in catalogue version ${catalog_version} is for such a call.`
+    return `no tier of the price of "${product}" in catalog version ${catalog_version} is for such a call.`
   }
   const quantities = lines.filter(([, quantity]) => quantity !== 0)
   if (due.length === quantities.length && due.every(([unit, , rate], at) => isLine(quantities[at], unit, rate)))
     return compareCost(call, usage, rates.cost)
   const named = (all: readonly ChargeLine[]) => all.map(([unit, , rate]) => `${unit} ${rate}`).join(', ') || 'nothing'
-  return `the price of "${product}" in catalogue version ${catalog_version} for such a call has the rates ${named(due)}, but it was charged at ${named(lines)}.`
+  return `the price of "${product}" in catalog version ${catalog_version} for such a call has the rates ${named(due)}, but it was charged at ${named(lines)}.`
 }
 
 function compareCost(call: ChargedCall, usage: Usage, rates: Rates['cost']): string | undefined {
@@ -238,11 +238,11 @@ function compareCost(call: ChargedCall, usage: Usage, rates: Rates['cost']): str
   try {
     due = rates === undefined ? null : rates === 'free' ? 0n : costAgain(rates, { usage, attributes, basis })
   } catch {
-    return `what decided its cost is not what route ${route} of "${product}" in catalogue version ${catalog_version} has a cost for.`
+    return `what decided its cost is not what route ${route} of "${product}" in catalog version ${catalog_version} has a cost for.`
   }
   if (cost === due) return undefined
   const shown = (amount: Credits | null) => (amount === null ? 'not known' : formatCredits(amount))
-  return `its cost is ${shown(cost)}, but that of route ${route} of "${product}" in catalogue version ${catalog_version} for such a call is ${shown(due)}.`
+  return `its cost is ${shown(cost)}, but that of route ${route} of "${product}" in catalog version ${catalog_version} for such a call is ${shown(due)}.`
 }
 
 function isLine(line: ChargeLine | undefined, unit: string, rate: string): boolean {

@@ -1,5 +1,5 @@
 // What is open: holds, leases, jobs and idempotency keys, each against its money; the processes that have them, and the
-// catalogue versions that they name. These tables are small, or their ended rows are left out, and are read in pages. Jobs may
+// catalog versions that they name. These tables are small, or their ended rows are left out, and are read in pages. Jobs may
 // lie on another server than their money: what is joined with them is found first, by itself.
 import { type Database, type Statement, statement } from '../database/database.ts'
 import type { Attributes, ChargeLine, CostBasis } from '../meter/charge.ts'

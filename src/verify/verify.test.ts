@@ -420,10 +420,7 @@ test('a row that is older than what was checked, and written later, is checked a
     const undo = await keepTables()
     const what = `update usage set catalog_version = 77 where id = '${id}'`
     await sql(what)
-    assert.match(
-      (await nightly()).found.join(),
-      new RegExp(`${id.replace('+', '.')}: there is no catalogue version 77`),
-    )
+    assert.match((await nightly()).found.join(), new RegExp(`${id.replace('+', '.')}: there is no catalog version 77`))
     await undo(what)
     assert.deepEqual((await nightly()).found, [])
   }

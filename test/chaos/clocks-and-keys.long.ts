@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
-import { count, post, until } from '../faults/raw-client.ts'
+import { count, post } from '../faults/raw-client.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
+import { until } from '../until.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 /** The bounds of a machine of its own. */

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { openDatabase } from '../../src/database/database.ts'
 import { type Embedded, startEmbedded } from '../../src/postgres/embedded.ts'
-import { until } from '../faults/raw-client.ts'
+import { until } from '../until.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 
 export interface Member {

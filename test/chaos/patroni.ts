@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type pg from 'pg'
 import { family } from '../../bench/process.ts'
-import { until } from '../faults/raw-client.ts'
+import { until } from '../until.ts'
 
 const RECIPE = resolve(import.meta.dirname, '..', '..', 'deploy', 'high-availability', 'patroni.yaml')
 /** The fix that keeps a leader from overwriting another's key came with this version. */

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { PATIENT } from '../../src/database/database.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import { maintainUsage } from '../../src/ledger/retention.ts'
-import { until } from '../faults/raw-client.ts'
+import { until } from '../until.ts'
 import { type Account, DIRECT, type Scene } from './scene.ts'
 
 /** What most of them need. */

@@ -5,8 +5,8 @@ import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { Tollgate } from '../../clients/typescript/src/index.ts'
 import { makeDataDirectory, openStore, startProcess } from '../chaos/gateway-process.ts'
-import { until } from '../faults/raw-client.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
+import { until } from '../until.ts'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
 const KEY = /tg_live_\w{38}/

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
+import { until } from '../until.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
@@ -17,7 +18,7 @@ import {
   wholeAnswer,
   wholeStream,
 } from './chat-vendor.ts'
-import { count, post, until } from './raw-client.ts'
+import { count, post } from './raw-client.ts'
 
 let first: ChatVendor
 let second: ChatVendor

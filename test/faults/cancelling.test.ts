@@ -5,8 +5,8 @@ import { storedCatalogs } from '../../src/catalog/store.ts'
 import { verifyLedger } from '../../src/verify/verify.ts'
 import { freshDatabase } from '../database.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { until } from '../until.ts'
 import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
-import { until } from './raw-client.ts'
 
 const named = (data: { type: string; [member: string]: unknown }) => `event: ${data.type}\n${event(data)}`
 const PARTIAL = 'Once upon a time there was '

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { until } from '../until.ts'
 import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
-import { post, until } from './raw-client.ts'
+import { post } from './raw-client.ts'
 
 const VISIBLE = 'visible '
 const OUTPUT = 20_270

@@ -6,6 +6,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { silentLog } from '../../src/kernel/log.ts'
 import type { TestGateway } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
+import { until } from '../until.ts'
 import {
   type ChatVendor,
   chatBody,
@@ -18,7 +19,7 @@ import {
   usageChunk,
   wholeAnswer,
 } from './chat-vendor.ts'
-import { count, each, post, until } from './raw-client.ts'
+import { count, each, post } from './raw-client.ts'
 
 const CHUNKS = 200
 /** 1 s on a machine of its own. */

@@ -3,7 +3,6 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { CHAT_PATH } from './chat-vendor.ts'
 
-const UNTIL_MS_MAX = 180_000
 /** A gateway that says nothing for so long never will. */
 const SILENCE_MS_MAX = 180_000
 
@@ -119,23 +118,4 @@ export async function each<T>(items: Iterable<T>, atOnce: number, run: (item: T)
 
 export function* count(to: number): Generator<number> {
   for (let i = 0; i < to; i++) yield i
-}
-
-/**
- * Looks again and again, more and more rarely, until it is so or something is there, and gives what it found. What has not come
- * after minutes will not: the test fails here instead of hanging.
- */
-export async function until<T>(
-  look: () => T | undefined | false | Promise<T | undefined | false>,
-  everyMsMax = 50,
-  withinMs = UNTIL_MS_MAX,
-): Promise<T> {
-  const startedMs = performance.now()
-  for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, everyMsMax)) {
-    const found = await look()
-    if (found !== undefined && found !== false) return found
-    if (performance.now() - startedMs > withinMs)
-      throw new Error(`This was waited for in vain for ${Math.round(withinMs / 1000)} s: ${look}`)
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
-  }
 }

@@ -4,6 +4,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'
 import type { TestGateway } from '../gateway.ts'
 import { FULL } from '../runs.ts'
+import { until } from '../until.ts'
 import {
   type ChatVendor,
   chatBody,
@@ -13,7 +14,7 @@ import {
   startVendor,
   usage,
 } from './chat-vendor.ts'
-import { post, until } from './raw-client.ts'
+import { post } from './raw-client.ts'
 
 const LIMIT_MS = 1_500
 /** 500 ms on a machine of its own. */

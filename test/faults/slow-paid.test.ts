@@ -9,6 +9,7 @@ import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
+import { until } from '../until.ts'
 import {
   type ChatVendor,
   chunk,
@@ -19,7 +20,6 @@ import {
   startVendor,
   type VendorCall,
 } from './chat-vendor.ts'
-import { until } from './raw-client.ts'
 
 /** Instead of the 60 s and 600 s that vendors are usually given. */
 const TOTAL_MS = runs(8_000, 60_000)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
+import { until } from '../until.ts'
 import {
   type ChatVendor,
   chatBody,
@@ -15,7 +16,7 @@ import {
   usage,
   usageChunk,
 } from './chat-vendor.ts'
-import { count, post, type RawCall, until } from './raw-client.ts'
+import { count, post, type RawCall } from './raw-client.ts'
 
 const STREAM_BYTES = 20_000_000
 /** What a socket's buffers on both sides of the gateway may hold; the kernel grows them to several megabytes. */

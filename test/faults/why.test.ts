@@ -4,6 +4,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import type { Story, UsageDetail, UsageView } from '../../src/ledger/views.ts'
 import { OPERATOR_TOKEN, type TestGateway } from '../gateway.ts'
+import { until } from '../until.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
@@ -15,7 +16,7 @@ import {
   usage,
   wholeAnswer,
 } from './chat-vendor.ts'
-import { post, until } from './raw-client.ts'
+import { post } from './raw-client.ts'
 
 const SECRET = 'sk-canary-first-0001'
 let first: ChatVendor

@@ -1,8 +1,8 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { until } from '../faults/raw-client.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../gateway.ts'
+import { until } from '../until.ts'
 import { connect } from './client.ts'
 
 let g: TestGateway
