@@ -203,7 +203,7 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const sending = { deadlines: candidate.vendor.timeouts, signal: arrived.out.signal }
   const answer = await (await path.upstream.send(call, sending)).read(1_000_000)
   const reply: UpstreamReply = {
-    ...{ status: 200, headers: { 'content-type': 'application/json' }, abort() {} },
+    ...{ status: 200, headers: { 'content-type': 'application/json' }, abort() {}, letGo() {} },
     read: async () => answer,
     pipe: () => Promise.reject(new Error('This is no stream.')),
   }

@@ -1,4 +1,5 @@
 // What a key can ask about itself, free of charge: its models, its account, the size of a prompt, the price of a call.
+
 import { estimate } from '../admission/admit.ts'
 import type { Principal } from '../admission/api-key.ts'
 import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
@@ -12,6 +13,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
+import { NEVER } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { chargeOf } from '../meter/charge.ts'
@@ -182,8 +184,6 @@ interface Question {
   readonly lease?: ByteLease | null
 }
 
-/** The budget bounds the wait itself. */
-const NEVER = new AbortController().signal
 const PAID = ENDPOINTS.filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 async function readQuoted(
@@ -235,6 +235,7 @@ function elsewhere(error: Fault, spec: PaidSpec): Fault {
  */
 async function withPictures(body: Buffer, lease: ByteLease): Promise<RequestBody> {
   const { bytes } = lease
+  // The budget bounds the wait itself.
   if (body.length > SMALL_BODY_BYTES) await lease.grow(body.length, NEVER)
   try {
     return await readPictures(body, lease)

@@ -1,8 +1,10 @@
 // Assets in an S3-compatible store, over the one HTTP client. Small files are one request; larger ones go up in parts, so
 // that no file is held whole.
+
 import { createHash, createHmac } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Fault } from '../kernel/fault.ts'
+import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import {
@@ -32,7 +34,6 @@ const DEADLINES: Deadlines = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 30
 /** Parts of S3 have at least 5 MiB. */
 const PART_BYTES = 8 * 1_048_576
 const TEXT_BYTES_MAX = 4 * 1_048_576
-const NEVER = new AbortController().signal
 
 export function createS3Store(options: S3Options): AssetStore {
   const { world, upstream, credentials, bucket } = options

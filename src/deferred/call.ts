@@ -7,6 +7,7 @@ import type { Surface } from '../catalog/endpoint.ts'
 import type { CatalogStore, Product } from '../catalog/store.ts'
 import type { Database } from '../database/database.ts'
 import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
+import { NEVER } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
 import { scaled } from '../meter/price.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
@@ -54,7 +55,6 @@ interface Later {
   readonly isVendors: boolean
 }
 
-const NEVER = new AbortController().signal
 const WAIT_MS: Partial<Record<FaultName, number>> = {
   rate_limited: 1_000,
   unavailable: 2_000,

@@ -1,9 +1,11 @@
 // Finished files are copied to our own store before a job is said to be completed, because the vendor's addresses die. They
 // come from addresses that the vendor names, so they are fetched with the same guard as everything that is not ours; only
 // the vendor's own host may be a private one, as the simulated vendors' is.
+
 import type { AssetHost, AssetUpload } from '../assets/host.ts'
 import type { AssetExtension, AssetSigner } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
+import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { imageTypeOf } from '../parsers/image-file.ts'
 import { createGuardedFetch, type GuardedFetch } from '../upstream/guard.ts'
@@ -17,7 +19,6 @@ export interface ResultStore {
 
 const BYTES_MAX = { video: 1_000_000_000, image: 50_000_000 } as const
 const COPIES_AT_ONCE = 8
-const NEVER = new AbortController().signal
 
 export function createResultStore(options: {
   readonly assets: Pick<AssetHost, 'upload'>

@@ -1,6 +1,8 @@
 // Talks to the vendors' task APIs. Looks at many tasks are gathered into one question, so that ten thousand open jobs cost
 // a vendor some dozen requests a second and not a thousand.
+
 import { asFault, Fault } from '../kernel/fault.ts'
+import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
@@ -83,8 +85,6 @@ const BODY_BYTES_MAX = 8_000_000
 const LOOKS_AT_ONCE = 4
 const SEARCH_PAGES_MAX = 50
 const WAIT_SECONDS_MAX = 600
-/** A submission is never cut short: whatever stops the gateway, its answer is worth waiting for. */
-const NEVER = new AbortController().signal
 
 const STOPPED = new Error('not begun')
 
@@ -109,6 +109,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     let heard = false
     let leave: (() => void) | undefined
     try {
+      // A submission is never cut short: whatever stops the gateway, its answer is worth waiting for.
       const entered = vendors.enter(vendorName, vendor, NEVER)
       leave = entered instanceof Promise ? await entered : entered
       if (begin && !(await begin())) throw STOPPED

@@ -5,6 +5,7 @@ import type { CatalogStore } from '../catalog/store.ts'
 import type { OwnKeys } from '../credentials/own-keys.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { VideoOrder } from '../protocols/media/video-task/request.ts'
@@ -51,8 +52,6 @@ export async function stepJob(job: ClaimedJob, deps: StepDeps): Promise<StepEndi
 const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED'
 
 // ---- Submission: at most once.
-
-const NEVER = new AbortController().signal
 
 async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   const { jobs, timing } = deps

@@ -2,6 +2,9 @@
 import type { Log } from './log.ts'
 import type { World } from './world.ts'
 
+/** The signal of what nobody gives up. */
+export const NEVER = new AbortController().signal
+
 export function sleep(world: World, ms: number): Promise<void> {
   return new Promise((resolve) => world.after(ms, resolve))
 }

@@ -1,7 +1,7 @@
 // Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import { sleep } from '../kernel/timers.ts'
+import { NEVER, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
@@ -129,12 +129,12 @@ export async function attempt(
       const opening = ask.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
       const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
-      const caller = drains ? followCaller(open.signal) : undefined
-      if (drains === 'call') caller?.letGo()
-      const sending = { deadlines: vendor.timeouts, signal: caller?.signal ?? open.signal }
+      const signal = drains === 'call' && !open.signal.aborted ? NEVER : open.signal
+      const sending = { deadlines: vendor.timeouts, signal }
       const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
       if (reply.status >= 200 && reply.status < 300) {
-        caller?.letGo()
+        // A vendor that bills the whole answer anyway is not cut once it answers: whoever relays it decides how long it is listened to.
+        if (drains) reply.letGo()
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
         return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
       }
@@ -316,18 +316,6 @@ function enter(
   } catch (error) {
     return noPlace(error)
   }
-}
-
-/**
- * The caller's leaving cuts the vendor's call. A vendor that bills the whole answer anyway is not cut once it answers:
- * whoever relays the answer then decides how long it is listened to.
- */
-function followCaller(signal: AbortSignal): { signal: AbortSignal; letGo(): void } {
-  const own = new AbortController()
-  const follow = () => own.abort(signal.reason)
-  if (signal.aborted) follow()
-  else signal.addEventListener('abort', follow, { once: true })
-  return { signal: own.signal, letGo: () => signal.removeEventListener('abort', follow) }
 }
 
 /** What a vendor has against the account's own key is the account's to mend, and said so; another candidate may do all the same. */

@@ -35,6 +35,8 @@ export interface UpstreamReply {
    * (`isHeldBack`).
    */
   pipe(onData: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
+  /** From now on the call's signal no longer cuts the answer. */
+  letGo(): void
   /** Cuts the connection now. A running read or pipe rejects. Safe to call at any time, any number of times. */
   abort(): void
 }

@@ -164,7 +164,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     const isHere = this.#phase === 'done' && !this.#givenUp && !this.#broken
     if (isHere && !this.#consumer && this.#waitingBytes <= bytesMax) {
       this.#consumer = NOBODY
-      unfollow(this.#signal, this.#followed, this)
+      this.letGo()
       return Promise.resolve(joined(this.#waiting, this.#waitingBytes))
     }
     return this.#readOn(bytesMax)
@@ -194,6 +194,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   aborted(reason: unknown): void {
     this.#giveUp(reason)
+  }
+
+  letGo(): void {
+    unfollow(this.#signal, this.#followed, this)
   }
 
   abort(): void {
@@ -278,7 +282,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #settle(): void {
     const consumer = this.#consumer
     if (!consumer || (!this.#givenUp && this.#unread())) return
-    unfollow(this.#signal, this.#followed, this)
+    this.letGo()
     const failure = this.#givenUp ?? this.#broken
     if (failure) consumer.reject(failure.reason)
     else consumer.resolve()
@@ -286,7 +290,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   /** Ends a call that has no answer yet. */
   #fail(reason: unknown): void {
-    unfollow(this.#signal, this.#followed, this)
+    this.letGo()
     this.#reject(reason)
   }
 

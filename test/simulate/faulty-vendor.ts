@@ -1,5 +1,7 @@
 // Vendors that refuse, stall, break off, report nonsense or nothing, and sometimes answer.
+
 import { Fault } from '../../src/kernel/fault.ts'
+import { NEVER } from '../../src/kernel/timers.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../../src/upstream/call.ts'
 import { chunk, DONE, usage, usageChunk, wholeAnswer } from '../faults/chat-vendor.ts'
 import { asMortal, type Mortal } from './faulty-database.ts'
@@ -90,7 +92,7 @@ class Reply implements UpstreamReply {
   readonly headers: Readonly<Record<string, string>>
   readonly #plan: VendorPlan
   readonly #deadlines: Deadlines
-  readonly #signal: AbortSignal
+  #signal: AbortSignal
   readonly #world: VirtualWorld
   readonly #aborted = new AbortController()
 
@@ -123,6 +125,10 @@ class Reply implements UpstreamReply {
     if (this.#plan.ending === 'clean') return
     if (this.#plan.ending === 'cut') throw new Fault('upstream_failed', { internal: { phase: 'body' } })
     await this.#wait(Number.POSITIVE_INFINITY)
+  }
+
+  letGo(): void {
+    this.#signal = NEVER
   }
 
   abort(): void {
