@@ -68,11 +68,23 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes 
 }
 
 /** Those of a call's attributes that its price knows; undefined where it knows none. */
-export function decidingOf({ tiers, multipliers = {} }: Pricing, attributes: Attributes = {}): Attributes | undefined {
-  const names = new Set([...Object.keys(multipliers), ...tiers.flatMap(({ when = {} }) => Object.keys(when))])
+export function decidingOf(pricing: Pricing, attributes: Attributes = {}): Attributes | undefined {
+  const names = knownBy(pricing)
   if (names.size === 0) return undefined
   const deciding = Object.entries(attributes).filter(([name]) => names.has(name))
   return deciding.length === 0 ? undefined : Object.fromEntries(deciding)
+}
+
+/** Worked out once, as the rates are. */
+const deciders = new WeakMap<Pricing, ReadonlySet<string>>()
+
+function knownBy(pricing: Pricing): ReadonlySet<string> {
+  const known = deciders.get(pricing)
+  if (known) return known
+  const { tiers, multipliers = {} } = pricing
+  const names = new Set([...Object.keys(multipliers), ...tiers.flatMap(({ when = {} }) => Object.keys(when))])
+  deciders.set(pricing, names)
+  return names
 }
 
 interface Rate {
