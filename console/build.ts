@@ -5,6 +5,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { FROM_TABLE } from './tables.ts'
 
 const home = import.meta.dirname
 const dist = join(home, 'dist')
@@ -52,19 +53,15 @@ async function compressFiles(folder: string): Promise<void> {
 
 /** Tests do not end up in the page, so they do not make it stale. */
 async function digestOfSources(): Promise<string> {
-  const hash = createHash('sha256')
+  const hash = createHash('sha256').update(JSON.stringify(FROM_TABLE))
   const files = ['src', 'public'].map((folder) => readdir(join(home, folder), { recursive: true, withFileTypes: true }))
   const found = (await Promise.all(files))
     .flat()
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
-  const others = [
-    'build.ts',
-    'index.html',
-    'vite.config.ts',
-    '../src/catalog/generation.ts',
-    '../package-lock.json',
-  ].map((name) => join(home, name))
+  const others = ['build.ts', 'index.html', 'vite.config.ts', '../src/meter/kind.ts', '../package-lock.json'].map(
+    (name) => join(home, name),
+  )
   for (const path of [...found, ...others].sort()) {
     hash.update(`${relative(home, path)}\0`)
     hash.update(await readFile(path))

@@ -1,26 +1,6 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
-import { isDataEndpoint } from '../src/catalog/endpoint.ts'
-import { ENDPOINTS } from '../src/catalog/index.ts'
-import { clientCall } from '../src/catalog/reference.ts'
-import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
-
-/** By the format of a text endpoint, or by the kind of product that the endpoint sells. */
-const paths = ENDPOINTS.flatMap(({ id, sells, format, method, path }) =>
-  sells && method === 'POST' ? [[format ? id : sells, path]] : [],
-)
-
-const calls = ENDPOINTS.filter(isDataEndpoint).map((spec) => [spec.id, clientCall(spec)])
-
-const faults = Object.entries(FAULTS).map(([name, { text }]) => [name, { text, advice: Reflect.get(ADVICE, name) }])
-
-/** What the console takes from the tables of endpoints and faults. */
-export const FROM_TABLE = {
-  // Of several that sell the same, the first.
-  ENDPOINT_PATHS: Object.fromEntries(paths.toReversed()),
-  CLIENT_CALLS: Object.fromEntries(calls),
-  FAULT_WORDS: Object.fromEntries(faults),
-}
+import { FROM_TABLE } from './tables.ts'
 
 export default defineConfig({
   root: import.meta.dirname,

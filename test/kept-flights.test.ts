@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import {
   CHAT_PATH,

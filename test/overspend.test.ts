@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { TEXT_PROTOCOLS } from '../src/catalog/kind.ts'
+import { TEXT_PROTOCOLS } from '../src/meter/kind.ts'
 import { freshDatabase } from './database.ts'
 import {
   type ChatVendor,

@@ -5,9 +5,9 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/catalog/kind.ts'
 import { ENDPOINT_URLS } from '../src/deferred/lines.ts'
-import type { Unit } from '../src/meter/usage.ts'
+import type { Unit } from '../src/meter/kind.ts'
+import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/meter/kind.ts'
 import { post } from './faults/raw-client.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
@@ -128,7 +128,7 @@ after(() => {
 // ---- The gateway.
 
 const kindOf = (format: ProtocolName): KindName => {
-  const found = Object.entries(KINDS).find(([, { protocols }]) => (protocols as readonly string[]).includes(format))
+  const found = Object.entries(KINDS).find(([, { protocols }]) => Object.hasOwn(protocols, format))
   assert.ok(found)
   return found[0] as KindName // A key of the kinds.
 }

@@ -5,8 +5,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { PROTOCOLS, type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
-import { UNITS } from '../src/meter/usage.ts'
+import { PROTOCOLS, type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
 import { post } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
@@ -49,7 +48,7 @@ test('every format and every unit of prices has a cell', () => {
     'formats without a cell',
   )
   assert.deepEqual(
-    UNITS.filter((unit) => !cells.some(({ due }) => due[unit])),
+    UNIT_NAMES.filter((unit) => !cells.some(({ due }) => due[unit])),
     [],
     'units without a cell',
   )
@@ -208,7 +207,7 @@ let goesOn = true
 // ---- The gateway.
 
 /** Whatever a text model can be asked for. */
-const TEXT_UNITS = UNITS.filter((unit) => !['second', 'character', 'call', 'row'].includes(unit))
+const TEXT_UNITS = UNIT_NAMES.filter((unit) => !['second', 'character', 'call', 'row'].includes(unit))
 
 const nameOf = (format: TextProtocolName, more = '') => `table-${format}${more}`
 before(async () => {

@@ -1,9 +1,7 @@
 // The usage objects that vendors publish, read from the types of their SDKs, and what each of their members means: a report that has it, and what is due for that.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
-import { PER_MILLION } from '../src/meter/charge.ts'
-import type { Unit } from '../src/meter/usage.ts'
+import { type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName, UNITS, type Unit } from '../src/meter/kind.ts'
 
 // ---- The published members.
 
@@ -119,7 +117,7 @@ export function price(due: Due, part = 1): bigint {
   const whole = Object.entries(due).reduce((sum, [unit, count]) => {
     // The names of a due are units.
     const of = unit as Unit
-    return sum + RATES[of] * (PER_MILLION.has(of) ? 1 : 1_000_000) * count
+    return sum + RATES[of] * (1_000_000 / UNITS[of].per) * count
   }, 0)
   return BigInt(Math.ceil(whole * part))
 }

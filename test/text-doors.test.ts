@@ -15,11 +15,11 @@ import * as z from 'zod'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
-import type { TextProtocolName } from '../src/catalog/kind.ts'
 import type { TextTraits } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { realWorld } from '../src/kernel/world.ts'
+import type { TextProtocolName } from '../src/meter/kind.ts'
 import { readModelName, readTextRequest } from '../src/protocols/text/text.ts'
 
 const DOORS: Record<string, TextProtocolName> = {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { TEXT_PROTOCOLS } from '../src/catalog/kind.ts'
+import { TEXT_PROTOCOLS } from '../src/meter/kind.ts'
 import { FIXTURES, fixture, openBody, openPair, recordingsOf, replay, traitsOf } from './text-replay.ts'
 
 function compare(path: string, text: string): void {

@@ -1,10 +1,10 @@
 // Recorded streams and answers, replayed through any pair of doors without a network.
 import { globSync, readFileSync } from 'node:fs'
 import { join, parse } from 'node:path'
-import type { TextProtocolName } from '../src/catalog/kind.ts'
 import { readTextTraits, type TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
+import type { TextProtocolName } from '../src/meter/kind.ts'
 import { type Exchange, vendorCall } from '../src/protocols/protocol.ts'
 import { readTextRequest } from '../src/protocols/text/text.ts'
 import { bytesOf } from '../src/upstream/sse.ts'

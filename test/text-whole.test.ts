@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { test } from 'node:test'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/catalog/kind.ts'
 import { Fault } from '../src/kernel/fault.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
 import { fixture, openPair, type Pair, recordingsOf, replay, sliced, TOOLS, traitsOf } from './text-replay.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeTier, priceSummary } from './pricing.ts'
-import type { Pricing } from './wire.ts'
+import { type Pricing, UNIT_NAMES, unitRow } from './wire.ts'
 
 const text: Pricing = {
   unit: 'credits',
@@ -33,4 +33,13 @@ test('a price is summed up by its cheapest tier', () => {
 test('a price that the catalog gives as a number is shown like one in quotes', () => {
   const bare: Pricing = { unit: 'credits', tiers: [{ call: 0.5, row: 2 }] }
   assert.equal(priceSummary(bare), '0.5 per call, 2 per row')
+})
+
+test('a price in any unit is shown with its amount and its unit', () => {
+  for (const unit of UNIT_NAMES) {
+    const { per, one, many } = unitRow(unit)
+    const words = per === 1 ? `7 per ${one}` : `7 per million ${many}`
+    assert.equal(priceSummary({ unit: 'credits', tiers: [{ [unit]: '7' }] }), words)
+  }
+  assert.equal(priceSummary({ unit: 'credits', tiers: [{ call: '1', webSearch: '5' }] }), '1 per call')
 })

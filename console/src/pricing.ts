@@ -1,45 +1,6 @@
 // Prices in words. What a call would cost is asked of the gateway: see playground/cost.tsx.
 import { formatCredits, parseCredits } from './credits.ts'
-import type { ModelType, PriceTier, PriceUnit, Pricing } from './wire.ts'
-
-export const UNIT_NAMES: Record<PriceUnit, { one: string; many: string; price: string }> = {
-  input: { one: 'input token', many: 'input tokens', price: 'Input, per million tokens' },
-  cachedInput: { one: 'cached input token', many: 'cached input tokens', price: 'Cached input, per million tokens' },
-  cacheWrite: { one: 'cache write token', many: 'cache write tokens', price: 'Cache write, per million tokens' },
-  cacheWriteHour: {
-    one: 'cache write token (an hour)',
-    many: 'cache write tokens (an hour)',
-    price: 'Cache write for an hour, per million tokens',
-  },
-  inputAudio: { one: 'audio input token', many: 'audio input tokens', price: 'Audio input, per million tokens' },
-  inputImage: { one: 'image input token', many: 'image input tokens', price: 'Image input, per million tokens' },
-  output: { one: 'output token', many: 'output tokens', price: 'Output, per million tokens' },
-  outputAudio: { one: 'audio output token', many: 'audio output tokens', price: 'Audio output, per million tokens' },
-  outputImage: { one: 'image output token', many: 'image output tokens', price: 'Image output, per million tokens' },
-  image: { one: 'image', many: 'images', price: 'Per image' },
-  second: { one: 'second', many: 'seconds', price: 'Per second' },
-  character: { one: 'character', many: 'characters', price: 'Per million characters' },
-  webSearch: { one: 'web search', many: 'web searches', price: 'Per web search' },
-  fileSearch: { one: 'file search', many: 'file searches', price: 'Per file search' },
-  codeRun: { one: 'run of code', many: 'runs of code', price: 'Per run of code' },
-  call: { one: 'call', many: 'calls', price: 'Per call' },
-  row: { one: 'row', many: 'rows', price: 'Per row returned' },
-}
-
-export const PRICE_UNITS = Object.keys(UNIT_NAMES) as PriceUnit[]
-
-/** What is not part of every call: offered where it has a price. */
-export const EXTRA_UNITS: readonly PriceUnit[] = [
-  'webSearch',
-  'fileSearch',
-  'codeRun',
-  'image',
-  'cacheWriteHour',
-  'inputAudio',
-  'outputAudio',
-  'inputImage',
-  'outputImage',
-]
+import { kindRow, type ModelType, type PriceTier, type PriceUnit, type Pricing, UNIT_NAMES, unitRow } from './wire.ts'
 
 /** What makes the rates of a model dearer or cheaper, in words: "service_tier priority", "2". */
 export function multipliersOf(
@@ -51,6 +12,13 @@ export function multipliersOf(
   )
   return batchFactor === null ? tiers : [...tiers, { when: 'in batches', times: batchFactor }]
 }
+
+/** The unit that says most of a price first: a piece, the output, the input; then what is not part of every call. */
+const IN_ORDER: readonly PriceUnit[] = [
+  ...UNIT_NAMES.filter((unit) => unit === 'image' || !(unitRow(unit).side || unitRow(unit).use)),
+  ...(['output', 'input'] as const),
+  ...UNIT_NAMES,
+]
 
 interface PriceWords {
   amount: string
@@ -67,23 +35,19 @@ export function priceWords(pricing: Pricing | null): PriceWords {
     const rates = pricing.tiers.flatMap((one) => (one[unit] === undefined ? [] : [parseCredits(one[unit]) ?? 0n]))
     return rates.sort((one, other) => (one < other ? -1 : 1))[0]
   }
-  const input = least('input')
-  const output = least('output')
-  if (input !== undefined && output !== undefined)
-    return { amount: `${from}${formatCredits(input)} in · ${formatCredits(output)} out`, per: 'per million tokens' }
-  for (const unit of ['image', 'second', 'call', 'row'] as const) {
+  const rates = IN_ORDER.flatMap((unit) => {
     const rate = least(unit)
-    if (rate !== undefined) return { amount: `${from}${formatCredits(rate)}`, per: `per ${unit}${more(unit)}` }
-  }
-  const character = least('character')
-  if (character !== undefined) return { amount: `${from}${formatCredits(character)}`, per: 'per million characters' }
-  const [rate = 0n, side] = output === undefined ? [input, 'input'] : [output, 'output']
-  return { amount: `${from}${formatCredits(rate)}`, per: `per million ${side} tokens` }
-
-  function more(unit: PriceUnit): string {
-    const row = unit === 'call' ? least('row') : undefined
-    return row === undefined ? '' : `, ${formatCredits(row)} per row`
-  }
+    return rate === undefined ? [] : [{ unit, amount: formatCredits(rate) }]
+  })
+  const of = (unit: PriceUnit) => rates.find((one) => one.unit === unit)?.amount
+  const [input, output, row] = [of('input'), of('output'), of('row')]
+  if (input !== undefined && output !== undefined)
+    return { amount: `${from}${input} in · ${output} out`, per: 'per million tokens' }
+  const [first] = rates
+  if (!first) return { amount: 'No price', per: '' }
+  const { per, one, many } = unitRow(first.unit)
+  const more = first.unit === 'call' && row !== undefined ? `, ${row} per row` : ''
+  return { amount: `${from}${first.amount}`, per: per === 1 ? `per ${one}${more}` : `per million ${many}` }
 }
 
 export function priceSummary(pricing: Pricing | null): string {
@@ -97,27 +61,17 @@ export function describeTier(tier: PriceTier): string {
   return parts.length ? parts.join(', ') : 'everything else'
 }
 
-/** What an ordinary call uses, for comparing price and cost. */
-const TYPICAL: Partial<Record<PriceUnit, bigint>> = {
-  input: 1000n,
-  output: 300n,
-  image: 1n,
-  second: 5n,
-  character: 500n,
-  call: 1n,
-  row: 10n,
-}
 const MILLION = 1_000_000n
 
 /** Of a typical call, by the tier that holds for most. */
 export function typicalAmount(type: ModelType, pricing: Pricing): bigint {
-  const size = TYPICAL.input ?? 0n
+  const { typical } = kindRow(type)
+  const size = typical.input ?? 0
   const tier =
     pricing.tiers.find((one) => !one.when && (one.upTo === undefined || one.upTo >= size)) ?? pricing.tiers.at(-1)
-  const tokens = type === 'text' || type === 'embedding'
-  return PRICE_UNITS.reduce((sum, unit) => {
+  const total = UNIT_NAMES.reduce((sum, unit) => {
     const rate = tier?.[unit] === undefined ? 0n : (parseCredits(tier[unit]) ?? 0n)
-    const used = (TYPICAL[unit] ?? 0n) * rate
-    return sum + (tokens || unit === 'input' || unit === 'output' || unit === 'character' ? used / MILLION : used)
+    return sum + (BigInt(typical[unit] ?? 0) * rate * MILLION) / BigInt(unitRow(unit).per)
   }, 0n)
+  return total / MILLION
 }

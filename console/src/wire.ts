@@ -1,10 +1,10 @@
-// The shapes that the console API speaks, as the server's views say them: types only. Amounts are decimal strings of
+// The shapes that the console API speaks, as the server's views say them: types, and the table of kinds and units. Amounts are decimal strings of
 // credits, times are ISO 8601.
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import type { KindName as ModelType } from '../../src/catalog/kind.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { LimitsInput } from '../../src/ledger/views.ts'
+import type { KindName as ModelType } from '../../src/meter/kind.ts'
 import type { PublicCatalog } from '../../src/operator/views.ts'
 
 export type { ContentRules, ContentView as Content, KeyView as Key, NewKey } from '../../src/admission/views.ts'
@@ -17,7 +17,6 @@ export type {
 } from '../../src/alerts/views.ts'
 export type { QuoteView as Quote } from '../../src/api/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
-export type { KindName as ModelType } from '../../src/catalog/kind.ts'
 export type {
   Applied,
   CheckView as CatalogCheck,
@@ -63,7 +62,15 @@ export type {
   VerificationState as LedgerChecks,
   WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
-export type { Unit as PriceUnit } from '../../src/meter/usage.ts'
+export {
+  KIND_NAMES,
+  type KindName as ModelType,
+  kindRow,
+  TEXT_PROTOCOLS,
+  UNIT_NAMES,
+  type Unit as PriceUnit,
+  unitRow,
+} from '../../src/meter/kind.ts'
 export type { AgentSetup } from '../../src/operator/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/operator/resources/session.ts'
 export type {

@@ -1,12 +1,12 @@
 // Answers that a vendor keeps for a caller: stored responses, threads. Only the account that they were made for may go on
 // from them, and only at the vendor that has them.
 import { isId } from '../catalog/field.ts'
-import type { ProtocolName } from '../catalog/kind.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
+import type { ProtocolName } from '../meter/kind.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import { mayUse, type Principal } from './api-key.ts'
 

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
 import { accountView, limitsView } from '../ledger/views.ts'
-import { UNITS } from '../meter/usage.ts'
+import { UNIT_NAMES } from '../meter/kind.ts'
 
 /** What a key is told of its account. */
 export const ownAccount = accountView.omit({ createdAt: true }).extend({
@@ -25,8 +25,8 @@ export const quoteView = z.object({
   hold: credits,
   costAtMost: credits,
   costAtLeast: credits,
-  worstCase: z.partialRecord(z.enum(UNITS), count),
-  lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: z.literal(1_000_000) })),
+  worstCase: z.partialRecord(z.enum(UNIT_NAMES), count),
+  lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: z.literal(1_000_000) })),
   available: credits,
   affordable: z.boolean(),
   /** It goes by a key of the account's own, and costs the fee for that; where the account allows it and the key fails, the price, which is then what is held. */

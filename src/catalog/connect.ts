@@ -1,9 +1,8 @@
 // A vendor's entry and the models to offer of it, put into a catalog document: a pure function from what is to what would be.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { type KindName, type ProtocolName, protocolsOf, TEXT_PROTOCOLS, UNIT_NAMES } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
-import { UNITS } from '../meter/usage.ts'
 import { type CatalogInput, isSandbox } from './document.ts'
-import { KINDS, type Kind, type KindName, TEXT_PROTOCOLS } from './kind.ts'
 import type { Preset, PresetFormat, PresetModel } from './preset.ts'
 import { withCredentialNamed } from './vendor-credentials.ts'
 
@@ -127,9 +126,9 @@ function routesOf(
   { model }: ChosenModel,
   { vendorName, formats, cost }: Pick<Connection, 'vendorName' | 'formats'> & { cost: PricingInput | undefined },
 ): RouteInput[] {
-  const protocols: Kind['protocols'] = KINDS[type].protocols
+  const protocols: readonly ProtocolName[] = protocolsOf(type)
   const own = formats.filter(({ protocol }) => protocols.includes(protocol))
-  const spoken: readonly PresetFormat[] = own.length > 0 ? own : [{ protocol: KINDS[type].protocols[0] }]
+  const spoken: readonly PresetFormat[] = own.length > 0 ? own : [{ protocol: protocolsOf(type)[0] }]
   return spoken.map(({ protocol, serves }) => ({
     vendor: vendorName,
     protocol,
@@ -188,7 +187,7 @@ export function listPrice(
 }
 
 function inDecimals(tier: PriceTier): PricingInput['tiers'][number] {
-  const rates = UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, formatCredits(tier[unit])]]))
+  const rates = UNIT_NAMES.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, formatCredits(tier[unit])]]))
   return {
     ...(tier.upTo === undefined ? {} : { upTo: tier.upTo }),
     ...(tier.when === undefined ? {} : { when: tier.when }),
@@ -206,7 +205,7 @@ function scaled(price: PricingInput, factor: string): PricingInput {
     ...price,
     tiers: price.tiers.map((tier) => ({
       ...tier,
-      ...Object.fromEntries(UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, rate(tier[unit])]]))),
+      ...Object.fromEntries(UNIT_NAMES.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, rate(tier[unit])]]))),
     })),
   }
 }

@@ -1,10 +1,9 @@
 // The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
+import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { factor, ownKeyFee, type Pricing, pricing } from '../meter/price.ts'
-import type { Unit } from '../meter/usage.ts'
-import { KINDS, type Kind, type KindName, PROTOCOLS, TEXT_PROTOCOLS } from './kind.ts'
-import { textTraits } from './traits.ts'
+import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
   .string()
@@ -128,7 +127,7 @@ const cache = z.strictObject({
 const modelFields = {
   name: z.string().min(1).max(100),
   version: z.string().nullable().default(null),
-  type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
+  type: z.enum(KIND_NAMES),
   family: z.string().min(1).max(40),
   enabled: z.boolean().default(true),
   /** For text models: the endpoints that offer it. */
@@ -194,7 +193,6 @@ export const document = z
 
 type Product = z.output<typeof model> | z.output<typeof dataEndpoint>
 type Whole = z.output<typeof document>
-type TraitsOf<K extends KindName> = z.output<(typeof KINDS)[K]['traits']>
 
 export type CatalogInput = z.input<typeof document>
 export type Vendor = z.output<typeof vendor>
@@ -238,7 +236,7 @@ function credentialProblems({ credential, credentials }: Vendor): string[] {
 /** What is wrong with a product beside its own fields. Its traits are read on the way, over those of its family. */
 function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'families'>): Problem[] {
   const kind = 'type' in product ? product.type : 'data'
-  const { protocols, traits: schema }: Kind = KINDS[kind]
+  const protocols = Object.keys(kindRow(kind).protocols)
   const problems: Problem[] = pricingProblems(kind, product.pricing).map((message) => ({ path: ['pricing'], message }))
   product.routes.forEach(({ vendor, protocol, cost }, index) => {
     if (!Object.hasOwn(doc.vendors, vendor))
@@ -255,7 +253,7 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
   if ('clientFormats' in product && kind === 'text' && product.clientFormats.length === 0)
     problems.push({ path: ['clientFormats'], message: 'a text model needs at least one client format' })
   const shared = 'family' in product && kind === 'text' ? doc.families[product.family]?.traits : {}
-  const read = schema.safeParse({ ...shared, ...product.traits })
+  const read = traitsOf(kind).safeParse({ ...shared, ...product.traits })
   if (read.success) product.traits = read.data as Product['traits']
   else
     for (const { path, message } of read.error.issues) problems.push({ path: ['traits', ...path] as string[], message })
@@ -265,7 +263,7 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
 function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache>): Problem[] {
   if (kind !== 'text' && kind !== 'data') return [{ path: ['cache'], message: 'only text models keep answers' }]
   if (!price) return []
-  const units: readonly Unit[] = ['call', ...KINDS[kind].priced.flat()]
+  const units = ['call' as const, ...kindRow(kind).priced.flat()]
   const unpriced = price.tiers.flatMap((tier, index) =>
     units.some((unit) => tier[unit] !== undefined) ? [] : [`tier ${index} has no price that a kept answer could have`],
   )
@@ -276,7 +274,7 @@ function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache
 function pricingProblems(kind: KindName, price: Pricing): string[] {
   const problems: string[] = []
   for (const [index, tier] of price.tiers.entries())
-    for (const group of KINDS[kind].priced as readonly (readonly Unit[])[])
+    for (const group of kindRow(kind).priced)
       if (group.every((unit) => tier[unit] === undefined))
         problems.push(`tier ${index} has no price for ${group.map((unit) => `"${unit}"`).join(' or ')}`)
   return [...problems, ...lastTierProblems(price)]

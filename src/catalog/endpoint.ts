@@ -1,6 +1,7 @@
 // One entry per public endpoint. Paths, validation, OpenAPI, reference docs and contract tests derive from it.
+
+import type { KindName, TextProtocolName } from '../meter/kind.ts'
 import type { Field } from './field.ts'
-import type { KindName, TextProtocolName } from './kind.ts'
 
 /** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -112,6 +113,12 @@ export interface Mode {
 
 export function isDataEndpoint(spec: EndpointSpec): spec is DataEndpointSpec {
   return spec.sells === 'data'
+}
+
+/** A body that is answered as it stands. */
+export function exampleBody({ body }: EndpointSpec): Readonly<Record<string, unknown>> {
+  const [example] = (body?.examples ?? []) as Readonly<Record<string, unknown>>[] // Written beside the schema, in the entries.
+  return example ?? {}
 }
 
 // The words in which bodies and answers are described: JSON Schema, as OpenAPI 3.1 takes it.

@@ -1,6 +1,7 @@
 // What successful answers look like. Vendors add members every month, so that all of these are open.
+
+import { KIND_NAMES } from '../meter/kind.ts'
 import { component, free, integer, type JsonSchema, list, nullable, object, string } from './endpoint.ts'
-import { KINDS } from './kind.ts'
 
 export const JOB_STATUSES = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
@@ -17,7 +18,7 @@ export const COMPONENTS = {
     uid: string,
     name: string,
     version: nullable(string),
-    type: { type: 'string', examples: Object.keys(KINDS) },
+    type: { type: 'string', examples: KIND_NAMES },
     pricing: {
       type: ['object', 'null'],
       properties: { unit: { const: 'credits' }, tokenTierBasis: string, tiers: list(free) },

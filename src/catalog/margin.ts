@@ -1,23 +1,10 @@
 // Price against cost: what a typical call leaves, and which routes cost more than they are sold for.
 import { formatCredits } from '../kernel/credits.ts'
 import { chargeOf } from '../meter/charge.ts'
+import { type KindName, kindRow } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { CatalogDocument } from './document.ts'
-import type { KindName } from './kind.ts'
-
-/** What an ordinary call of each kind uses. */
-const TYPICAL: Readonly<Record<KindName, Usage>> = {
-  text: { input: 1_000, output: 300 },
-  image: { image: 1, input: 100, output: 4_000 },
-  embedding: { input: 1_000 },
-  rerank: { input: 10_000, call: 1 },
-  moderation: { call: 1 },
-  transcription: { second: 60 },
-  speech: { character: 500 },
-  video: { second: 5, output: 100_000 },
-  data: { call: 1, row: 10 },
-}
 
 interface Sample {
   readonly usage: Usage
@@ -26,7 +13,7 @@ interface Sample {
 
 /** A typical call, and one for each size and each attribute at which price or cost changes. */
 function samplesOf(kind: KindName, prices: readonly Pricing[]): Sample[] {
-  const usage = TYPICAL[kind]
+  const usage = kindRow(kind).typical
   const tiers = prices.flatMap((price) => price.tiers)
   const sizes = tiers.flatMap(({ upTo }) => (upTo === undefined ? [] : [upTo, upTo + 1]))
   return [

@@ -3,9 +3,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import * as z from 'zod'
+import { KIND_NAMES, type KindName, PROTOCOLS, type ProtocolName } from '../meter/kind.ts'
 import { type PriceTier, tier } from '../meter/price.ts'
 import type { CatalogInput } from './document.ts'
-import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from './kind.ts'
 
 export interface PresetFormat {
   readonly protocol: ProtocolName
@@ -22,7 +22,7 @@ const traits = z.record(z.string(), z.unknown())
 const presetModel = z.strictObject({
   /** The product of the shipped catalog that it is; its facts are taken from there. */
   product: z.string().optional(),
-  type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]).default('text'), // the names of an object that has some
+  type: z.enum(KIND_NAMES).default('text'),
   capabilities: z.array(z.string()).default([]),
   limits: z.strictObject({ contextTokens: count.optional(), outputTokensMax: count.optional() }).default({}),
   traits: traits.optional(),

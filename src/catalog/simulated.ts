@@ -1,26 +1,15 @@
 // The catalog as test accounts have it: the same models, prices and routes, but every vendor is a simulated one. Nothing of the real
 // vendor goes along: no credential, no header of its own.
 import { isTestAccount } from '../kernel/test-account.ts'
+import { KINDS } from '../meter/kind.ts'
 import type { CatalogDocument, Route, Vendor } from './document.ts'
-import type { ProtocolName } from './kind.ts'
 import type { Catalog } from './store.ts'
 
-/** The simulated vendor that speaks it. */
-const VENDORS: Record<ProtocolName, string> = {
-  'openai-chat': 'openai',
-  'openai-responses': 'openai',
-  'openai-embeddings': 'openai',
-  'openai-images': 'openai',
-  'openai-moderations': 'openai',
-  'openai-audio': 'openai',
-  'openai-speech': 'openai',
-  rerank: 'openai',
-  'anthropic-messages': 'anthropic',
-  gemini: 'google',
-  'video-task': 'ark',
-  'social-v2': 'social',
-  'site-analytics': 'analytics',
-}
+/** By the format that it speaks. */
+const VENDORS: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...Object.values(KINDS).map((kind) => kind.protocols),
+)
 
 const copies = new WeakMap<Catalog, Catalog>()
 

@@ -1,6 +1,7 @@
 // What distinguishes one product from the format that it is served in, as data: a schema for each kind of product, with the
 // meaning and the default of every trait.
 import * as z from 'zod'
+import type { KindName } from '../meter/kind.ts'
 
 /** Repairs that a family's chat answers need before a caller may see them. */
 const QUIRKS = {
@@ -83,13 +84,13 @@ export const textTraits = z.strictObject({
   sharedIds: words.default([]),
 })
 
-export const transcriptionTraits = z.strictObject({
+const transcriptionTraits = z.strictObject({
   /** The longest recording that it takes: nothing is held for more. */
   secondsMax: count.default(14_400),
 })
 
 /** What a video model takes. */
-export const videoTraits = z.strictObject({
+const videoTraits = z.strictObject({
   secondsMin: count.default(4),
   secondsMax: count.default(15),
   resolutions: z.array(z.enum(['480p', '720p', '1080p', '2k', '4k'])).default(['480p', '720p', '1080p']),
@@ -102,6 +103,13 @@ export const dataTraits = z.strictObject({
   /** Social data: `post` where the vendor speaks of posts and no longer of tweets. */
   names: z.enum(['tweet', 'post']).default('tweet'),
 })
+
+const TRAITS = { text: textTraits, transcription: transcriptionTraits, video: videoTraits, data: dataTraits }
+const none = z.strictObject({})
+/** Of each kind; most have none. */
+export type TraitsOf<K extends KindName> = z.output<K extends keyof typeof TRAITS ? (typeof TRAITS)[K] : typeof none>
+const schemas: Partial<Record<KindName, z.ZodType>> = TRAITS
+export const traitsOf = (kind: KindName): z.ZodType => schemas[kind] ?? none
 
 export type TextTraits = z.output<typeof textTraits>
 export type VideoTraits = z.output<typeof videoTraits>

@@ -1,9 +1,9 @@
 // The catalog's versions as operators see them.
 import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
+import { KIND_NAMES, PROTOCOLS } from '../meter/kind.ts'
 import { pricing } from '../meter/price.ts'
 import { document } from './document.ts'
-import { KINDS, type KindName, PROTOCOLS } from './kind.ts'
 
 export const versionView = z.object({ version: count, appliedAt: time, actor: z.string(), note: z.string() })
 export type VersionView = z.infer<typeof versionView>
@@ -44,7 +44,7 @@ export const presetView = z.object({
       model: z.string(),
       /** Under which it would be offered. */
       uid: z.string(),
-      type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]), // the names of an object that has some
+      type: z.enum(KIND_NAMES),
       capabilities: z.array(z.string()),
       contextTokens: count.nullable(),
       /** The list price at a hundred credits a dollar; null: none was noted. */

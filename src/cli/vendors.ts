@@ -2,7 +2,7 @@
 import type { Applied, ConnectCheckView, PresetView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import type { Page } from '../kernel/view.ts'
-import { UNITS } from '../meter/usage.ts'
+import { UNIT_NAMES } from '../meter/kind.ts'
 import type { CredentialView, OwnKeyStored, OwnKeyView, VendorCredentialView, VendorView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
@@ -285,9 +285,9 @@ function priced(call: Invocation, option: string, as: string): Record<string, un
   if (text(call, option) === undefined) return {}
   const rates = pairs(call, option)
   for (const [unit, rate] of Object.entries(rates))
-    if (!UNITS.some((known) => known === unit) || (parseCredits(rate) ?? -1n) < 0n)
+    if (!UNIT_NAMES.some((known) => known === unit) || (parseCredits(rate) ?? -1n) < 0n)
       throw new CliError(
-        `--${option} takes ${UNITS.join(', ')} with amounts of credits, such as input=100,output=300.`,
+        `--${option} takes ${UNIT_NAMES.join(', ')} with amounts of credits, such as input=100,output=300.`,
         2,
       )
   return { [as]: { unit: 'credits', tiers: [rates] } }

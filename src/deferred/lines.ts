@@ -1,9 +1,9 @@
 // The lines of a batch's file: found, and checked, before any of them is worked on.
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import type { KindName } from '../catalog/kind.ts'
 import { asFault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { kindRow } from '../meter/kind.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import { isObject } from '../protocols/check.ts'
 
@@ -30,11 +30,8 @@ const ERRORS_MAX = 100
 const CUSTOM_ID_CHARS_MAX = 512
 const LINE_BREAK = 10
 
-/** What is answered with one JSON from one. */
-const KINDS: readonly KindName[] = ['text', 'embedding', 'moderation', 'rerank']
-
 const isOffered = (spec: EndpointSpec): spec is PaidSpec =>
-  spec.sells !== undefined && KINDS.includes(spec.sells) && !spec.path.includes('{')
+  spec.sells !== undefined && kindRow(spec.sells).batchable === true && !spec.path.includes('{')
 
 const OFFERED = ENDPOINTS.filter(isOffered)
 

@@ -1,7 +1,8 @@
 // The HTML of the documentation's pages. Everything that comes from a document is escaped on its way in.
 import { marked } from 'marked'
-import { isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
+import { exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
+import { kindRow } from '../meter/kind.ts'
 import { ORIGIN } from '../server/address.ts'
 
 export function escapeHtml(text: string): string {
@@ -68,7 +69,7 @@ export function referenceBody(document: JsonSchema): string {
 }
 
 /** The tab of the playground that serves an operation, with the example filled in. */
-function playgroundOf({ path, method }: Listed, document: JsonSchema): string | undefined {
+function playgroundOf({ path, method }: Listed): string | undefined {
   const spec = ENDPOINTS.find((one) => one.path === path && one.method === method)
   if (!spec?.sells) return undefined
   if (isDataEndpoint(spec)) {
@@ -76,17 +77,13 @@ function playgroundOf({ path, method }: Listed, document: JsonSchema): string | 
     for (const [name, field] of Object.entries(spec.params)) if (field.required) query.append(name, field.example ?? '')
     return `${spec.id.startsWith('social') ? 'social' : 'analytics'}?${query}`
   }
-  const tab = spec.sells === 'text' ? 'chat' : spec.sells === 'data' ? undefined : spec.sells
-  const example = spec.body ? exampleOf(spec.body, document) : undefined
-  if (!tab || typeof example !== 'object' || example === null) return undefined
+  const tab = kindRow(spec.sells).tab ?? spec.sells
+  const example = exampleBody(spec)
   const query = new URLSearchParams()
-  const given = (name: string) => (name in example ? Reflect.get(example, name) : undefined)
-  const [model, prompt, input] = ['model', 'prompt', 'input'].map(given)
-  if (typeof model === 'string') query.set('model', model)
-  if (typeof prompt === 'string') query.set('prompt', prompt)
-  if ((tab === 'embedding' || tab === 'moderation') && input !== undefined) query.set('text', [input].flat().join('\n'))
-  if (tab === 'speech' && typeof input === 'string') query.set('input', input)
-  if (tab === 'chat') query.set('message', 'Say hello in three languages.')
+  for (const name of ['model', 'prompt', 'query']) if (name in example) query.set(name, String(example[name]))
+  const texts = example.input ?? example.documents
+  if (spec.sells === 'text') query.set('message', 'Say hello in three languages.')
+  else if (texts !== undefined) query.set('text', [texts].flat().join('\n'))
   return `${tab}?${query}`
 }
 
@@ -96,7 +93,7 @@ function operationHtml(listed: Listed, document: JsonSchema): string {
   const { 'application/json': asJson, 'multipart/form-data': asForm } = requestBody?.content ?? {}
   const body = (asJson ?? asForm)?.schema
   const answer = answerOf(operation, document)
-  const tryIt = playgroundOf(listed, document)
+  const tryIt = playgroundOf(listed)
   const request = curlOf({ path, method, origin: ORIGIN, operation }, document)
   return `<details class="operation" id="${operation.operationId}"><summary><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code> <span class="title">${escapeHtml(operation.summary)}</span></summary>
 <div class="inside">${inline(operation.description)}

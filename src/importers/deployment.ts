@@ -1,8 +1,8 @@
 // One deployment of a model at one vendor, as another gateway has it, put into a catalog: beside those that the model has already.
 import { type ChosenModel, suggestedUid, withConnection } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'
-import type { KindName } from '../catalog/kind.ts'
 import type { Preset } from '../catalog/preset.ts'
+import type { KindName } from '../meter/kind.ts'
 import type { Say } from './report.ts'
 
 export interface ImportOptions {

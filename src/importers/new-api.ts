@@ -4,9 +4,9 @@ import { hash } from 'node:crypto'
 import { readIpRanges } from '../admission/api-key.ts'
 import type { ChosenModel } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'
-import type { KindName } from '../catalog/kind.ts'
 import type { Preset } from '../catalog/preset.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { type KindName, kindRow, unitRow } from '../meter/kind.ts'
 import { isObject } from '../protocols/check.ts'
 import { type ImportOptions, Placement, uidOf, withDeployment } from './deployment.ts'
 import type { AccountOptions } from './litellm-accounts.ts'
@@ -282,8 +282,8 @@ function priceOf(
   { tables, factor, perDollar, reading, at }: Pricing,
 ): ChosenModel['pricing'] {
   const { say, creditsPerDollar } = reading
-  // Its ratios are by the token; what is sold by the second or the character keeps the list price.
-  if (type === 'speech' || type === 'transcription' || type === 'video') return undefined
+  // Its ratios are by the token; what is sold by the second, the character or the call keeps the list price.
+  if (kindRow(type).priced.some(([usual]) => usual !== 'image' && !unitRow(usual).side)) return undefined
   const rate = (dollars: number) => {
     const credits = creditsOf(dollars * factor, creditsPerDollar)
     return credits === undefined || credits < 0n ? undefined : formatCredits(credits)

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { parseCredits } from '../kernel/credits.ts'
 import { count, credits, time } from '../kernel/view.ts'
-import { UNITS } from '../meter/usage.ts'
+import { UNIT_NAMES } from '../meter/kind.ts'
 
 /**
  * Everything that may be limited: what is counted, in which span, and how people read it. Counters in the database, what operators and owners send and see, the
@@ -151,7 +151,7 @@ export const usageView = z.object({
   charged: credits,
   held: credits,
   loss: credits,
-  units: z.partialRecord(z.enum(UNITS), count),
+  units: z.partialRecord(z.enum(UNIT_NAMES), count),
   estimated: z.boolean(),
   stream: z.boolean(),
   durationMs: count,
@@ -186,7 +186,7 @@ export type ClientSum = z.infer<typeof clientSum>
 
 export const usageDetail = usageView.extend({
   account: z.string(),
-  lines: z.array(z.object({ unit: z.enum(UNITS), quantity: count, rate: credits, per: count, amount: credits })),
+  lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: count, amount: credits })),
   /** Null: it was refused before a price was looked at. */
   catalogVersion: count.nullable(),
   story: story.nullable(),

@@ -5,12 +5,11 @@ import type { createModelLists } from '../api/models.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import type { Field } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { KINDS } from '../catalog/kind.ts'
 import { type Catalog, findDataProduct, findProduct } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
+import { KIND_NAMES, rateWords, UNIT_NAMES } from '../meter/kind.ts'
 import type { PriceTier, Pricing } from '../meter/price.ts'
-import { UNITS, type Unit } from '../meter/usage.ts'
 import { objectArgument } from './listing.ts'
 import { callEndpoint, type PaidDeps, type Request } from './paid-call.ts'
 import {
@@ -140,7 +139,7 @@ export function accountTools(
       title: 'Models and prices',
       description:
         'Lists the models that this key may use, with their prices in credits. Use it before ask_model, generate_image or create_video to choose a model. Free.',
-      input: objectSchema({ type: { type: 'string', enum: Object.keys(KINDS) } }),
+      input: objectSchema({ type: { type: 'string', enum: KIND_NAMES } }),
       output: objectSchema({ models: { type: 'array' } }, ['models']),
       async run({ principal, args }) {
         const models = listModels(principal, textArgument(args, 'type'))
@@ -187,26 +186,6 @@ export function accountTools(
 
 // Prices in words, for descriptions.
 
-const PER: Record<Unit, string> = {
-  input: 'per million input tokens',
-  cachedInput: 'per million cached input tokens',
-  cacheWrite: 'per million tokens written to the cache',
-  cacheWriteHour: 'per million tokens written to the cache for an hour or longer',
-  inputAudio: 'per million audio input tokens',
-  inputImage: 'per million image input tokens',
-  output: 'per million output tokens',
-  outputAudio: 'per million audio output tokens',
-  outputImage: 'per million image output tokens',
-  image: 'an image',
-  second: 'a second',
-  character: 'per million characters',
-  webSearch: 'a web search',
-  fileSearch: 'a file search',
-  codeRun: 'a run of code',
-  call: 'a call',
-  row: 'a row',
-}
-
 function priceText(catalog: Catalog, product: string): string {
   const found = findProduct(catalog, product)
   return found ? `Costs ${pricingText(found.pricing)}.` : ''
@@ -216,18 +195,18 @@ function priceText(catalog: Catalog, product: string): string {
 function pricingText({ tiers }: Pricing): string {
   const last = tiers.at(-1)
   if (tiers.length === 1 && last) return tierText(last)
-  const unit = UNITS.find((name) => last?.[name] !== undefined)
+  const unit = UNIT_NAMES.find((name) => last?.[name] !== undefined)
   const rates = tiers.flatMap((tier) => (unit && tier[unit] !== undefined ? [tier[unit]] : []))
   const inOrder = rates.sort((a, b) => (a < b ? -1 : 1))
   return unit === undefined
     ? ''
-    : `${formatCredits(inOrder[0] ?? 0n)} to ${formatCredits(inOrder.at(-1) ?? 0n)} credits ${PER[unit]}`
+    : `${formatCredits(inOrder[0] ?? 0n)} to ${formatCredits(inOrder.at(-1) ?? 0n)} credits ${rateWords(unit)}`
 }
 
 function tierText(tier: PriceTier): string {
-  const parts = UNITS.flatMap((unit) => {
+  const parts = UNIT_NAMES.flatMap((unit) => {
     const rate = tier[unit]
-    return rate === undefined || rate === 0n ? [] : [`${formatCredits(rate)} credits ${PER[unit]}`]
+    return rate === undefined || rate === 0n ? [] : [`${formatCredits(rate)} credits ${rateWords(unit)}`]
   })
   return parts.join(' and ') || 'nothing'
 }

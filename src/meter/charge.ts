@@ -1,12 +1,11 @@
 // Usage × price → credits, rounded up once.
 import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
 import type { PriceTier, Pricing } from './price.ts'
-import { inputTokensOf, TOKEN_UNITS, UNITS, type Unit, type Usage } from './usage.ts'
+import { inputTokensOf, type Usage } from './usage.ts'
 
 const MILLION = 1_000_000n
-/** Rates are given per million of these, and per one of the rest. */
-export const PER_MILLION: ReadonlySet<Unit> = new Set([...TOKEN_UNITS, 'character'])
 
 /** [unit, quantity, rate per million units, in micro-credits]: a charge is the sum of quantity × rate ÷ a million. */
 export type ChargeLine = readonly [unit: Unit, quantity: number, ratePerMillion: string]
@@ -100,7 +99,7 @@ function ratesOf(tier: PriceTier): readonly Rate[] {
   const known = rates.get(tier)
   if (known) return known
   const found: Rate[] = []
-  for (const unit of UNITS) {
+  for (const unit of UNIT_NAMES) {
     const rate = rateOf(tier, unit)
     if (rate !== undefined) found.push({ unit, rate, shown: rate.toString() })
   }
@@ -159,24 +158,13 @@ function rounded(total: bigint): Credits {
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }
 
-const AS_INPUT: ReadonlySet<Unit> = new Set(['cachedInput', 'cacheWrite', 'inputAudio', 'inputImage'])
-const AS_OUTPUT: ReadonlySet<Unit> = new Set(['outputAudio', 'outputImage'])
-
-function substitute({ input, output }: PriceTier, unit: Unit): bigint | undefined {
-  if (AS_INPUT.has(unit)) return input
-  if (AS_OUTPUT.has(unit)) return output
-  return unit === 'cacheWriteHour' && input !== undefined ? input * 2n : undefined
-}
-
 /**
- * A tier that names no rate for cached input or cache writes charges them as ordinary input; so it does with the sound of a film,
- * while a request that brings or asks for sound is refused where there is no rate for it. Pictures without a rate are charged as text
- * too: the makers of the text formats take the same for both, and a vendor that does not (of models that draw) gets a rate. A unit that is no price's
- * business (tokens of an image that is priced by the piece) costs nothing; the catalog's check made sure that what must
- * be priced is.
+ * What plain tokens of its side cost, where the table says that a unit without a rate is charged so. A unit that is no price's business (tokens of
+ * an image that is priced by the piece) costs nothing; the catalog's check made sure that what must be priced is.
  */
 function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {
-  const rate = tier[unit] ?? substitute(tier, unit)
-  if (rate === undefined) return undefined
-  return PER_MILLION.has(unit) ? rate : rate * MILLION
+  const { per, side, times } = unitRow(unit)
+  const plain = side && times ? tier[side] : undefined
+  const rate = tier[unit] ?? (plain === undefined || !times ? undefined : plain * times)
+  return rate === undefined || per === 1_000_000 ? rate : rate * MILLION
 }

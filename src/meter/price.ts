@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { type Credits, parseCredits } from '../kernel/credits.ts'
+import { UNIT_NAMES, type Unit } from './kind.ts'
 
 const decimal = z
   .union([z.string(), z.number()])
@@ -10,33 +11,17 @@ const decimal = z
 
 const count = z.number().int().positive()
 
-/** Rates: tokens and characters per million, everything else per one. */
+const rate = decimal.optional()
+// Each unit of the table, and no other.
+const rates = Object.fromEntries(UNIT_NAMES.map((unit) => [unit, rate])) as Record<Unit, typeof rate>
+
+/** A rate is for as many of a unit as the table of units says: a million tokens or characters, one of everything else. */
 export const tier = z.strictObject({
   /** The tier holds for prompts of up to this many input tokens; absent: no upper bound. */
   upTo: count.optional(),
   /** The tier holds when these attributes of the call match, e.g. `{resolution: "2k"}`. */
   when: z.record(z.string(), z.string()).optional(),
-  input: decimal.optional(),
-  cachedInput: decimal.optional(),
-  cacheWrite: decimal.optional(),
-  /** Kept for an hour or longer; absent: twice the input, which is what its vendor takes. */
-  cacheWriteHour: decimal.optional(),
-  /** Tokens of sound in the prompt and in the answer; absent: requests with sound are refused. */
-  inputAudio: decimal.optional(),
-  /** Tokens of pictures in the prompt and in the answer; absent: what text costs, which is what most vendors take. */
-  inputImage: decimal.optional(),
-  output: decimal.optional(),
-  outputAudio: decimal.optional(),
-  outputImage: decimal.optional(),
-  image: decimal.optional(),
-  second: decimal.optional(),
-  character: decimal.optional(),
-  /** Tools that run at the vendor, by the use; absent: they are not offered. */
-  webSearch: decimal.optional(),
-  fileSearch: decimal.optional(),
-  codeRun: decimal.optional(),
-  call: decimal.optional(),
-  row: decimal.optional(),
+  ...rates,
 })
 
 export const pricing = z.strictObject({

@@ -1,25 +1,5 @@
 // What a call consumed, in the units that prices name.
-
-export const UNITS = [
-  'input',
-  'cachedInput',
-  'cacheWrite',
-  'cacheWriteHour',
-  'inputAudio',
-  'inputImage',
-  'output',
-  'outputAudio',
-  'outputImage',
-  'image',
-  'second',
-  'character',
-  'webSearch',
-  'fileSearch',
-  'codeRun',
-  'call',
-  'row',
-] as const
-export type Unit = (typeof UNITS)[number]
+import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
 
 /**
  * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without its sound, its pictures and
@@ -27,30 +7,21 @@ export type Unit = (typeof UNITS)[number]
  */
 export type Usage = { readonly [unit in Unit]?: number }
 
-export const TOKEN_UNITS = [
-  'input',
-  'cachedInput',
-  'cacheWrite',
-  'cacheWriteHour',
-  'inputAudio',
-  'inputImage',
-  'output',
-  'outputAudio',
-  'outputImage',
-] as const
-/** Of tools that run at a vendor, by the use. */
-export const USE_UNITS = ['webSearch', 'fileSearch', 'codeRun', 'image'] as const
+/** Of the tokens that were read, and of those that were made. */
+export const INPUT_UNITS = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'input')
+export const OUTPUT_UNITS = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'output')
+
+function sumOf(units: readonly Unit[], usage: Usage): number {
+  let sum = 0
+  for (const unit of units) sum += usage[unit] ?? 0
+  return sum
+}
 
 /** The whole prompt, however it was read. */
-export function inputTokensOf(usage: Usage): number {
-  const cache = (usage.cachedInput ?? 0) + (usage.cacheWrite ?? 0) + (usage.cacheWriteHour ?? 0)
-  return (usage.input ?? 0) + cache + (usage.inputAudio ?? 0) + (usage.inputImage ?? 0)
-}
+export const inputTokensOf = (usage: Usage): number => sumOf(INPUT_UNITS, usage)
 
 /** All that was made: text, sound and pictures. */
-export function outputTokensOf(usage: Usage): number {
-  return (usage.output ?? 0) + (usage.outputAudio ?? 0) + (usage.outputImage ?? 0)
-}
+export const outputTokensOf = (usage: Usage): number => sumOf(OUTPUT_UNITS, usage)
 
 export function tokensOf(usage: Usage): number {
   return inputTokensOf(usage) + outputTokensOf(usage)

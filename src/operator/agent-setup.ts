@@ -2,7 +2,7 @@
 // is written down, or committed, holds no secret.
 import * as z from 'zod'
 import type { CatalogDocument } from '../catalog/document.ts'
-import type { TextProtocolName } from '../catalog/kind.ts'
+import type { TextProtocolName } from '../meter/kind.ts'
 
 export const agentSetup = z.object({
   name: z.string(),

@@ -1,9 +1,9 @@
 // What this folder itself makes for operators and the console: vendors, the running system, the public part of the catalog.
 import * as z from 'zod'
 import type { Field } from '../catalog/field.ts'
-import { KINDS, type KindName, TEXT_PROTOCOLS } from '../catalog/kind.ts'
 import { jobFacts } from '../jobs/views.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
+import { KIND_NAMES, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { pricing } from '../meter/price.ts'
 
 export const credentialView = z.object({
@@ -134,7 +134,7 @@ export const publicCatalog = z.object({
       uid: z.string(),
       name: z.string(),
       version: z.string().nullable(),
-      type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]),
+      type: z.enum(KIND_NAMES),
       family: z.string(),
       pricing: pricing.nullable(),
       /** What the rates are multiplied by in batches; null: nothing. */

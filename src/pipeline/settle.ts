@@ -3,7 +3,8 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Keep, Resolution } from '../ledger/operation.ts'
 import { chargeOf, costOf, decidingOf, type VendorCost } from '../meter/charge.ts'
-import { inputTokensOf, outputTokensOf, USE_UNITS, type Usage } from '../meter/usage.ts'
+import { type Unit, USE_UNITS } from '../meter/kind.ts'
+import { INPUT_UNITS, inputTokensOf, OUTPUT_UNITS, outputTokensOf, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
@@ -37,8 +38,7 @@ export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?
     : { input: ask.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
 }
 
-const NONE_READ = { cachedInput: 0, cacheWrite: 0, cacheWriteHour: 0, inputAudio: 0, inputImage: 0 }
-const NONE_WRITTEN = { outputAudio: 0, outputImage: 0 }
+const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((unit) => [unit, 0]))
 
 /**
  * What the call can have used. A report is bounded by what the model can read and write, never by what the request let us expect: what exceeds the hold
@@ -46,13 +46,13 @@ const NONE_WRITTEN = { outputAudio: 0, outputImage: 0 }
  */
 export function possibleUsage({ ask }: Held, usage: Usage): Usage {
   const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = ask
-  const isOver = (unit: (typeof USE_UNITS)[number]) => (usage[unit] ?? 0) > USES_MOST
+  const isOver = (unit: Unit) => (usage[unit] ?? 0) > USES_MOST
   const output = outputTokensOf(usage)
   const isInputPossible = inputTokensOf(usage) <= inputTokensMost
   if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver)) return usage
   const uses = Object.fromEntries(USE_UNITS.filter(isOver).map((unit) => [unit, ask.worst[unit] ?? 0]))
-  const written = output <= outputTokensMost ? {} : { ...NONE_WRITTEN, output: outputTokensMost }
-  const read = isInputPossible ? {} : { ...NONE_READ, input: inputTokensOf(ask.worst) }
+  const written = output <= outputTokensMost ? {} : { ...noneOf(OUTPUT_UNITS), output: outputTokensMost }
+  const read = isInputPossible ? {} : { ...noneOf(INPUT_UNITS), input: inputTokensOf(ask.worst) }
   return { ...usage, ...uses, ...written, ...read }
 }
 

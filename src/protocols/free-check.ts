@@ -2,8 +2,8 @@
 // shows by it that address and credential are right, and nothing is ordered.
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import type { ProtocolName, TextProtocolName } from '../catalog/kind.ts'
 import { readJson } from '../kernel/json.ts'
+import type { ProtocolName, TextProtocolName } from '../meter/kind.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import { listCall } from './media/video-task/task.ts'
 import type { PaidRequest, Target } from './protocol.ts'

@@ -2,8 +2,8 @@
 // worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
 // sockets, clocks or money.
 import type { Auth, Offer } from '../catalog/document.ts'
-import type { ProtocolName } from '../catalog/kind.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { ProtocolName } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
 import { bearer, type HttpCall } from '../upstream/call.ts'
 import type { VideoRequest } from './media/video-task/request.ts'

@@ -15,8 +15,8 @@ import {
   type UsageView,
   usageView,
 } from '../ledger/views.ts'
-import { type ChargeLine, PER_MILLION } from '../meter/charge.ts'
-import type { Unit } from '../meter/usage.ts'
+import type { ChargeLine } from '../meter/charge.ts'
+import { UNITS, type Unit } from '../meter/kind.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
 import { HELD } from './overview.ts'
 
@@ -231,12 +231,12 @@ function storyOfRefusal({ outcome, fault: name, status, message }: UsageRow): St
 function usageDetail(row: UsageRow): Omit<UsageDetail, 'content'> {
   const lines = row.lines.map(([unit, quantity, ratePerMillion]) => {
     const rate = BigInt(ratePerMillion)
-    const perMillion = PER_MILLION.has(unit)
+    const { per } = UNITS[unit]
     return {
       unit,
       quantity,
-      rate: formatCredits(perMillion ? rate : rate / 1_000_000n),
-      per: perMillion ? 1_000_000 : 1,
+      rate: formatCredits((rate * BigInt(per)) / 1_000_000n),
+      per,
       amount: formatExact(BigInt(quantity) * rate),
     }
   })

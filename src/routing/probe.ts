@@ -1,10 +1,10 @@
 // The real test of a vendor: its models are listed and the smallest call of its format is made, the way calls of customers are.
 // Says what it did and, where it failed, why. Nobody is charged by us; the vendor takes what one token costs.
 import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
-import type { KindName } from '../catalog/kind.ts'
 import { readTextTraits } from '../catalog/traits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
+import { KIND_NAMES, kindRow } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
 import { inputTokensOf } from '../meter/usage.ts'
 import { isObject } from '../protocols/check.ts'
@@ -300,7 +300,7 @@ interface ProbedRoute {
 }
 
 /** Kinds that have a small call; those first that show most of a vendor. */
-const SMALL: readonly KindName[] = ['text', 'embedding', 'rerank', 'moderation']
+const SMALL = KIND_NAMES.filter((kind) => kindRow(kind).batchable)
 
 /** Undefined when nothing has a route there. */
 export function probedRoute(vendor: string, { models, endpoints }: CatalogDocument): ProbedRoute | undefined {

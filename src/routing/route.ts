@@ -1,10 +1,10 @@
 // Which routes an ask may take, in which order.
 import { createHash } from 'node:crypto'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
-import type { ProtocolName } from '../catalog/kind.ts'
 import type { OwnUse } from '../credentials/own-keys.ts'
 import type { World } from '../kernel/world.ts'
 import { OWN_KEY } from '../ledger/operation.ts'
+import type { ProtocolName } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
 import type { PaidRequest, Target } from '../protocols/protocol.ts'

@@ -3,7 +3,7 @@
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import type { LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
-import { UNITS } from '../meter/usage.ts'
+import { UNIT_NAMES } from '../meter/kind.ts'
 import { PROCESSES } from './group-metrics.ts'
 import type { Meters } from './monitor.ts'
 
@@ -111,7 +111,7 @@ export function createMetrics(sources: MetricSources): Metrics {
       }
       own.count(Math.floor((status ?? 0) / 100), outcome ?? '')
       own.time(stream, durationMs / 1000)
-      if (usage) for (const unit of UNITS) if (usage[unit]) units.add(unit, unitLabel, usage[unit])
+      if (usage) for (const unit of UNIT_NAMES) if (usage[unit]) units.add(unit, unitLabel, usage[unit])
     },
   }
 }

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { paint } from '../../sandbox/picture.ts'
 import { wavFile } from '../../sandbox/wav.ts'
+import { until } from '../until.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -65,10 +66,10 @@ test('a file is checked by its lines before it is begun; then its lines are work
     .getByRole('table', { name: 'Failed lines' })
     .getByRole('row', { name: /two.*400/ })
     .waitFor()
-  const [row] = await database.query<{ charged: bigint }>({
-    text: `select charged from usage where endpoint = 'batch:chat'`,
+  await until(async () => {
+    const text = `select from usage where endpoint = 'batch:chat' and charged > 0`
+    return (await database.query({ text })).length === 1
   })
-  assert.ok(row && row.charged > 0n)
   assert.deepEqual(await home.violations(page), [])
   const downloading = page.waitForEvent('download')
   await page.getByRole('link', { name: 'Answers' }).click()

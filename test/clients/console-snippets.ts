@@ -1,6 +1,6 @@
 // The console's own examples, made as a browser makes them, for the tests to compile and run.
 import { join } from 'node:path'
-import { FROM_TABLE } from '../../console/vite.config.ts'
+import { FROM_TABLE } from '../../console/tables.ts'
 import { isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 

@@ -3,7 +3,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/catalog/kind.ts'
+import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/meter/kind.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from '../faults/canary.ts'
 import { faultModel } from '../faults/chat-vendor.ts'
 import { Chance } from '../simulate/virtual-world.ts'

@@ -2,7 +2,7 @@
 
 import { type Preset, type PresetModel, readPresets } from '../../src/catalog/preset.ts'
 import { formatCredits } from '../../src/kernel/credits.ts'
-import { UNITS } from '../../src/meter/usage.ts'
+import { UNIT_NAMES } from '../../src/meter/kind.ts'
 import { code, page, table } from './markdown.ts'
 
 export async function vendorsPage(): Promise<string> {
@@ -50,7 +50,9 @@ function priceOf({ usd }: PresetModel): string {
   if (!usd) return 'no list price noted'
   return usd
     .map((tier) => {
-      const rates = UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [`${unit} ${formatCredits(tier[unit])}`]))
+      const rates = UNIT_NAMES.flatMap((unit) =>
+        tier[unit] === undefined ? [] : [`${unit} ${formatCredits(tier[unit])}`],
+      )
       return rates.join(', ') + (tier.upTo === undefined ? '' : ` (prompts up to ${tier.upTo})`)
     })
     .join('; ')

@@ -1,5 +1,5 @@
 // A model of each family, and the doors at which the shipped catalog offers it.
-import { TEXT_PROTOCOLS } from '../../src/catalog/kind.ts'
+import { TEXT_PROTOCOLS } from '../../src/meter/kind.ts'
 
 export const FAMILIES = [
   { model: 'alpha-5.4', clientFormats: ['chat', 'responses'] },

@@ -1,7 +1,6 @@
 import { ApiError, api } from '../api.ts'
 import { briefCredits, formatCredits, sumCredits } from '../credits.ts'
 import { formatMs, formatWhole, plural } from '../format.ts'
-import { UNIT_NAMES } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { lastAccount, useSession } from '../session.tsx'
@@ -9,7 +8,7 @@ import { CopyButton } from '../ui/code.tsx'
 import { Amount, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
-import type { UsageDetail } from '../wire.ts'
+import { type UsageDetail, unitRow } from '../wire.ts'
 import { CallContent } from './call-content.tsx'
 import { Verdict, Waterfall } from './call-story.tsx'
 import { keyLabels } from './key-label.ts'
@@ -191,7 +190,7 @@ function Charge({ call }: { call: UsageDetail }) {
             rows={call.lines}
             rowKey={(line) => line.unit}
             columns={[
-              { head: 'Unit', main: true, cell: (line) => UNIT_NAMES[line.unit].many },
+              { head: 'Unit', main: true, cell: (line) => unitRow(line.unit).many },
               { head: 'Quantity', right: true, cell: (line) => formatWhole(line.quantity) },
               {
                 head: 'Rate',

@@ -3,7 +3,7 @@ import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatWhole } from '../format.ts'
 import { InlineMarkdown } from '../markdown.tsx'
-import { describeTier, multipliersOf, PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
+import { describeTier, multipliersOf } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { LinkButton } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
@@ -12,9 +12,19 @@ import { Badge, Badges, Card, Facts, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
-import type { Door, ModelType, Param, Pricing, PublicCatalog, PublicEndpoint, PublicModel } from '../wire.ts'
+import {
+  type Door,
+  kindRow,
+  type Param,
+  type Pricing,
+  type PublicCatalog,
+  type PublicEndpoint,
+  type PublicModel,
+  UNIT_NAMES,
+  unitRow,
+} from '../wire.ts'
 import { typeName } from './models.tsx'
-import { LANGUAGE_NAMES, LANGUAGES, PATHS, type Subject, snippet } from './snippet.ts'
+import { LANGUAGE_NAMES, LANGUAGES, POSTS, type Subject, snippet } from './snippet.ts'
 
 export function ModelPage({ account, uid }: { account: string; uid: string }) {
   const base = `/a/${encodeURIComponent(account)}`
@@ -66,9 +76,8 @@ function find(catalog: PublicCatalog, uid: string): Found | undefined {
 function playTab({ model, endpoint }: Found): string {
   if (endpoint)
     return `${endpoint.id.startsWith('social') ? 'social' : 'analytics'}?endpoint=${encodeURIComponent(endpoint.id)}`
-  const tabs: Partial<Record<ModelType, string>> = { text: 'chat', data: 'social' }
   const type = model?.type ?? 'text'
-  return `${tabs[type] ?? type}?model=${encodeURIComponent(model?.uid ?? '')}`
+  return `${kindRow(type).tab ?? type}?model=${encodeURIComponent(model?.uid ?? '')}`
 }
 
 const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'messages' | 'gemini' }> = {
@@ -103,7 +112,7 @@ function ModelBody({ model }: { model: PublicModel }) {
       {kind ? (
         <Card
           title="Call it"
-          lead={<code>POST {PATHS[kind]}</code>}
+          lead={<code>POST {POSTS[kind].path}</code>}
           actions={
             clientFormats.length > 1 && clientFormat ? (
               <Segments<Door>
@@ -188,7 +197,7 @@ export function SnippetTabs({ subject }: { subject: Subject }) {
 
 function PriceCard({ pricing }: { pricing: Pricing | null }) {
   if (!pricing?.tiers.length) return null
-  const units = PRICE_UNITS.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined))
+  const units = UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined))
   const several = pricing.tiers.length > 1
   return (
     <Card flush title="Price" lead="In credits. A failed call costs nothing that was not delivered.">
@@ -199,7 +208,7 @@ function PriceCard({ pricing }: { pricing: Pricing | null }) {
         columns={[
           several && { head: 'For', main: true, cell: ({ tier }) => describeTier(tier) },
           ...units.map((unit) => ({
-            head: UNIT_NAMES[unit].price,
+            head: unitRow(unit).rate,
             right: several,
             cell: ({ tier }: { tier: Pricing['tiers'][number] }) =>
               tier[unit] === undefined ? '–' : <b>{formatCredits(tier[unit])}</b>,

@@ -1,19 +1,18 @@
 // A request that was kept, as the playground's form: which tab, and what is filled in.
 import { putDraft } from '../draft.ts'
 import { navigate } from '../router.tsx'
+import { KIND_NAMES } from '../wire.ts'
 import { type ChatSettings, DEFAULT_SETTINGS, type Turn } from './playground/chat-stream.ts'
+import { POSTS } from './snippet.ts'
 
 type Members = Record<string, unknown>
 
-/** Tabs of endpoints whose form is filled by its address; text models have a conversation instead. */
-const TABS: Record<string, string> = {
-  embeddings: 'embedding',
-  rerank: 'rerank',
-  moderations: 'moderation',
-  images: 'image',
-  'mcp:generate_image': 'image',
-  video: 'video',
-  'mcp:create_video': 'video',
+const TOOL_TABS: Record<string, string> = { 'mcp:generate_image': 'image', 'mcp:create_video': 'video' }
+
+/** The tab whose form is filled by its address: that of the kind which the endpoint sells, unless it is asked with a file. */
+function tabOf(endpoint: string): string | undefined {
+  const [kind] = Object.entries(POSTS).find(([, { id }]) => id === endpoint) ?? []
+  return TOOL_TABS[endpoint] ?? KIND_NAMES.find((one) => one === kind && one !== 'transcription')
 }
 
 interface Replayed {
@@ -44,7 +43,7 @@ export function replayOf(account: string, { endpoint, method, path, body }: Repl
       putDraft(`chat/${account}/images`, [])
       navigate(`${base}/chat`)
     }
-  const tab = TABS[endpoint]
+  const tab = tabOf(endpoint)
   if (!tab) return undefined
   const filled = new URLSearchParams()
   const put = (name: string, value: unknown) => {

@@ -1,9 +1,9 @@
 // Ready-to-run examples for a model or an endpoint, in three languages. The key is always a variable: its value is never
 // written into a page after its dialog closed.
-import type { ModelType, PublicEndpoint } from '../wire.ts'
+import { KIND_NAMES, kindRow, type ModelType, type PublicEndpoint } from '../wire.ts'
 import { audioSnippet } from './audio-snippet.ts'
 import { pythonData, pythonMedia, typescriptData, typescriptMedia } from './client-snippet.ts'
-import { namedArguments, origin, typescript } from './snippet-words.ts'
+import { namedArguments, origin, python, typescript } from './snippet-words.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
 type Language = (typeof LANGUAGES)[number]
@@ -19,39 +19,37 @@ type Body = Record<string, unknown>
 
 const DEFAULT_PROMPT = 'Say hello in three languages.'
 
-const BODIES: Record<PostKind, () => Body> = {
-  chat: () => ({ messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
-  responses: () => ({ input: DEFAULT_PROMPT }),
-  messages: () => ({ max_tokens: 512, messages: [{ role: 'user', content: DEFAULT_PROMPT }] }),
-  gemini: () => ({ contents: [{ role: 'user', parts: [{ text: DEFAULT_PROMPT }] }] }),
-  embedding: () => ({ input: ['The gate is open.', 'The barrier is up.'] }),
-  rerank: () => ({ query: 'When does the gate open?', documents: ['It opens at dawn.', 'A recipe for soup.'] }),
-  moderation: () => ({ input: ['A kind word.', 'Another one.'] }),
-  transcription: () => ({ response_format: 'json' }),
-  speech: () => ({ input: 'The gate is open.', voice: 'alloy' }),
-  image: () => ({ prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }),
-  video: () => ({ prompt: 'A paper boat drifts down a stream', duration: 5 }),
+/** Put in by the build, from the table of endpoints. */
+declare const POST_ENDPOINTS: Record<PostKind, { id: string; path: string; example: Body }>
+export const POSTS = POST_ENDPOINTS
+
+/** Text formats that are called with the openai package: below which address, by which method, and where the result stands. */
+const OPENAI: Partial<Record<PostKind, OpenAiCall>> = {
+  chat: { base: 'v1', method: 'chat.completions.create', result: 'choices[0].message.content' },
+  responses: { base: 'alpha', method: 'responses.create', result: 'output_text' },
 }
 
-/** Put in by the build, from the table of endpoints. */
-declare const ENDPOINT_PATHS: Record<PostKind, string>
-export const PATHS = ENDPOINT_PATHS
+interface OpenAiCall {
+  base: string
+  method?: string
+  result?: string
+}
 
-/** Those that are called with the openai package: below which address, by which method, and where the result stands. */
-const OPENAI: Partial<Record<PostKind, { base: string; method: string; result: string }>> = {
-  chat: { base: 'v1', method: 'chat.completions.create', result: 'answer.choices[0].message.content' },
-  responses: { base: 'alpha', method: 'responses.create', result: 'answer.output_text' },
-  embedding: { base: 'v1', method: 'embeddings.create', result: 'answer.data[0].embedding' },
-  moderation: { base: 'v1', method: 'moderations.create', result: 'answer.results[0].flagged' },
+/** Undefined where another package has a way of its own. */
+function openaiCall(kind: PostKind): OpenAiCall | undefined {
+  const type = KIND_NAMES.find((one) => one === kind)
+  return (
+    OPENAI[kind] ?? (type && type !== 'image' && type !== 'video' ? { base: 'v1', ...kindRow(type).openai } : undefined)
+  )
 }
 
 export function snippet(language: Language, subject: Subject): string {
   if (subject.kind === 'data') return dataSnippet(language, subject.endpoint, subject.values)
-  const body = { model: subject.model, ...(subject.body ?? BODIES[subject.kind]()) }
+  const body = { model: subject.model, ...(subject.body ?? POSTS[subject.kind].example) }
   if (subject.kind === 'gemini') return googleSnippet(language, subject.model)
   if (subject.kind === 'transcription' || subject.kind === 'speech')
-    return audioSnippet(language, PATHS[subject.kind], body)
-  if (language === 'curl') return curlPost(PATHS[subject.kind], body)
+    return audioSnippet(language, POSTS[subject.kind].path, body)
+  if (language === 'curl') return curlPost(POSTS[subject.kind].path, body)
   return language === 'python' ? pythonPost(subject.kind, body) : typescriptPost(subject.kind, body)
 }
 
@@ -67,7 +65,8 @@ function curlPost(path: string, body: unknown): string {
 /** The one format that has the model in its address. */
 function googleSnippet(language: Language, model: string): string {
   const asked = `model="${model}", contents="${DEFAULT_PROMPT}"`
-  if (language === 'curl') return curlPost(PATHS.gemini.replace('{model}', encodeURIComponent(model)), BODIES.gemini())
+  if (language === 'curl')
+    return curlPost(POSTS.gemini.path.replace('{model}', encodeURIComponent(model)), POSTS.gemini.example)
   if (language === 'python')
     return [
       'import os',
@@ -87,28 +86,26 @@ function googleSnippet(language: Language, model: string): string {
   ].join('\n')
 }
 
+/** The path as a client knows it, below its own address. */
+const below = (kind: PostKind, base: string) => POSTS[kind].path.replace(`/${base}/`, '/')
+
 function pythonPost(kind: PostKind, body: Body): string {
-  const openai = OPENAI[kind]
-  if (kind === 'rerank')
-    return [
+  const openai = openaiCall(kind)
+  if (openai) {
+    const { base, method, result } = openai
+    const head = [
       'import os',
       'from openai import OpenAI',
       '',
-      `client = OpenAI(base_url="${origin()}/v1", api_key=os.environ["TOLLGATE_KEY"])`,
-      `answer = client.post("/rerank", cast_to=object, body=${JSON.stringify(body)})`,
-      'print(answer["results"])',
-    ].join('\n')
-  if (openai)
-    return [
-      'import os',
-      'from openai import OpenAI',
-      '',
-      `client = OpenAI(base_url="${origin()}/${openai.base}", api_key=os.environ["TOLLGATE_KEY"])`,
-      `answer = client.${openai.method}(`,
-      ...namedArguments(body),
-      ')',
-      body.stream ? 'for chunk in answer:\n    print(chunk)' : `print(${openai.result})`,
-    ].join('\n')
+      `client = OpenAI(base_url="${origin()}/${base}", api_key=os.environ["TOLLGATE_KEY"])`,
+    ]
+    if (!method) {
+      const call = `answer = client.post("${below(kind, base)}", cast_to=object, body=${python(body)})`
+      return [...head, call, result ? `print(answer["${result}"])` : 'print(answer)'].join('\n')
+    }
+    const shown = body.stream ? 'for chunk in answer:\n    print(chunk)' : `print(answer.${result})`
+    return [...head, `answer = client.${method}(`, ...namedArguments(body), ')', shown].join('\n')
+  }
   if (kind === 'messages')
     return [
       'import os',
@@ -125,23 +122,20 @@ function pythonPost(kind: PostKind, body: Body): string {
 
 function typescriptPost(kind: PostKind, body: Body): string {
   const shown = typescript(body)
-  const openai = OPENAI[kind]
-  if (kind === 'rerank')
+  const openai = openaiCall(kind)
+  if (openai) {
+    const { base, method, result } = openai
+    const call = method ? `${method}(${shown})` : `post('${below(kind, base)}', { body: ${shown} })`
     return [
       "import OpenAI from 'openai'",
       '',
-      `const client = new OpenAI({ baseURL: '${origin()}/v1', apiKey: process.env.TOLLGATE_KEY })`,
-      `const answer = await client.post('/rerank', { body: ${shown} })`,
-      'console.log(answer.results)',
+      `const client = new OpenAI({ baseURL: '${origin()}/${base}', apiKey: process.env.TOLLGATE_KEY })`,
+      `const answer = await client.${call}`,
+      body.stream
+        ? 'for await (const chunk of answer) console.log(chunk)'
+        : `console.log(answer${result ? `.${result}` : ''})`,
     ].join('\n')
-  if (openai)
-    return [
-      "import OpenAI from 'openai'",
-      '',
-      `const client = new OpenAI({ baseURL: '${origin()}/${openai.base}', apiKey: process.env.TOLLGATE_KEY })`,
-      `const answer = await client.${openai.method}(${shown})`,
-      body.stream ? 'for await (const chunk of answer) console.log(chunk)' : `console.log(${openai.result})`,
-    ].join('\n')
+  }
   if (kind === 'messages')
     return [
       "import Anthropic from '@anthropic-ai/sdk'",

@@ -2,7 +2,6 @@ import { useState } from 'react'
 import { api, type UsageFilter } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatCompact, formatMs, plural } from '../format.ts'
-import { PRICE_UNITS, UNIT_NAMES } from '../pricing.ts'
 import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
@@ -11,7 +10,7 @@ import { Checkbox, SelectField } from '../ui/field.tsx'
 import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
-import type { UsageRow } from '../wire.ts'
+import { UNIT_NAMES, type UsageRow, unitRow } from '../wire.ts'
 import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
 import { faultTitle } from './fault-words.ts'
@@ -288,9 +287,9 @@ export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status'
 
 export function describeUnits(units: UsageRow['units']): string {
   return (
-    PRICE_UNITS.flatMap((unit) => {
+    UNIT_NAMES.flatMap((unit) => {
       const quantity = units[unit]
-      return quantity ? `${formatCompact(quantity)} ${UNIT_NAMES[unit][quantity === 1 ? 'one' : 'many']}` : []
+      return quantity ? `${formatCompact(quantity)} ${unitRow(unit)[quantity === 1 ? 'one' : 'many']}` : []
     })
       .join(', ')
       .replaceAll(' tokens', '') || '–'

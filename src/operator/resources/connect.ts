@@ -10,7 +10,6 @@ import {
   credentialName,
   isSandbox,
 } from '../../catalog/document.ts'
-import { KINDS, type KindName, PROTOCOLS } from '../../catalog/kind.ts'
 import { lossNotes } from '../../catalog/margin.ts'
 import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
@@ -23,6 +22,7 @@ import type { Database } from '../../database/database.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
+import { KIND_NAMES, PROTOCOLS } from '../../meter/kind.ts'
 import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
@@ -50,7 +50,7 @@ const price = z.record(z.string(), z.unknown())
 const chosen = z.strictObject({
   model: z.string().min(1).max(200),
   uid: catalogName.optional(),
-  type: z.enum(Object.keys(KINDS) as [KindName, ...KindName[]]).optional(), // the names of an object that has some
+  type: z.enum(KIND_NAMES).optional(),
   cost: price.optional(),
   pricing: price.optional(),
 })

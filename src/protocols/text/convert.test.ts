@@ -1,10 +1,10 @@
 // Conversions, one promise at a time: mostly mistakes that other gateways have made.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TextProtocolName } from '../../catalog/kind.ts'
 import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
+import type { TextProtocolName } from '../../meter/kind.ts'
 import { bytesOf } from '../../upstream/sse.ts'
 import type { Exchange } from '../protocol.ts'
 import { readTextRequest } from './text.ts'

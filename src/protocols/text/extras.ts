@@ -1,16 +1,15 @@
 // What a request asks for beside tokens: tools that run at the vendor and are billed by the use, tiers that make the same tokens
 // dearer, caches that are kept for long. Each has a price, and is held for at its worst, or it is refused.
-import type { TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import type { TextProtocolName, UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
-import type { USE_UNITS, Usage } from '../../meter/usage.ts'
+import type { Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objects, shown, text } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './canonical.ts'
 
-type UseUnit = (typeof USE_UNITS)[number]
 type MediaUnit = 'inputAudio' | 'outputAudio' | 'inputImage' | 'outputImage'
 type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
 

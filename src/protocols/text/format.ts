@@ -1,8 +1,8 @@
 // What a text format can do at its two client formats. Four formats are four rooms; nobody writes a pair.
 
-import type { TextProtocolName } from '../../catalog/kind.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { JsonText } from '../../kernel/json.ts'
+import type { TextProtocolName } from '../../meter/kind.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
 import type { Fields, Json } from '../check.ts'
 import type { Answer, Continued, OpenOptions, StreamRelay, Target } from '../protocol.ts'

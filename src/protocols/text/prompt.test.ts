@@ -1,10 +1,10 @@
 // What a hold covers is what the vendor gets: no place of a request carries text past the measure.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TextProtocolName } from '../../catalog/kind.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
+import type { TextProtocolName } from '../../meter/kind.ts'
 import { rollUpChat } from './openai-chat/pass.ts'
 import { readTextRequest } from './text.ts'
 

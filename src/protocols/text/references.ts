@@ -1,8 +1,9 @@
 // Ids in a request by which a vendor would look up what it keeps: answers, items, conversations, files, containers. All accounts
 // share the vendor's credential, so that such an id is let through only for the account that it was made for.
-import type { TextProtocolName } from '../../catalog/kind.ts'
+
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
+import type { TextProtocolName } from '../../meter/kind.ts'
 import { isObject, type Json, mustBe, objects, text } from '../check.ts'
 import type { Continued } from '../protocol.ts'
 

@@ -1,9 +1,9 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import type { ProtocolName } from '../../catalog/kind.ts'
 import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/rerank-and-moderation.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, splice } from '../../kernel/json.ts'
+import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { Fields, isObject, type Json, mustBe } from '../check.ts'
 import type { PaidRequest } from '../protocol.ts'

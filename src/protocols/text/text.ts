@@ -1,9 +1,9 @@
 // The seam between the one path and the text formats: a caller's body in, an ask out.
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
-import type { ProtocolName, TextProtocolName } from '../../catalog/kind.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import type { ProtocolName, TextProtocolName } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import { Fields, isObject, type Json, mustBe, objects } from '../check.ts'
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'

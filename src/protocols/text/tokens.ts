@@ -1,6 +1,7 @@
 // Token counts: as vendors report them, and as the formats write them.
 import type { TextTraits } from '../../catalog/traits.ts'
-import { readCount, type USE_UNITS, type Usage } from '../../meter/usage.ts'
+import type { UseUnit } from '../../meter/kind.ts'
+import { readCount, type Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objects } from '../check.ts'
 
 /** What a vendor reported, in the words of the chat format: the prompt includes its sound and pictures, and what was read from or written to a cache. */
@@ -157,7 +158,7 @@ export function writeChatUsage(tokens: TokenCounts): Json {
   }
 }
 
-const USES: Readonly<Record<string, (typeof USE_UNITS)[number]>> = {
+const USES: Readonly<Record<string, UseUnit>> = {
   web_search_call: 'webSearch',
   file_search_call: 'fileSearch',
   code_interpreter_call: 'codeRun',
@@ -166,7 +167,7 @@ const USES: Readonly<Record<string, (typeof USE_UNITS)[number]>> = {
 
 /** The items of an answer that a tool at the vendor has made, counted. */
 export function usesOf(output: unknown): Usage | undefined {
-  const uses: Partial<Record<(typeof USE_UNITS)[number], number>> = {}
+  const uses: Partial<Record<UseUnit, number>> = {}
   for (const { type } of objects(output)) {
     const unit = typeof type === 'string' && Object.hasOwn(USES, type) ? USES[type] : undefined
     if (unit) uses[unit] = (uses[unit] ?? 0) + 1

@@ -3,7 +3,7 @@ import { parseCredits } from '../../credits.ts'
 import { Checkbox, SearchField, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Note } from '../../ui/page.tsx'
 import { Table } from '../../ui/table.tsx'
-import type { ConnectInput, ModelType, Preset, Pricing } from '../../wire.ts'
+import { type ConnectInput, KIND_NAMES, kindRow, type ModelType, type Preset, type Pricing } from '../../wire.ts'
 import { Price } from '../models.tsx'
 
 /** One of the vendor's models, and how it would be offered. */
@@ -22,7 +22,9 @@ export interface Offer {
   priceOutput: string
 }
 
-const TYPES: readonly ModelType[] = ['text', 'embedding', 'image']
+/** This form has prices for tokens only: the kinds that are sold by these. */
+const TYPES = KIND_NAMES.filter((kind) => kindRow(kind).priced.every(([unit]) => unit === 'input' || unit === 'output'))
+const hasOutput = ({ type }: Offer) => kindRow(type).priced.flat().includes('output')
 const SHOWN_MAX = 50
 
 /** Those that the preset knows, and what the vendor lists besides. */
@@ -160,7 +162,7 @@ function CostFields({ row, onChange }: RowProps) {
         text={row.costInput}
         onText={(costInput) => onChange({ costInput })}
       />
-      {row.type === 'text' ? (
+      {hasOutput(row) ? (
         <Rate
           label={`Cost of output, ${row.model}`}
           placeholder="output"
@@ -182,7 +184,7 @@ function PriceFields({ row, onChange }: RowProps) {
         text={row.priceInput}
         onText={(priceInput) => onChange({ priceInput })}
       />
-      {row.type === 'text' ? (
+      {hasOutput(row) ? (
         <Rate
           label={`Price of output, ${row.model}`}
           placeholder="by markup"

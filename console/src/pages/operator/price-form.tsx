@@ -2,13 +2,21 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
-import { describeTier, EXTRA_UNITS, PRICE_UNITS, UNIT_NAMES } from '../../pricing.ts'
+import { describeTier } from '../../pricing.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { CatalogModel, PriceTier, PriceUnit, Pricing } from '../../wire.ts'
+import {
+  type CatalogModel,
+  kindRow,
+  type PriceTier,
+  type PriceUnit,
+  type Pricing,
+  UNIT_NAMES,
+  unitRow,
+} from '../../wire.ts'
 
 interface Priced {
   uid: string
@@ -24,16 +32,6 @@ interface Multiplier {
   times: string
 }
 
-/** What may have a price beside what has one. */
-const USUAL: Partial<Record<CatalogModel['type'], readonly PriceUnit[]>> = {
-  text: ['input', 'cachedInput', 'cacheWrite', 'output'],
-  image: ['image', 'input', 'output'],
-  video: ['second', 'output'],
-  data: ['call', 'row'],
-}
-/** What the batches of an account may hold. */
-const IN_BATCHES: ReadonlySet<CatalogModel['type']> = new Set(['text', 'embedding', 'moderation', 'rerank'])
-
 const faultOf = (text: string | undefined) =>
   text?.trim() && (parseCredits(text) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
 
@@ -42,13 +40,13 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
   const { tiers } = model.pricing
   const [texts, setTexts] = useState<TierTexts[]>(() =>
     tiers.map((tier) =>
-      Object.fromEntries(PRICE_UNITS.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, String(tier[unit])]]))),
+      Object.fromEntries(UNIT_NAMES.flatMap((unit) => (tier[unit] === undefined ? [] : [[unit, String(tier[unit])]]))),
     ),
   )
   const [multipliers, setMultipliers] = useState(() => multipliersOf(model.pricing))
   const [batchFactor, setBatchFactor] = useState(String(model.batchFactor ?? ''))
   const units = unitsOf(model)
-  const extras = model.type === 'text' ? EXTRA_UNITS.filter((unit) => !units.includes(unit)) : []
+  const extras = model.type === 'text' ? UNIT_NAMES.filter((unit) => unitRow(unit).extra && !units.includes(unit)) : []
   const all = [...units, ...extras]
   const valid =
     texts.every((tier) => all.every((unit) => !faultOf(tier[unit]))) &&
@@ -66,7 +64,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
       {shown.map((unit) => (
         <TextField
           key={unit}
-          label={UNIT_NAMES[unit].price}
+          label={unitRow(unit).rate}
           inputMode="decimal"
           value={texts[index]?.[unit] ?? ''}
           placeholder="–"
@@ -104,7 +102,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
         </fieldset>
       ))}
       {model.type === 'text' ? <Multipliers list={multipliers} onChange={setMultipliers} /> : null}
-      {IN_BATCHES.has(model.type) ? (
+      {kindRow(model.type).batchable ? (
         <TextField
           label="Batch multiplier"
           hint="Each rate is multiplied by this in batches, such as 0.5. Empty: the same price."
@@ -165,8 +163,9 @@ function multipliersOf({ multipliers = {} }: Pricing): Multiplier[] {
 }
 
 function unitsOf({ type, pricing }: Priced['model']): PriceUnit[] {
-  return PRICE_UNITS.filter(
-    (unit) => USUAL[type]?.includes(unit) || pricing.tiers.some((tier) => tier[unit] !== undefined),
+  const { priced, usual = [] } = kindRow(type)
+  return UNIT_NAMES.filter(
+    (unit) => [...priced.flat(), ...usual].includes(unit) || pricing.tiers.some((tier) => tier[unit] !== undefined),
   )
 }
 

@@ -10,7 +10,14 @@ import { FormDialog } from '../../ui/dialog.tsx'
 import { Checkbox, SelectField, Switch, TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { CatalogModel, CatalogRoute, CatalogRouting, Pricing, RouteFigures } from '../../wire.ts'
+import {
+  type CatalogModel,
+  type CatalogRoute,
+  type CatalogRouting,
+  type Pricing,
+  type RouteFigures,
+  TEXT_PROTOCOLS,
+} from '../../wire.ts'
 import { catalogChanged } from './catalogue-models.tsx'
 
 interface Props {
@@ -19,8 +26,6 @@ interface Props {
   vendors: readonly string[]
   onClose: () => void
 }
-
-const TEXT = ['openai-chat', 'openai-responses', 'anthropic-messages']
 
 export function RoutesForm({ uid, model, vendors, onClose }: Props) {
   const [routes, setRoutes] = useState<readonly CatalogRoute[]>(model.routes)
@@ -160,7 +165,7 @@ function figuresInWords(figures: RouteFigures | undefined): string {
 
 /** Text models take any text format; the others the one that they have. */
 function formatsOf({ type }: Props['model'], { protocol }: CatalogRoute): readonly string[] {
-  return type === 'text' ? [...new Set([...TEXT, protocol])] : [protocol]
+  return type === 'text' ? TEXT_PROTOCOLS : [protocol]
 }
 
 /** What stands at its default is left out of the document. */

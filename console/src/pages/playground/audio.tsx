@@ -162,7 +162,7 @@ interface Spoken {
 }
 
 const UNSAID = { icon: 'live', title: 'The audio appears here', words: 'Write a text to speak.' } as const
-const SPEECH_FIRST = { model: '', input: '', voice: 'alloy', response_format: 'mp3', instructions: '' }
+const SPEECH_FIRST = { model: '', text: '', voice: 'alloy', response_format: 'mp3', instructions: '' }
 
 function SpeechBench({ account, models }: BenchProps) {
   const bench = useWish(`speech/${account}`, SPEECH_FIRST, models)
@@ -170,7 +170,7 @@ function SpeechBench({ account, models }: BenchProps) {
   const [result, setResult] = useState<Spoken>()
   const url = useObjectUrl(result?.sound)
   const body = {
-    input: wish.input.trim(),
+    input: wish.text.trim(),
     voice: wish.voice.trim(),
     response_format: wish.response_format,
     ...(wish.instructions ? { instructions: wish.instructions } : {}),
@@ -198,8 +198,8 @@ function SpeechBench({ account, models }: BenchProps) {
       >
         <TextArea
           label="Text"
-          value={wish.input}
-          onText={set('input')}
+          value={wish.text}
+          onText={set('text')}
           placeholder="The gate is open."
           rows={5}
           required

@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import type { IconName } from '../../ui/icon.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
-import type { PublicModel } from '../../wire.ts'
+import type { ModelType, PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
 import { typeName } from '../models.tsx'
 import type { Subject } from '../snippet.ts'
@@ -115,7 +115,7 @@ export function BenchAnswer<Result extends { receipt?: Receipt }>(props: BenchAn
 }
 
 interface BenchFormProps {
-  kind: 'embedding' | 'rerank' | 'moderation' | 'transcription' | 'speech' | 'image' | 'video'
+  kind: Exclude<ModelType, 'text' | 'data'>
   action: string
   icon: IconName
   bench: Pick<BenchProps, 'models'> & {

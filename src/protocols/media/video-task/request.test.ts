@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import shipped from '../../../catalog/default.json' with { type: 'json' }
-import { type VideoTraits, videoTraits } from '../../../catalog/traits.ts'
+import { traitsOf, type VideoTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { readVideoRequest } from './request.ts'
 
 const rulesOf = (model: string, traits = {}): VideoTraits =>
-  videoTraits.parse({
+  traitsOf('video').parse({
     ...(shipped.models[model as 'videogen-2.0'] as { traits: object } | undefined)?.traits,
     ...traits,
-  })
+  }) as VideoTraits // by the schema of this kind
 
 const read = (body: Record<string, unknown>, model = 'videogen-2.0', traits = {}) =>
   readVideoRequest(readJson(Buffer.from(JSON.stringify({ model, ...body }))), rulesOf(model, traits))
