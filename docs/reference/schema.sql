@@ -1091,20 +1091,15 @@ CREATE OR REPLACE FUNCTION public.ledger_post(account text, told text[], others 
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  o record;
-  r record;
+  o record; r record;
+  h_amount bigint; h_tokens bigint; h_made timestamptz; e_amount bigint; e_made timestamptz; t_was text; t_amount bigint; t_loss bigint;
   -- What is booked now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
-  wanted text[] := told;
-  ids text[];
-  with_holds boolean := false; is_limited boolean;
-  at int;
-  n int := 0;
-  what text;
-  freed bigint;
-  paid bigint;
-  answers jsonb[] := '{}';
-  leases text[] := '{}';
-  lease_left bigint[] := '{}';
+  wanted text[] := told; ids text[];
+  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
+  known text[];
+  with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
+  -- The leases of these rows; one that has expired has no amount.
+  leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
   -- By the place of the row in the order of ids: 0 (booked before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
   b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
@@ -1119,42 +1114,47 @@ begin
   if others then
     wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
+  known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.keeps, j.waived, j.key_id, case j.outcome when 'expired' then 0 else j.input_tokens + j.output_tokens - coalesce(h.tokens, j.tokens) end as tokens,
-      coalesce(floor(extract(epoch from h.created_at))::bigint, j.second) as second, coalesce(h.created_at, e.created_at) as made, h.amount as hold, e.amount as leased,
-      t.kind as before, coalesce(l.amount, t.amount) as before_paid, coalesce(l.loss, t.loss) as before_lost, l.id is not null as was_late
-    from journal j
-      left join lateral (select h.amount, h.tokens, h.created_at from hold h where h.account_id = account and h.id = case when j.lease_id is null then j.id end limit 1) h on true
-      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = j.lease_id limit 1) e on true
-      left join lateral (select t.kind, t.amount, t.loss from transfer t where t.account_id = account and t.id = j.id limit 1) t on true
-      left join lateral (select t.id, t.amount, t.loss from transfer t where t.account_id = account and t.id = j.id || '+late' and j.lease_id is null limit 1) l on true
-    where j.account_id = account and j.id = any(wanted) order by j.id
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.keeps, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
+    from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
-    n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id);
-    if at is null and r.leased is not null then
-      leases := leases || r.lease_id; lease_left := lease_left || r.leased; at := cardinality(leases);
+    n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
+    if r.lease_id is null then
+      select x.amount, x.tokens, x.created_at into h_amount, h_tokens, h_made from hold x where x.account_id = account and x.id = r.id;
+      b_held[n] := coalesce(h_amount, 0);
+    elsif at is null then
+      select x.amount, x.created_at into e_amount, e_made from lease x where x.account_id = account and x.id = r.lease_id;
+      leases := leases || r.lease_id; lease_left := lease_left || e_amount; lease_made := lease_made || e_made; at := cardinality(leases);
     end if;
-    if r.before is not null then
-      -- By a try whose answer was lost; or its hold expired while its process slept, and what it spent is taken anew.
-      what := case when r.before = 'expired' and r.outcome = 'settled' and r.charged > 0 and not r.was_late and r.lease_id is null then 'late' else 'already' end;
-    elsif r.lease_id is not null and at is null then
+    if r.id = any(known) then
+      select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id;
+      what := 'already';
+      if t_was = 'expired' and r.outcome = 'settled' and r.charged > 0 and r.lease_id is null then
+        -- Its hold expired, and what it spent is taken anew; unless that was done before.
+        select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id || '+late';
+        what := case when found then 'already' else 'late' end;
+      end if;
+    elsif r.lease_id is null then
+      freed := b_held[n]; with_holds := true;
+    elsif lease_left[at] is null then
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
-    elsif r.lease_id is not null then
-      freed := least(r.held, lease_left[at], case when r.keeps then r.charged end); lease_left[at] := lease_left[at] - freed;
     else
-      freed := coalesce(r.hold, 0); with_holds := true;
+      freed := least(r.held, lease_left[at], case when r.keeps then r.charged end); lease_left[at] := lease_left[at] - freed;
     end if;
-    b_held[n] := case when r.lease_id is null then coalesce(r.hold, 0) else r.held end;
     if what = 'already' then
-      b_kind[n] := 0; b_paid[n] := r.before_paid; b_lost[n] := r.before_lost;
+      b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
     else
       o.held := o.held - freed; paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end; o.posted := o.posted - paid;
-      b_kind[n] := case when r.before is null then 1 else 2 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
+      b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
-        b_key := b_key || r.key_id; b_tokens := b_tokens || r.tokens; b_second := b_second || r.second; b_made := b_made || r.made;
+        b_key := b_key || r.key_id;
+        b_tokens := b_tokens || case when r.outcome = 'expired' then 0 when at is null then r.used - coalesce(h_tokens, r.tokens) else r.used - r.tokens end;
+        b_second := b_second || case when at is null then coalesce(floor(extract(epoch from h_made))::bigint, r.second) else r.second end;
+        b_made := b_made || case when at is null then h_made else lease_made[at] end;
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
-      t_id[at] := case when r.before is null then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
+      t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
       o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null); t_hash[at] := o.chain;
     end if;
     if b_lost[n] > 0 or r.id = any(told) then
