@@ -18,11 +18,30 @@ export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** The object, or one without members. */
+export function objectOf(value: unknown): Json {
+  return isObject(value) ? value : {}
+}
+
+export function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}
+
+export function strings(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : undefined
+}
+
+export function flag(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined
+}
+
+type MaybeAbsent<T> = { [K in keyof T]: null extends T[K] ? K : undefined extends T[K] ? K : never }[keyof T]
+type Given<T> = Omit<T, MaybeAbsent<T>> & { [K in MaybeAbsent<T>]?: Exclude<T[K], undefined | null> }
+
 /** Without the members that are absent: null and undefined mean the same in these formats. */
-export function given<T extends object>(members: T): Partial<T> {
-  return Object.fromEntries(
-    Object.entries(members).filter(([, value]) => value !== undefined && value !== null),
-  ) as Partial<T>
+export function given<const T extends object>(members: T): Given<T> {
+  const present = Object.entries(members).filter(([, value]) => value !== undefined && value !== null)
+  return Object.fromEntries(present) as Given<T> // What may have been left out is optional in it.
 }
 
 /** What was sent, shortly, for a message. */
@@ -117,7 +136,7 @@ export class Fields {
     value.forEach((entry, index) => {
       if (!isObject(entry)) throw mustBe(`${name}[${index}]`, 'an object', entry)
     })
-    return value as Json[]
+    return value
   }
 
   /** True for -0 and for numbers too small to be held: what we read is then not what was written. */

@@ -1,7 +1,7 @@
 // The neutral words between two text formats: what a caller asked, and what a vendor answered. Only conversions use them;
 // between equal formats nothing is put into other words.
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import type { Json } from '../check.ts'
+import { isObject, type Json, objectOf } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
 /** Bytes in base64, an address, or a vendor's own id. */
@@ -73,7 +73,7 @@ export interface CallPart {
 export interface ResultPart {
   readonly kind: 'result'
   readonly id: string
-  readonly parts: readonly (TextPart | ImagePart | FilePart)[]
+  readonly parts: readonly Exclude<InputPart, AudioPart>[]
   readonly failed?: boolean
 }
 
@@ -200,7 +200,7 @@ export function inputObject(input: string): Json {
   if (input.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(input)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : { value }
+    return isObject(value) ? value : { value }
   } catch {
     return { input }
   }
@@ -293,7 +293,7 @@ export function unpackExtra(packed: string): { callId: string; extra: unknown } 
   if (!packed.startsWith(`${PACKED}extra:`)) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(packed.slice(PACKED.length + 6), 'base64url').toString('utf8'))
-    const { callId, extra } = value as { callId?: unknown; extra?: unknown }
+    const { callId, extra } = objectOf(value)
     return typeof callId === 'string' ? { callId, extra } : undefined
   } catch {
     return undefined // A caller changed it; the vendor will say what it misses.

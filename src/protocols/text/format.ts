@@ -44,7 +44,7 @@ export interface TextFormat {
   passAnswer(body: Buffer, uid: string, traits: TextTraits, ask: CheckedRequest): Answer
   observe(uid: string, ask: CheckedRequest, traits: TextTraits): Observer
   /** At the front of a conversion. */
-  readDialogue(value: Json): Conversation
+  readConversation(value: Json): Conversation
   writeReply(reply: Reply, facts: AnswerFacts): Json
   writer(facts: AnswerFacts): StreamWriter
   /** At the front: where a caller may want its stream in another frame than server-sent events. */

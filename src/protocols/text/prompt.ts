@@ -134,12 +134,13 @@ class Measure {
   add(value: unknown, free: boolean): void {
     if (value === undefined) return
     if (typeof value === 'string') this.bytes += Buffer.byteLength(value)
-    else if (typeof value !== 'object' || value === null) {
+    else if (Array.isArray(value)) for (const entry of value) this.add(entry, free)
+    else if (isObject(value)) this.addObject(value, free)
+    else {
       this.frames += 1
       // A long number is many tokens.
       if (free) this.bytes += String(value).length
-    } else if (Array.isArray(value)) for (const entry of value) this.add(entry, free)
-    else this.addObject(value as Json, free)
+    }
   }
 
   /** Of a caller's own JSON every name and every value is text to the vendor. */

@@ -6,7 +6,7 @@ import { memberSpan } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { ownMemory } from '../../upstream/internals.ts'
 import { bytesOf, encodeEvent, readBlock, SseBlocks, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
-import { isObject, type Json, text } from '../check.ts'
+import { isObject, type Json, objectOf, text } from '../check.ts'
 import type { StreamRelay, StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
 
@@ -221,7 +221,7 @@ export function readWhole(body: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'):
   if (!isObject(value)) throw new Fault('upstream_garbled', { internal: { why: 'the answer is not an object' } })
   const error = value.error
   if (error !== undefined && error !== null && error !== '')
-    throw vendorFault((JSON.parse(body.toString('utf8')) as Json).error)
+    throw vendorFault(objectOf(JSON.parse(body.toString('utf8'))).error)
   return { bytes, value }
 }
 

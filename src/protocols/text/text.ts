@@ -30,10 +30,11 @@ const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
   'anthropic-messages': anthropicMessages,
   gemini,
 }
+const VENDOR_FORMATS: Readonly<Partial<Record<ProtocolName, TextFormat>>> = FORMATS
 
 /** Something that every vendor has, whatever it speaks, or answers with its own 404. */
 export const modelsAddress = ({ protocol, baseUrl }: Target): string =>
-  baseUrl + (FORMATS[protocol as TextProtocolName]?.models ?? '/models')
+  baseUrl + (VENDOR_FORMATS[protocol]?.models ?? '/models')
 
 /** What the catalog says of a model, as far as asks depend on it. */
 export interface ModelFacts {
@@ -230,7 +231,7 @@ class UpstreamCall {
 
   /** Found by converting the request, once for each format. */
   refusal(protocol: ProtocolName): Fault | undefined {
-    const back = FORMATS[protocol as TextProtocolName]
+    const back = VENDOR_FORMATS[protocol]
     if (!back || back === this.format) return undefined
     if (!this.refusals.has(protocol)) this.refusals.set(protocol, this.tryToSay(back))
     return this.refusals.get(protocol)
@@ -247,7 +248,7 @@ class UpstreamCall {
   }
 
   open(target: Target, options: OpenOptions): Exchange {
-    const back = FORMATS[target.protocol as TextProtocolName]
+    const back = VENDOR_FORMATS[target.protocol]
     if (!back)
       throw new Fault('internal', {
         internal: { why: 'a text model has a route that does not speak text', protocol: target.protocol },
@@ -311,7 +312,7 @@ class UpstreamCall {
 
   private conversation(): Conversation {
     if (this.checked.n > 1) throw cannotConvert(this.checked.nField ?? 'n', 'more than one choice')
-    this.words ??= this.format.readDialogue(this.json.value)
+    this.words ??= this.format.readConversation(this.json.value)
     return this.words
   }
 

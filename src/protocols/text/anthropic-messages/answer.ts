@@ -63,13 +63,7 @@ function readBlock(block: Json): OutputPart[] {
     case 'text':
       return [{ kind: 'text', text: text(block.text) ?? '' }]
     case 'thinking':
-      return [
-        {
-          kind: 'thought',
-          text: text(block.thinking) ?? '',
-          proof: given({ signature: text(block.signature) }) as Proof,
-        },
-      ]
+      return [{ kind: 'thought', text: text(block.thinking) ?? '', proof: given({ signature: text(block.signature) }) }]
     case 'redacted_thinking':
       return [{ kind: 'thought', text: '', proof: { redacted: text(block.data) ?? '' } }]
     case 'tool_use':

@@ -3,7 +3,7 @@ import { isObject } from '../../check.ts'
 import type { TextFormat } from '../format.ts'
 import { MessagesReader, MessagesWriter, readMessagesReply, writeMessagesReply } from './answer.ts'
 import { MessagesObserver, passMessages, passMessagesAnswer, rollUpMessage, unrollMessage } from './pass.ts'
-import { checkMessages, readMessagesDialogue, writeMessagesRequest } from './request.ts'
+import { checkMessages, readMessagesConversation, writeMessagesRequest } from './request.ts'
 
 /** What the vendor gets when the caller names no version. */
 const VERSION_DEFAULT = '2023-06-01'
@@ -27,7 +27,7 @@ export const anthropicMessages: TextFormat = {
   pass: passMessages,
   passAnswer: passMessagesAnswer,
   observe: (uid, ask) => new MessagesObserver(uid, ask),
-  readDialogue: readMessagesDialogue,
+  readConversation: readMessagesConversation,
   writeReply: writeMessagesReply,
   writer: (facts) => new MessagesWriter(facts),
   writeRequest: writeMessagesRequest,

@@ -251,7 +251,7 @@ export function rollUpMessage(events: readonly SseEvent[]): Json {
     done = type === 'message_stop'
   }
   if (!done) throw new Fault('upstream_garbled', { internal: { why: 'the stream has no end' } })
-  for (const [index, input] of inputs) if (input !== '') blocks.get(index)!.input = inputObject(input) // Its block is there.
+  for (const [index, block] of blocks) if (inputs.get(index)) block.input = inputObject(inputs.get(index) ?? '')
   return { ...whole, content: [...blocks].sort(([a], [b]) => a - b).map(([, block]) => block) }
 }
 

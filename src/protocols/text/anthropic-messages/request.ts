@@ -1,7 +1,19 @@
 // Messages requests: checked, read into neutral words, and written from them.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type Fields, given, isObject, type Json, mustBe, objects, text } from '../../check.ts'
+import {
+  type Fields,
+  flag,
+  given,
+  isObject,
+  type Json,
+  mustBe,
+  number,
+  objectOf,
+  objects,
+  strings,
+  text,
+} from '../../check.ts'
 import {
   type Conversation,
   cannotConvert,
@@ -27,32 +39,33 @@ import type { CheckedRequest } from '../format.ts'
 
 // A Messages request in neutral words, for vendors that speak another format.
 
-export function readMessagesDialogue(value: Json): Conversation {
+export function readMessagesConversation(value: Json): Conversation {
   if (isObject(value.thread)) throw threadUnsupported('this model keeps no threads')
   if (objects(value.mcp_servers).length > 0) throw cannotConvert('mcp_servers', 'a remote tool server')
-  const choice = isObject(value.tool_choice) ? value.tool_choice : {}
-  const config = isObject(value.output_config) ? value.output_config : {}
-  const metadata = isObject(value.metadata) ? value.metadata : {}
-  const format = isObject(config.format) ? config.format : {}
+  const choice = objectOf(value.tool_choice)
+  const config = objectOf(value.output_config)
+  const format = objectOf(config.format)
+  const tools = objects(value.tools).map(readTool)
+  const stop = strings(value.stop_sequences) ?? []
   return given({
     turns: readTurns(value),
     stream: value.stream === true,
-    tools: readTools(value.tools),
+    tools: tools.length > 0 ? tools : undefined,
     toolChoice: readChoice(choice),
     parallelTools: choice.disable_parallel_tool_use === true ? false : undefined,
-    tokensMax: value.max_tokens,
-    temperature: value.temperature,
-    topP: value.top_p,
-    stop: Array.isArray(value.stop_sequences) && value.stop_sequences.length > 0 ? value.stop_sequences : undefined,
+    tokensMax: number(value.max_tokens),
+    temperature: number(value.temperature),
+    topP: number(value.top_p),
+    stop: stop.length > 0 ? stop : undefined,
     format:
       format.type === 'json_schema'
-        ? { kind: 'schema', schema: isObject(format.schema) ? format.schema : {}, strict: true }
+        ? ({ kind: 'schema', schema: objectOf(format.schema), strict: true } as const)
         : undefined,
-    effort: config.effort,
-    thinking: value.thinking,
-    user: text(metadata.user_id),
-    serviceTier: value.service_tier === 'standard_only' ? 'default' : value.service_tier,
-  }) as unknown as Conversation
+    effort: text(config.effort),
+    thinking: isObject(value.thinking) ? value.thinking : undefined,
+    user: text(objectOf(value.metadata).user_id),
+    serviceTier: value.service_tier === 'standard_only' ? 'default' : text(value.service_tier),
+  })
 }
 
 function readTurns(value: Json): Turn[] {
@@ -72,9 +85,11 @@ function readTurns(value: Json): Turn[] {
 
 function readSystem(system: unknown): TextPart[] {
   if (typeof system === 'string') return system === '' ? [] : [{ kind: 'text', text: system }]
-  return objects(system).map(
-    (block) => given({ kind: 'text' as const, text: text(block.text) ?? '', cache: block.cache_control }) as TextPart,
-  )
+  return objects(system).map(readText)
+}
+
+function readText(block: Json): TextPart {
+  return given({ kind: 'text', text: text(block.text) ?? '', cache: block.cache_control })
 }
 
 /** Results answer the turn before, so they come first, as a turn of their own. */
@@ -93,19 +108,13 @@ function readBlock(block: Json, at: string): TextPart | ImagePart | FilePart {
   const cache = block.cache_control
   switch (block.type) {
     case 'text':
-      return given({ kind: 'text' as const, text: text(block.text) ?? '', cache }) as TextPart
+      return readText(block)
     case 'image':
-      return given({ kind: 'image' as const, at, media: readSource(block.source, at), cache }) as ImagePart
+      return given({ kind: 'image', at, media: readSource(block.source, at), cache })
     case 'document': {
-      const source = isObject(block.source) ? block.source : {}
+      const source = objectOf(block.source)
       if (source.type === 'text') return { kind: 'text', text: text(source.data) ?? '' }
-      return given({
-        kind: 'file' as const,
-        at,
-        media: readSource(source, at),
-        name: text(block.title),
-        cache,
-      }) as FilePart
+      return given({ kind: 'file', at, media: readSource(source, at), name: text(block.title), cache })
     }
     case 'search_result': {
       const said = objects(block.content).map((part) => text(part.text) ?? '')
@@ -118,12 +127,11 @@ function readBlock(block: Json, at: string): TextPart | ImagePart | FilePart {
   throw cannotConvert(`${at}.type`, `a block of type "${String(block.type)}"`)
 }
 
-function readSource(source: unknown, at: string): Media {
-  if (isObject(source)) {
-    if (source.type === 'base64') return fromBase64(text(source.data) ?? '', text(source.media_type) ?? '')
-    if (source.type === 'url') return readMedia(text(source.url) ?? '', `${at}.source.url`)
-    if (source.type === 'file') return { fileId: text(source.file_id) ?? '' }
-  }
+function readSource(given: unknown, at: string): Media {
+  const source = objectOf(given)
+  if (source.type === 'base64') return fromBase64(text(source.data) ?? '', text(source.media_type) ?? '')
+  if (source.type === 'url') return readMedia(text(source.url) ?? '', `${at}.source.url`)
+  if (source.type === 'file') return { fileId: text(source.file_id) ?? '' }
   throw cannotConvert(`${at}.source`, 'this source')
 }
 
@@ -164,14 +172,8 @@ function readOutput(blocks: readonly Json[]): OutputPart[] {
       }
       case 'tool_use': {
         const id = text(block.id) ?? ''
-        const extra = extras.get(id)
-        parts.push({
-          kind: 'call',
-          id,
-          name: text(block.name) ?? '',
-          input: JSON.stringify(block.input ?? {}),
-          ...(extra === undefined ? {} : { extra }),
-        })
+        const input = JSON.stringify(block.input ?? {})
+        parts.push(given({ kind: 'call', id, name: text(block.name) ?? '', input, extra: extras.get(id) }))
         break
       }
       // What tools of another vendor's server did stays behind; its effect is in the text.
@@ -180,20 +182,17 @@ function readOutput(blocks: readonly Json[]): OutputPart[] {
   return parts
 }
 
-function readTools(tools: unknown): Tool[] | undefined {
-  const read = objects(tools).map((tool, i) => {
-    if (tool.type !== undefined && tool.type !== null && tool.type !== 'custom')
-      throw cannotConvert(`tools[${i}].type`, `a tool of type "${String(tool.type)}"`)
-    return given({
-      kind: 'function' as const,
-      name: text(tool.name) ?? '',
-      description: text(tool.description),
-      schema: isObject(tool.input_schema) ? tool.input_schema : undefined,
-      strict: typeof tool.strict === 'boolean' ? tool.strict : undefined,
-      cache: tool.cache_control,
-    }) as Tool
+function readTool(tool: Json, i: number): Tool {
+  if (tool.type !== undefined && tool.type !== null && tool.type !== 'custom')
+    throw cannotConvert(`tools[${i}].type`, `a tool of type "${String(tool.type)}"`)
+  return given({
+    kind: 'function',
+    name: text(tool.name) ?? '',
+    description: text(tool.description),
+    schema: isObject(tool.input_schema) ? tool.input_schema : undefined,
+    strict: flag(tool.strict),
+    cache: tool.cache_control,
   })
-  return read.length > 0 ? read : undefined
 }
 
 function readChoice(choice: Json): ToolChoice | undefined {
@@ -217,7 +216,7 @@ export function writeMessagesRequest(conversation: Conversation, model: string, 
     throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
   const stop = conversation.stop?.filter((sequence) => sequence.trim() !== '')
   const tools = toolsAllowed(conversation)
-  const body = given({
+  const body: Json = given({
     model,
     max_tokens: conversation.tokensMax,
     system: writeSystem(conversation),
@@ -236,7 +235,7 @@ export function writeMessagesRequest(conversation: Conversation, model: string, 
         : conversation.serviceTier === 'default'
           ? 'standard_only'
           : undefined,
-  }) as Json
+  })
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
@@ -526,6 +525,6 @@ function checkContent(content: unknown, at: string): void {
 
 function checkBudget(budget: unknown): void {
   if (budget === undefined || budget === null) return
-  if (!Number.isSafeInteger(budget) || (budget as number) < 1)
+  if (typeof budget !== 'number' || !Number.isSafeInteger(budget) || budget < 1)
     throw mustBe('thinking.budget_tokens', 'a whole number of at least 1', budget)
 }

@@ -78,12 +78,12 @@ function readGeminiParts(content: Json, responseId: string, from = 0): OutputPar
     if (isObject(called))
       return [
         given({
-          kind: 'call' as const,
+          kind: 'call',
           id: text(called.id) ?? `call_${responseId.slice(0, 40)}_${calls++}`,
           name: text(called.name) ?? '',
           input: JSON.stringify(called.args ?? {}),
           extra: readExtra(signature),
-        }) as OutputPart, // Only what was attached may be absent.
+        }),
       ]
     const said = text(part.text)
     if (said === undefined) return [] // What the vendor's own tools did is in the text.

@@ -13,7 +13,7 @@ import {
   writeGeminiReply,
 } from './answer.ts'
 import { geminiPrompt } from './member.ts'
-import { checkGemini, readGeminiDialogue, writeGeminiRequest } from './request.ts'
+import { checkGemini, readGeminiConversation, writeGeminiRequest } from './request.ts'
 
 export const gemini: TextFormat = {
   name: 'gemini',
@@ -25,7 +25,7 @@ export const gemini: TextFormat = {
   pass: passGemini,
   passAnswer: passGeminiAnswer,
   observe: (uid, ask) => new GeminiObserver(uid, ask),
-  readDialogue: readGeminiDialogue,
+  readConversation: readGeminiConversation,
   writeReply: writeGeminiReply,
   writer: (facts) => new GeminiWriter(facts),
   framed: (relay, request) => (request.alt === 'sse' ? relay : new ArrayRelay(relay)),

@@ -2,7 +2,7 @@
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
-import { Fields, given, isObject, type Json, mustBe, objects, shown, text } from '../../check.ts'
+import { Fields, given, isObject, type Json, mustBe, number, objects, shown, strings, text } from '../../check.ts'
 import {
   type CallPart,
   type Conversation,
@@ -27,22 +27,22 @@ import { inSnakeCase, member, objectAt, objectsAt, readExtra, readProof, signatu
 
 // A request of this format in neutral words, for vendors that speak another.
 
-export function readGeminiDialogue(value: Json): Conversation {
+export function readGeminiConversation(value: Json): Conversation {
   const config = objectAt(value, 'generationConfig')
   const tools = objectsAt(value, 'tools').flatMap(readTools)
-  const stop = member(config, 'stopSequences')
+  const stop = strings(member(config, 'stopSequences')) ?? []
   return given({
     turns: readTurns(value),
     stream: value.stream === true,
     tools: tools.length > 0 ? tools : undefined,
     toolChoice: readChoice(objectAt(objectAt(value, 'toolConfig'), 'functionCallingConfig')),
-    tokensMax: member(config, 'maxOutputTokens'),
-    temperature: config.temperature,
-    topP: member(config, 'topP'),
-    stop: Array.isArray(stop) && stop.length > 0 ? stop : undefined,
+    tokensMax: number(member(config, 'maxOutputTokens')),
+    temperature: number(config.temperature),
+    topP: number(member(config, 'topP')),
+    stop: stop.length > 0 ? stop : undefined,
     format: readFormat(config),
     ...readThinking(objectAt(config, 'thinkingConfig')),
-  }) as unknown as Conversation // Every member was checked by the endpoint.
+  })
 }
 
 function readThinking(config: Json): Pick<Conversation, 'effort' | 'thinking'> {
@@ -139,9 +139,7 @@ function readMedia(part: Json, at: string): InputPart | undefined {
 }
 
 function part_(type: string, at: string, media: Media, name: string | undefined): ImagePart | FilePart {
-  return type.startsWith('image/')
-    ? { kind: 'image', at, media }
-    : (given({ kind: 'file' as const, at, media, name }) as FilePart) // Only the name may be absent.
+  return type.startsWith('image/') ? { kind: 'image', at, media } : given({ kind: 'file', at, media, name })
 }
 
 function audioFormat(type: string): string {
@@ -167,12 +165,12 @@ function readOutput(part: Json, at: string, calls: Calls): OutputPart[] {
 function readCall(called: Json, signature: string | undefined, calls: Calls): CallPart {
   const name = text(called.name) ?? ''
   return given({
-    kind: 'call' as const,
+    kind: 'call',
     id: calls.call(name, text(called.id)),
     name,
     input: JSON.stringify(called.args ?? {}),
     extra: readExtra(signature),
-  }) as CallPart // Only what was attached may be absent.
+  })
 }
 
 /** Clients wrap what a tool said, because the format wants an object. */
@@ -198,21 +196,20 @@ function readResult(response: Json, at: string, calls: Calls): ResultPart {
 function readTools(tool: Json, i: number): Tool[] {
   const other = Object.keys(tool).find((name) => !/^function_?declarations$/i.test(name) && tool[name] !== null)
   if (other !== undefined) throw cannotConvert(`tools[${i}].${other}`, 'a tool that runs at the vendor')
-  return objectsAt(tool, 'functionDeclarations').map((entry) => {
+  return objectsAt(tool, 'functionDeclarations').map((entry): Tool => {
     const json = member(entry, 'parametersJsonSchema')
     const open = entry.parameters
     return given({
-      kind: 'function' as const,
+      kind: 'function',
       name: text(entry.name) ?? '',
       description: text(entry.description),
       schema: isObject(json) ? json : isObject(open) ? fromOpenApi(open) : undefined,
-    }) as Tool // What may be absent is optional there too.
+    })
   })
 }
 
 function readChoice(config: Json): ToolChoice | undefined {
-  const names = member(config, 'allowedFunctionNames')
-  const allowed = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
+  const allowed = strings(member(config, 'allowedFunctionNames')) ?? []
   switch (text(config.mode)?.toUpperCase()) {
     case 'NONE':
       return 'none'
@@ -248,13 +245,13 @@ export function writeGeminiRequest(conversation: Conversation, _model: string, t
     ...writeFormat(conversation.format),
     thinkingConfig: writeThinking(conversation, traits),
   })
-  const body = given({
+  const body: Json = given({
     contents,
     systemInstruction: system.length > 0 ? { parts: system } : undefined,
     tools: tools.length > 0 ? [{ functionDeclarations: tools.map(writeTool) }] : undefined,
     toolConfig: tools.length > 0 ? writeChoice(conversation) : undefined,
     generationConfig: Object.keys(config).length > 0 ? config : undefined,
-  }) as Json // An object of what is there.
+  })
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
@@ -334,7 +331,7 @@ function writeOutput(parts: readonly OutputPart[], traits: TextTraits): Json[] {
         given({
           functionCall: { id: part.id, name: part.name, args: inputObject(part.input) },
           thoughtSignature: signatureOf(part.extra) ?? usual,
-        }) as Json, // The signature may be absent.
+        }),
       )
     } else if (part.kind !== 'thought') {
       if (part.text === '') continue
@@ -367,7 +364,7 @@ function toolsAllowed({ tools = [], toolChoice }: Conversation): readonly Tool[]
 
 function writeTool(tool: Tool, i: number): Json {
   if (tool.kind === 'custom') throw cannotConvert(`tools[${i}].type`, 'a custom tool')
-  return given({ name: tool.name, description: tool.description, parametersJsonSchema: tool.schema }) as Json // The rest may be absent.
+  return given({ name: tool.name, description: tool.description, parametersJsonSchema: tool.schema })
 }
 
 function writeChoice({ toolChoice }: Conversation): Json | undefined {

@@ -103,13 +103,13 @@ function readReplyCall(call: Json, i = 0): CallPart {
   const custom = isObject(call.custom) ? call.custom : undefined
   const called = custom ?? (isObject(call.function) ? call.function : {})
   return given({
-    kind: 'call' as const,
+    kind: 'call',
     id: text(call.id) ?? `call_${i}`,
     name: text(called.name) ?? '',
     input: text(custom ? custom.input : called.arguments) ?? '',
     custom: custom ? true : undefined,
     extra: call.extra_content,
-  }) as CallPart
+  })
 }
 
 export function writeChatReply(reply: Reply, facts: AnswerFacts): Json {
@@ -126,9 +126,9 @@ export function writeChatReply(reply: Reply, facts: AnswerFacts): Json {
   if (thought !== '') message.reasoning_content = thought
   const details = parts.flatMap((part) => (part.kind === 'thought' ? writeDetails(part.text, part.proof) : []))
   if (details.length > 0) message.reasoning_details = details
-  if (calls.length > 0 && isLegacy(facts.request))
-    message.function_call = { name: calls[0]!.name, arguments: calls[0]!.input }
-  else if (calls.length > 0) message.tool_calls = calls.map(writeCall)
+  const [first] = calls
+  if (first && isLegacy(facts.request)) message.function_call = { name: first.name, arguments: first.input }
+  else if (first) message.tool_calls = calls.map(writeCall)
   return {
     id: answerId('chatcmpl-', facts),
     object: 'chat.completion',

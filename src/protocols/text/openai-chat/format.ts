@@ -3,7 +3,7 @@ import type { TextFormat } from '../format.ts'
 import { formatParts } from '../prompt.ts'
 import { ChatReader, ChatWriter, passChatAnswer, readChatReply, writeChatReply } from './answer.ts'
 import { ChatObserver, ChunkMender, mendAnswer, passChat, rollUpChat, unrollChat } from './pass.ts'
-import { checkChat, readChatDialogue, writeChatRequest } from './request.ts'
+import { checkChat, readChatConversation, writeChatRequest } from './request.ts'
 
 export const openaiChat: TextFormat = {
   name: 'openai-chat',
@@ -22,7 +22,7 @@ export const openaiChat: TextFormat = {
     const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
     return new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n, traits, mender })
   },
-  readDialogue: readChatDialogue,
+  readConversation: readChatConversation,
   writeReply: writeChatReply,
   writer: (facts) => new ChatWriter(facts),
   writeRequest: writeChatRequest,

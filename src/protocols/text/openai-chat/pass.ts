@@ -75,9 +75,8 @@ function editedMessages(json: JsonText, traits: TextTraits): string | undefined 
   const rename = !traits.developerRole && json.text.includes('"developer"')
   const replay = (traits.reasoningReplay || traits.callExtra !== undefined) && json.text.includes('"tool_calls"')
   if (strip.length === 0 && !rename && !replay) return undefined
-  const messages = json.value.messages as Json[]
   return JSON.stringify(
-    messages.map((message) => {
+    objects(json.value.messages).map((message) => {
       const copy = without(message, strip)
       if (rename && copy.role === 'developer') copy.role = 'system'
       if (Array.isArray(copy.content))

@@ -2,12 +2,23 @@
 import { CHAT_ANSWERS_MAX } from '../../../catalog/generation-bodies.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
-import { type Fields, given, isObject, type Json, mustBe, objects, shown, text } from '../../check.ts'
+import {
+  type Fields,
+  given,
+  isObject,
+  type Json,
+  mustBe,
+  number,
+  objectOf,
+  objects,
+  shown,
+  strings,
+  text,
+} from '../../check.ts'
 import {
   type CallPart,
   type Conversation,
   cannotConvert,
-  fromBase64,
   type ImagePart,
   type InputPart,
   type Media,
@@ -24,47 +35,41 @@ import {
   toDataUri,
 } from '../canonical.ts'
 import type { CheckedRequest } from '../format.ts'
+import {
+  readAudio,
+  readCustom,
+  readFileData,
+  readFormat,
+  readFunction,
+  readMembers,
+  type Shape,
+  writeChoice,
+  writeFormat,
+  writeTool,
+} from '../openai.ts'
 
 // A chat request in neutral words, for vendors that speak another format.
 
-export function readChatDialogue(value: Json): Conversation {
-  const tools = [...readTools(value.tools), ...readFunctions(value.functions)]
-  const choice = readChoice(value.tool_choice) ?? readFunctionChoice(value.function_call)
-  const format = isObject(value.response_format) ? value.response_format : {}
-  const schema = isObject(format.json_schema) ? format.json_schema : {}
-  const tokensMax = value.max_completion_tokens ?? value.max_tokens
+const nested: Shape = (type, members) => ({ type, [type]: members })
+
+export function readChatConversation(value: Json): Conversation {
+  const tools = [
+    ...objects(value.tools).map(readTool),
+    ...objects(value.functions).map((entry) => readFunction(entry, text(entry.name) ?? '')),
+  ]
+  const format = objectOf(value.response_format)
   return given({
-    turns: readTurns(value.messages as Json[]),
-    stream: value.stream === true,
+    ...readMembers(value),
+    turns: readTurns(objects(value.messages)),
     tools: tools.length > 0 ? tools : undefined,
-    toolChoice: choice,
-    parallelTools: value.parallel_tool_calls,
-    tokensMax,
-    temperature: value.temperature,
-    topP: value.top_p,
-    stop: typeof value.stop === 'string' ? [value.stop] : value.stop,
-    format:
-      format.type === 'json_object'
-        ? { kind: 'object' }
-        : format.type === 'json_schema'
-          ? given({
-              kind: 'schema',
-              name: schema.name,
-              schema: schema.schema ?? {},
-              strict: schema.strict,
-              description: schema.description,
-            })
-          : undefined,
-    effort: value.reasoning_effort,
-    thinking: value.thinking,
-    verbosity: value.verbosity,
-    user: value.user,
-    metadata: value.metadata,
-    serviceTier: value.service_tier,
-    store: value.store,
-    cacheKey: value.prompt_cache_key,
-    safetyId: value.safety_identifier,
-  }) as unknown as Conversation
+    toolChoice: readChoice(value.tool_choice) ?? readFunctionChoice(value.function_call),
+    tokensMax: number(value.max_completion_tokens ?? value.max_tokens),
+    stop: typeof value.stop === 'string' ? [value.stop] : strings(value.stop),
+    format: readFormat(format, objectOf(format.json_schema)),
+    effort: text(value.reasoning_effort),
+    thinking: isObject(value.thinking) ? value.thinking : undefined,
+    verbosity: text(value.verbosity),
+  })
 }
 
 function readTurns(messages: readonly Json[]): Turn[] {
@@ -116,7 +121,7 @@ function readTexts(content: unknown, at: string): TextPart[] {
 }
 
 function readText(part: Json): TextPart {
-  return given({ kind: 'text' as const, text: text(part.text) ?? '', cache: part.cache_control }) as TextPart
+  return given({ kind: 'text', text: text(part.text) ?? '', cache: part.cache_control })
 }
 
 function readInput(content: unknown, at: string): InputPart[] {
@@ -129,32 +134,21 @@ function readPart(part: Json, at: string): InputPart {
     case 'text':
       return readText(part)
     case 'image_url': {
-      const image = part.image_url as Json
-      const media = readMedia(image.url as string, `${at}.image_url.url`)
-      return given({
-        kind: 'image' as const,
-        at,
-        media,
-        detail: text(image.detail),
-        cache: part.cache_control,
-      }) as InputPart
+      const image = objectOf(part.image_url)
+      const media = readMedia(text(image.url) ?? '', `${at}.image_url.url`)
+      return given({ kind: 'image', at, media, detail: text(image.detail), cache: part.cache_control })
     }
     case 'file': {
-      const file = isObject(part.file) ? part.file : {}
+      const file = objectOf(part.file)
       const data = text(file.file_data)
-      const name = text(file.filename)
       if (data === undefined && typeof file.file_id === 'string')
         return { kind: 'file', at, media: { fileId: file.file_id } }
       if (data === undefined) throw cannotConvert(`${at}.file`, 'a file without "file_data"')
-      const media = data.startsWith('data:')
-        ? readMedia(data, `${at}.file.file_data`)
-        : fromBase64(data, 'application/pdf')
-      return given({ kind: 'file' as const, at, media, name, cache: part.cache_control }) as InputPart
+      const media = readFileData(data, `${at}.file.file_data`)
+      return given({ kind: 'file', at, media, name: text(file.filename), cache: part.cache_control })
     }
-    case 'input_audio': {
-      const audio = isObject(part.input_audio) ? part.input_audio : {}
-      return { kind: 'audio', at, base64: text(audio.data) ?? '', format: text(audio.format) ?? '' }
-    }
+    case 'input_audio':
+      return readAudio(part, at)
   }
   throw cannotConvert(`${at}.type`, `a part of type "${part.type}"`)
 }
@@ -211,10 +205,10 @@ export function readThoughts(message: Json): ThoughtPart[] {
   for (const detail of objects(message.reasoning_details)) {
     const proof: Proof = given({
       signature: text(detail.signature),
-      redacted: redactedOf(detail),
+      redacted: detail.type === 'redacted_thinking' ? text(detail.data) : undefined,
       encrypted: encryptedOf(detail),
       google: detail.type === 'thought_signature' ? text(detail.data) : undefined,
-    }) as Proof
+    })
     const said = text(detail.text) ?? text(detail.thinking) ?? text(detail.summary) ?? ''
     if (said !== '' || Object.keys(proof).length > 0) parts.push({ kind: 'thought', text: said, proof })
   }
@@ -223,43 +217,17 @@ export function readThoughts(message: Json): ThoughtPart[] {
   return plain === '' ? parts : [{ kind: 'thought', text: plain, proof: {} }, ...parts]
 }
 
-function redactedOf(detail: Json): string | undefined {
-  return detail.type === 'redacted_thinking' ? text(detail.data) : undefined
-}
-
 function encryptedOf(detail: Json): Proof['encrypted'] {
   const data = text(detail.data)
   // Without its content the id alone would say whose thought it is.
   return detail.type === 'reasoning.encrypted' && data ? { id: text(detail.id) ?? '', data } : undefined
 }
 
-function readTools(tools: unknown): Tool[] {
-  return objects(tools).map((tool, i) => {
-    if (tool.type === 'function') return readFunction(tool.function as Json, tool.cache_control)
-    if (tool.type !== 'custom') throw cannotConvert(`tools[${i}].type`, `a tool of type "${tool.type}"`)
-    const custom = isObject(tool.custom) ? tool.custom : {}
-    return given({
-      kind: 'custom' as const,
-      name: text(custom.name) ?? '',
-      description: text(custom.description),
-      format: custom.format,
-    }) as Tool
-  })
-}
-
-function readFunctions(functions: unknown): Tool[] {
-  return objects(functions).map((entry) => readFunction(entry, undefined))
-}
-
-function readFunction(entry: Json, cache: unknown): Tool {
-  return given({
-    kind: 'function' as const,
-    name: text(entry.name) ?? '',
-    description: text(entry.description),
-    schema: isObject(entry.parameters) ? entry.parameters : undefined,
-    strict: typeof entry.strict === 'boolean' ? entry.strict : undefined,
-    cache,
-  }) as Tool
+function readTool(tool: Json, i: number): Tool {
+  const entry = objectOf(tool[String(tool.type)])
+  if (tool.type === 'function') return readFunction(entry, text(entry.name) ?? '', tool.cache_control)
+  if (tool.type === 'custom') return readCustom(entry, text(entry.name) ?? '')
+  throw cannotConvert(`tools[${i}].type`, `a tool of type "${tool.type}"`)
 }
 
 function readChoice(choice: unknown): ToolChoice | undefined {
@@ -285,19 +253,19 @@ function readFunctionChoice(choice: unknown): ToolChoice | undefined {
 
 export function writeChatRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const tokensField = traits.tokensField === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'
-  const body = given({
+  const body: Json = given({
     model,
     messages: conversation.turns.flatMap((turn) => writeTurn(turn, traits)),
     stream: conversation.stream ? true : undefined,
     stream_options: conversation.stream ? { include_usage: true } : undefined,
-    tools: conversation.tools?.map(writeTool),
-    tool_choice: writeChoice(conversation.toolChoice),
+    tools: conversation.tools?.map((tool) => writeTool(tool, nested)),
+    tool_choice: writeChoice(conversation.toolChoice, nested),
     parallel_tool_calls: conversation.parallelTools,
     [tokensField]: conversation.tokensMax,
     temperature: conversation.temperature,
     top_p: conversation.topP,
     stop: conversation.stop,
-    response_format: writeFormat(conversation.format),
+    response_format: writeFormat(conversation.format, nested),
     reasoning_effort: conversation.effort,
     // Where thinking is the default, only switching it off needs saying.
     thinking: traits.thinkingObject && conversation.thinking?.type === 'disabled' ? { type: 'disabled' } : undefined,
@@ -308,7 +276,7 @@ export function writeChatRequest(conversation: Conversation, model: string, trai
     store: conversation.store === true ? true : undefined,
     prompt_cache_key: conversation.cacheKey,
     safety_identifier: conversation.safetyId,
-  }) as Json
+  })
   for (const entry of traits.addParams) {
     const equals = entry.indexOf('=')
     body[entry.slice(0, equals)] = JSON.parse(entry.slice(equals + 1))
@@ -399,38 +367,6 @@ function writeResults(results: readonly ResultPart[]): Json[] {
   }
   if (pictures.length > 0) messages.push({ role: 'user', content: pictures.map((part) => writePart(part)) })
   return messages
-}
-
-function writeTool(tool: Tool): Json {
-  if (tool.kind === 'custom')
-    return { type: 'custom', custom: given({ name: tool.name, description: tool.description, format: tool.format }) }
-  const { name, description, schema, strict } = tool
-  return {
-    type: 'function',
-    function: given({ name, description, parameters: schema ?? { type: 'object', properties: {} }, strict }),
-  }
-}
-
-function writeChoice(choice: ToolChoice | undefined): unknown {
-  if (choice === undefined || typeof choice === 'string') return choice
-  if ('allowed' in choice)
-    return {
-      type: 'allowed_tools',
-      allowed_tools: {
-        mode: choice.mode,
-        tools: choice.allowed.map((name) => ({ type: 'function', function: { name } })),
-      },
-    }
-  return choice.custom
-    ? { type: 'custom', custom: { name: choice.name } }
-    : { type: 'function', function: { name: choice.name } }
-}
-
-function writeFormat(format: Conversation['format']): Json | undefined {
-  if (!format) return undefined
-  if (format.kind === 'object') return { type: 'json_object' }
-  const { name, schema, strict, description } = format
-  return { type: 'json_schema', json_schema: given({ name: name ?? 'answer', schema, strict, description }) }
 }
 
 // For models whose `tool_choice` is a word: what a caller says by names is said by leaving the other tools out.

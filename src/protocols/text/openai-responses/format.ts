@@ -4,7 +4,7 @@ import type { TextFormat } from '../format.ts'
 import { formatParts } from '../prompt.ts'
 import { ResponsesReader, ResponsesWriter, readResponsesReply, writeResponsesReply } from './answer.ts'
 import { passResponses, passResponsesAnswer, ResponsesObserver, rollUpResponse, unrollResponse } from './pass.ts'
-import { checkResponses, readResponsesDialogue, writeResponsesRequest } from './request.ts'
+import { checkResponses, readResponsesConversation, writeResponsesRequest } from './request.ts'
 
 export const openaiResponses: TextFormat = {
   name: 'openai-responses',
@@ -18,7 +18,7 @@ export const openaiResponses: TextFormat = {
   pass: passResponses,
   passAnswer: passResponsesAnswer,
   observe: (uid) => new ResponsesObserver(uid),
-  readDialogue: readResponsesDialogue,
+  readConversation: readResponsesConversation,
   writeReply: writeResponsesReply,
   writer: (facts) => new ResponsesWriter(facts),
   writeRequest: writeResponsesRequest,

@@ -14,7 +14,7 @@ interface Grouped {
 
 export class Namespaces {
   /** The tools, those of groups under their flat names. */
-  readonly tools: readonly { readonly tool: Json; readonly name: unknown; readonly at: string }[]
+  readonly tools: readonly { readonly tool: Json; readonly name: string; readonly at: string }[]
   private readonly byFlat = new Map<string, Grouped>()
   private readonly taken = new Set<string>()
 
@@ -23,7 +23,7 @@ export class Namespaces {
     for (const { type, name } of tools) if (type !== 'namespace' && typeof name === 'string') this.taken.add(name)
     this.tools = tools.flatMap((tool, i) => {
       const at = `tools[${i}]`
-      if (tool.type !== 'namespace') return [{ tool, name: tool.name, at }]
+      if (tool.type !== 'namespace') return [{ tool, name: text(tool.name) ?? '', at }]
       const group = text(tool.name) ?? ''
       return objects(tool.tools).map((inner, j) => ({
         tool: inner,

@@ -3,7 +3,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import { inputTokensOf, outputTokensOf, readCount, type Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
-import { isObject, type Json, objects, text } from '../../check.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
 import type { Answer } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../canonical.ts'
@@ -241,7 +241,7 @@ function mended(text: string, at: number, response: Json, uid: string): string {
   if (typeof response.model === 'string' && response.model !== uid) replace('model', uid)
   const tools: unknown[] = Array.isArray(response.tools) ? response.tools : []
   const complete = tools.map((tool) => (isObject(tool) ? whole(tool, null) : tool))
-  if (complete.some((tool, i) => isObject(tool) && Object.keys(tool).length > Object.keys(tools[i] as Json).length))
+  if (complete.some((tool, i) => isObject(tool) && Object.keys(tool).length > Object.keys(objectOf(tools[i])).length))
     replace('tools', complete)
   let out = ''
   let done = 0
@@ -354,7 +354,7 @@ class PartialOutput {
     const list = way?.[1].list ?? (data.summary_index === undefined ? 'content' : 'summary')
     const at = readCount(list === 'summary' ? data.summary_index : data.content_index) ?? 0
     if (at >= ITEMS_MAX) return
-    const parts = Array.isArray(item[list]) ? [...(item[list] as Json[])] : [] // As the format has them.
+    const parts: Json[] = Array.isArray(item[list]) ? [...item[list]] : []
     const part = way ? { type: way[0], ...parts[at] } : isObject(data.part) ? data.part : {}
     const member = way?.[1].member
     parts[at] =

@@ -1,13 +1,11 @@
 // Responses requests: checked, read into neutral words, and written from them.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type Fields, given, isObject, type Json, mustBe, objects, text } from '../../check.ts'
+import { type Fields, given, isObject, type Json, mustBe, number, objectOf, objects, text } from '../../check.ts'
 import {
-  type AnswerFormat,
   type CallPart,
   type Conversation,
   cannotConvert,
-  fromBase64,
   type InputPart,
   type Media,
   type OutputPart,
@@ -22,38 +20,44 @@ import {
   unpackProof,
 } from '../canonical.ts'
 import type { CheckedRequest } from '../format.ts'
+import {
+  readAudio,
+  readCustom,
+  readFileData,
+  readFormat,
+  readFunction,
+  readMembers,
+  type Shape,
+  writeChoice,
+  writeFormat,
+  writeTool,
+} from '../openai.ts'
 import { Namespaces } from './namespaces.ts'
 
 // A Responses request in neutral words, for vendors that speak another format.
 
 const STORED = ['previous_response_id', 'conversation', 'prompt']
 
-export function readResponsesDialogue(value: Json): Conversation {
+const flat: Shape = (type, members) => ({ type, ...members })
+
+export function readResponsesConversation(value: Json): Conversation {
   for (const name of STORED)
     if (value[name] !== undefined && value[name] !== null) throw cannotConvert(name, 'content kept at a vendor')
-  const reasoning = isObject(value.reasoning) ? value.reasoning : {}
-  const shape = isObject(value.text) ? value.text : {}
+  const reasoning = objectOf(value.reasoning)
+  const shape = objectOf(value.text)
+  const format = objectOf(shape.format)
   const namespaces = new Namespaces(value.tools)
   return given({
+    ...readMembers(value),
     turns: new ItemReader(value, namespaces).turns,
-    stream: value.stream === true,
-    tools: readTools(namespaces),
+    tools: namespaces.tools.length > 0 ? namespaces.tools.map(readTool) : undefined,
     toolChoice: readChoice(value.tool_choice, namespaces),
-    parallelTools: value.parallel_tool_calls,
-    tokensMax: value.max_output_tokens,
-    temperature: value.temperature,
-    topP: value.top_p,
-    format: readFormat(shape.format),
-    effort: reasoning.effort,
-    summary: reasoning.summary,
-    verbosity: shape.verbosity,
-    user: value.user,
-    metadata: value.metadata,
-    serviceTier: value.service_tier,
-    store: value.store,
-    cacheKey: value.prompt_cache_key,
-    safetyId: value.safety_identifier,
-  }) as unknown as Conversation
+    tokensMax: number(value.max_output_tokens),
+    format: readFormat(format, format),
+    effort: text(reasoning.effort),
+    summary: text(reasoning.summary),
+    verbosity: text(shape.verbosity),
+  })
 }
 
 /** Items are finer than turns: what an assistant said, thought and called in a row is one turn. */
@@ -81,27 +85,12 @@ class ItemReader {
         this.readReasoning(item)
         return
       case 'function_call':
-        this.say(
-          this.withExtra({
-            kind: 'call',
-            id: text(item.call_id)!,
-            name: this.nameOf(item),
-            input: text(item.arguments)!,
-          }),
-        )
-        return
       case 'custom_tool_call':
-        this.say({
-          kind: 'call',
-          id: text(item.call_id)!,
-          name: this.nameOf(item),
-          input: text(item.input)!,
-          custom: true,
-        })
+        this.say(this.readCall(item))
         return
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.answer({ kind: 'result', id: text(item.call_id)!, parts: readResult(item.output, `${at}.output`) })
+        this.answer({ kind: 'result', id: text(item.call_id) ?? '', parts: readResult(item.output, `${at}.output`) })
         return
     }
     // A thought that is only referred to may stay behind; what was said and called must be here.
@@ -114,8 +103,11 @@ class ItemReader {
     throw cannotConvert(`${at}.type`, `an item of type "${String(item.type)}"`)
   }
 
-  private nameOf(item: Json): string {
-    return this.namespaces.flat(text(item.name) ?? '', text(item.namespace))
+  private readCall(item: Json): CallPart {
+    const id = text(item.call_id) ?? ''
+    const name = this.namespaces.flat(text(item.name) ?? '', text(item.namespace))
+    if (item.type === 'custom_tool_call') return { kind: 'call', id, name, input: text(item.input) ?? '', custom: true }
+    return given({ kind: 'call', id, name, input: text(item.arguments) ?? '', extra: this.extras.get(id) })
   }
 
   private readMessage(item: Json, at: string): void {
@@ -146,11 +138,6 @@ class ItemReader {
     }
     const own = packed === undefined ? {} : { encrypted: { id: text(item.id) ?? '', data: packed } }
     this.say({ kind: 'thought', text: said, proof: (packed === undefined ? undefined : unpackProof(packed)) ?? own })
-  }
-
-  private withExtra(call: CallPart): CallPart {
-    const extra = this.extras.get(call.id)
-    return extra === undefined ? call : { ...call, extra }
   }
 
   private say(part: OutputPart): void {
@@ -185,24 +172,14 @@ function readPart(part: Json, at: string): InputPart {
     case 'text':
       return { kind: 'text', text: text(part.text) ?? '' }
     case 'input_image':
-      return given({
-        kind: 'image' as const,
-        at,
-        media: mediaOf(part, 'image_url', at),
-        detail: text(part.detail),
-      }) as InputPart
+      return given({ kind: 'image', at, media: mediaOf(part, 'image_url', at), detail: text(part.detail) })
     case 'input_file': {
       const data = text(part.file_data)
-      const media =
-        data !== undefined && !data.startsWith('data:')
-          ? fromBase64(data, 'application/pdf')
-          : mediaOf({ ...part, file_url: data ?? part.file_url }, 'file_url', at)
-      return given({ kind: 'file' as const, at, media, name: text(part.filename) }) as InputPart
+      const media = data === undefined ? mediaOf(part, 'file_url', at) : readFileData(data, `${at}.file_url`)
+      return given({ kind: 'file', at, media, name: text(part.filename) })
     }
-    case 'input_audio': {
-      const audio = isObject(part.input_audio) ? part.input_audio : {}
-      return { kind: 'audio', at, base64: text(audio.data) ?? '', format: text(audio.format) ?? '' }
-    }
+    case 'input_audio':
+      return readAudio(part, at)
   }
   throw cannotConvert(`${at}.type`, `a part of type "${String(part.type)}"`)
 }
@@ -228,22 +205,10 @@ function readResult(output: unknown, at: string): ResultPart['parts'] {
   })
 }
 
-function readTools({ tools }: Namespaces): Tool[] | undefined {
-  const read = tools.map(({ tool, name, at }): Tool => {
-    const { description } = tool
-    if (tool.type === 'function')
-      return given({
-        kind: 'function' as const,
-        name,
-        description,
-        schema: isObject(tool.parameters) ? tool.parameters : undefined,
-        strict: typeof tool.strict === 'boolean' ? tool.strict : undefined,
-      }) as Tool
-    if (tool.type === 'custom')
-      return given({ kind: 'custom' as const, name, description, format: tool.format }) as Tool
-    throw cannotConvert(`${at}.type`, `a tool of type "${String(tool.type)}"`)
-  })
-  return read.length > 0 ? read : undefined
+function readTool({ tool, name, at }: Namespaces['tools'][number]): Tool {
+  if (tool.type === 'function') return readFunction(tool, name)
+  if (tool.type === 'custom') return readCustom(tool, name)
+  throw cannotConvert(`${at}.type`, `a tool of type "${String(tool.type)}"`)
 }
 
 function readChoice(choice: unknown, namespaces: Namespaces): ToolChoice | undefined {
@@ -262,20 +227,6 @@ function readChoice(choice: unknown, namespaces: Namespaces): ToolChoice | undef
   throw cannotConvert('tool_choice', isObject(choice) ? `the choice "${String(choice.type)}"` : `"${String(choice)}"`)
 }
 
-function readFormat(format: unknown): AnswerFormat | undefined {
-  if (!isObject(format)) return undefined
-  if (format.type === 'json_object') return { kind: 'object' }
-  if (format.type !== 'json_schema') return undefined
-  const { name, strict, description } = format
-  return given({
-    kind: 'schema' as const,
-    name,
-    schema: isObject(format.schema) ? format.schema : {},
-    strict,
-    description,
-  }) as AnswerFormat
-}
-
 // Neutral words as a Responses request, for callers who speak another format.
 
 /** `stop`, penalties, seeds and the like have no place in this format and are left out, as the contract says. */
@@ -290,14 +241,15 @@ export function writeResponsesRequest(conversation: Conversation, model: string,
     .filter((text) => text !== '')
     .join('\n\n')
   const custom = customCalls(turns)
-  const body = given({
+  const body: Json = given({
     model,
     instructions: instructions === '' ? undefined : instructions,
     input: turns.slice(leading).flatMap((turn) => writeTurn(turn, custom)),
     stream: conversation.stream ? true : undefined,
     store: conversation.store ?? false,
-    tools: conversation.tools?.map(writeTool),
-    tool_choice: writeChoice(conversation.toolChoice),
+    // This format makes schemas strict unless told otherwise, which the others do not.
+    tools: conversation.tools?.map((tool) => writeTool(tool, flat, false)),
+    tool_choice: writeChoice(conversation.toolChoice, flat),
     parallel_tool_calls: conversation.parallelTools,
     max_output_tokens: conversation.tokensMax,
     temperature: conversation.temperature,
@@ -310,7 +262,7 @@ export function writeResponsesRequest(conversation: Conversation, model: string,
     service_tier: conversation.serviceTier,
     prompt_cache_key: conversation.cacheKey,
     safety_identifier: conversation.safetyId,
-  }) as Json
+  })
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   return body
 }
@@ -405,43 +357,9 @@ function writeResult(result: ResultPart, custom: ReadonlySet<string>): Json {
   return { type, call_id: result.id, output }
 }
 
-function writeTool(tool: Tool): Json {
-  const { name, description } = tool
-  if (tool.kind === 'custom') return given({ type: 'custom', name, description, format: tool.format })
-  // This format makes schemas strict unless told otherwise, which the others do not.
-  return given({
-    type: 'function',
-    name,
-    description,
-    parameters: tool.schema ?? { type: 'object', properties: {} },
-    strict: tool.strict ?? false,
-  })
-}
-
-function writeChoice(choice: ToolChoice | undefined): unknown {
-  if (choice === undefined || typeof choice === 'string') return choice
-  if ('allowed' in choice)
-    return {
-      type: 'allowed_tools',
-      mode: choice.mode,
-      tools: choice.allowed.map((name) => ({ type: 'function', name })),
-    }
-  return { type: choice.custom ? 'custom' : 'function', name: choice.name }
-}
-
-function writeText({ format, verbosity }: Conversation): Json | undefined {
-  const written =
-    format?.kind === 'object'
-      ? { type: 'json_object' }
-      : format &&
-        given({
-          type: 'json_schema',
-          name: format.name ?? 'answer',
-          schema: format.schema,
-          strict: format.strict,
-          description: format.description,
-        })
-  return written === undefined && verbosity === undefined ? undefined : given({ format: written, verbosity })
+function writeText({ format: wanted, verbosity }: Conversation): Json | undefined {
+  const format = writeFormat(wanted, flat)
+  return format === undefined && verbosity === undefined ? undefined : given({ format, verbosity })
 }
 
 /** How hard to think, from an effort or from a budget of thinking tokens. */
