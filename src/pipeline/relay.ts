@@ -2,6 +2,7 @@
 import { KeptStream, keepLarge, keepOf } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
+import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
@@ -343,13 +344,15 @@ function boundDrain(answered: Answered, deps: PathDeps): () => void {
   if (drains !== 'answer' || isRepeatable(answered)) return () => {}
   const { signal } = answered.out
   let cancel: () => void = () => {}
-  const bound = () => {
-    cancel = deps.world.after(DRAIN_MS_MAX, () => reply.abort())
+  const caller: Follower = {
+    aborted() {
+      cancel = deps.world.after(DRAIN_MS_MAX, () => reply.abort())
+    },
   }
-  if (signal.aborted) bound()
-  else signal.addEventListener('abort', bound, { once: true })
+  if (signal.aborted) caller.aborted(signal.reason)
+  const place = signal.aborted ? undefined : follow(signal, caller)
   return () => {
-    signal.removeEventListener('abort', bound)
+    if (place !== undefined) unfollow(signal, place, caller)
     cancel()
   }
 }

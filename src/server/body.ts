@@ -90,13 +90,15 @@ function takeSmall(
   const pieces: Buffer[] = []
   let left = bytes
   const sinceMs = world.elapsedMs()
-  let cancel = world.after(GRACE_MS, late)
+  let isOver = false
+  let cancel: () => void = () => {}
   function late(): void {
     const graceMs = GRACE_MS + ((bytes - left) * 1_000) / bytesPerSecondMin - (world.elapsedMs() - sinceMs)
     if (graceMs > 0) {
       cancel = world.after(graceMs, late)
       return
     }
+    isOver = true
     request.off('data', take)
     linkOf(request.socket).isCut = true
     taker.failed(new Fault('body_too_slow'))
@@ -105,15 +107,22 @@ function takeSmall(
     pieces.push(piece)
     left -= piece.length
     if (left > 0) return
+    isOver = true
     cancel()
     // All that was announced is here: there is no need to wait until the end is told.
     taker.whole(pieces.length === 1 ? piece : Buffer.concat(pieces, bytes))
   }
   request.on('data', take)
   request.on('error', () => {
+    if (isOver) return
+    isOver = true
     cancel()
     // There is nobody left to answer.
-    if (left > 0) taker.failed(CLIENT_CLOSED)
+    taker.failed(CLIENT_CLOSED)
+  })
+  // Nearly always it came with the headers, and is taken before this: a timer would cost more than the body.
+  process.nextTick(() => {
+    if (!isOver) cancel = world.after(GRACE_MS, late)
   })
 }
 
