@@ -47,7 +47,7 @@ const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'))
 const embedded = await startEmbedded({ dataDirectory: directory, log: () => undefined })
 const database = openDatabase({ connection: { ...embedded.connection } })
 await migrate(database)
-await maintainUsage(database, world, { keepMonths: 24, tries: 1 })
+await maintainUsage(database, world, { usageMonths: 24, tries: 1 })
 const changes = createChanges(database, world)
 const catalog = await openCatalog({
   database,
@@ -60,7 +60,7 @@ const upstream = createUpstream({ world })
 const engine = startJobs({
   ...{ database, ledger, catalog, upstream, world, log: silentLog },
   vendors: createVendors(world),
-  ownKeys: { use: () => undefined },
+  byokKeys: { use: () => undefined },
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },
   results: { copy: async () => newId(world), url: (name) => name },
   guard: { check: async () => undefined, post: async () => ({ status: 204, excerpt: '' }) },

@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
-import { keepLimits } from '../src/ledger/limits.ts'
+import { storeLimits } from '../src/ledger/limits.ts'
 import { maintainUsage } from '../src/ledger/retention.ts'
 import { type EmbeddedConnection, startEmbedded } from '../src/postgres/embedded.ts'
 import { paidCall } from './ledger.ts'
@@ -82,13 +82,13 @@ async function callsPerSecond(processes: number, orders: Omit<Orders, 'place'>):
 }
 
 async function setLimits(database: Database, limits: (typeof LIMITS)[number], ids: readonly string[]): Promise<void> {
-  await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, {}))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, {}))
   await database.query({ text: 'delete from counter' })
   if (limits === 'system spendPerDay')
-    await database.transaction((tx) => keepLimits(tx, { kind: 'system' }, { spendPerDay: `${MUCH}000000` }))
+    await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, { spendPerDay: `${MUCH}000000` }))
   if (limits === 'requestsPerMinute of each account')
     for (const account of ids)
-      await database.transaction((tx) => keepLimits(tx, { kind: 'account', account }, { requestsPerMinute: MUCH }))
+      await database.transaction((tx) => storeLimits(tx, { kind: 'account', account }, { requestsPerMinute: MUCH }))
 }
 
 /** Microseconds of wall time and of the backend's CPU for one of these. */
@@ -127,7 +127,7 @@ async function main(seconds: number): Promise<void> {
   const database = openDatabase({ connection: { ...connection }, connectionsMax: 2 })
   try {
     await migrate(database)
-    await maintainUsage(database, world, { keepMonths: 24, tries: 1 })
+    await maintainUsage(database, world, { usageMonths: 24, tries: 1 })
     for (const accounts of [1, 1000]) {
       const ids = idsOf(accounts)
       await database.query(

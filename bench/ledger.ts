@@ -27,7 +27,7 @@ export async function measureLedger(options: {
   const embedded = await startEmbedded({ dataDirectory: directory, log: () => undefined })
   const database = openDatabase({ connection: { ...embedded.connection } })
   await migrate(database)
-  await maintainUsage(database, world, { keepMonths: 24, tries: 1 })
+  await maintainUsage(database, world, { usageMonths: 24, tries: 1 })
   let flushes = 0
   let operations = 0
   const ledger = createLedger({

@@ -181,8 +181,8 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const from = { ip: '127.0.0.1' }
   const principal = await keys.authenticate(headers, from)
   const bytes = Buffer.from(body)
-  const ownKeys = { has: () => false, use: () => undefined }
-  const deps = { world, presets: false, ownKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const byokKeys = { has: () => false, use: () => undefined }
+  const deps = { world, presets: false, byokKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
   const ask = () => read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
   const { ask: asked, product } = ask()
   const make = (): Arrived => ({
@@ -234,8 +234,8 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
 function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
-  const ownKeys = { has: () => false, use: () => undefined }
-  const deps = { world, presets: false, ownKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const byokKeys = { has: () => false, use: () => undefined }
+  const deps = { world, presets: false, byokKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
   const paid = paidHandler({
     catalog: { current: catalog } as never,
     background: { accept: () => Promise.reject(new Error('nothing in the background')) } as never,

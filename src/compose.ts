@@ -14,8 +14,8 @@ import type { AssetHost } from './assets/host.ts'
 import { openAssets } from './assets/open.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
+import { type ByokKeys, openByokKeys } from './credentials/byok-keys.ts'
 import { openCredentials } from './credentials/credentials.ts'
-import { type OwnKeys, openOwnKeys } from './credentials/own-keys.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
@@ -90,13 +90,13 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options)
-  const { database, secrets, changes, audit, catalog, apiKeys, credentials, ownKeys, storeVersion, migrations } = store
+  const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, verifier, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
-  const maintained = maintainUsage(database, world, { keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
+  const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
   let leaving = false
   const { app, drain } = openServer({ ...options, database, metrics, leaving: () => leaving })
@@ -107,7 +107,7 @@ export async function createGateway(options: GatewayOptions) {
   const guard = createOutboundGuard(world, config)
   const mailer = openMailer(options)
   const jobs: JobEngine = startJobs({
-    ...{ database, ledger, catalog, upstream, vendors, routes, ownKeys },
+    ...{ database, ledger, catalog, upstream, vendors, routes, byokKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
     results: createResultStore({ assets, signer, world }),
   })
@@ -115,7 +115,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
     ...{ sealer: store.sealer, cache: createResponseCache(world) },
   }
-  const read = readerOf(options, { guard, assets, ownKeys })
+  const read = readerOf(options, { guard, assets, byokKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const api = openApi(app, {
@@ -129,7 +129,7 @@ export async function createGateway(options: GatewayOptions) {
     overruns: monitor.overruns,
   })
   const office = openBackOffice(app, {
-    ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, ownKeys },
+    ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createContentRules({ database, changes, audit }),
@@ -150,7 +150,7 @@ export async function createGateway(options: GatewayOptions) {
   const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }
   const timers = startMaintenance(options, maintenance)
   return {
-    ...{ app, database, ledger, catalog, accounts, keys, ownKeys, jobs, guard, office, monitor },
+    ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -196,16 +196,16 @@ async function openStore(options: GatewayOptions) {
   })
   const environment = config.credential
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
-  const ownKeys = await openOwnKeys({ database, changes, world, audit, secrets })
+  const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   await changes.start()
-  const kept = { apiKeys, credentials, ownKeys }
+  const kept = { apiKeys, credentials, byokKeys }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes, audit, sealer, credentials, catalog, ownKeys }: Awaited<ReturnType<typeof openStore>>,
+  { database, changes, audit, sealer, credentials, catalog, byokKeys }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendorHours = createVendorHours(database, world)
@@ -252,7 +252,7 @@ function createLoad(
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
   const budget = createByteBudget({
     ...{ world, bytesMax, queueMax: BODIES_WAITING_MAX },
-    mayHold: createCreditCheck(database, ownKeys),
+    mayHold: createCreditCheck(database, byokKeys),
   })
   return {
     ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
@@ -263,15 +263,15 @@ function createLoad(
 /** What reading a request needs besides its bytes. */
 function readerOf(
   { config, world }: GatewayOptions,
-  { guard, assets, ownKeys }: { guard: GuardedFetch; assets: AssetHost; ownKeys: OwnKeys },
+  { guard, assets, byokKeys }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys },
 ): ReadDeps {
   return {
     world,
-    ownKeys,
+    byokKeys,
     presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
-      keep: assets.keep,
+      store: assets.store,
     }),
   }
 }

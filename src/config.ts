@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { addressProblem, splitAddress } from './database/address.ts'
+import { RENAMED } from './kernel/renamed.ts'
 
 const flag = z
   .enum(['0', '1', 'true', 'false', ''])
@@ -14,15 +15,6 @@ const flag = z
 const SAMPLE = 'replace-me'
 /** Variables that the guides tell callers to export, and settings of our own tests: known, and not for the gateway. */
 const FOR_OTHERS = /^TOLLGATE_(KEY$|TEST_)/
-
-/** Settings that had another name. */
-const RENAMED: Readonly<Record<string, string>> = {
-  TOLLGATE_DEFAULT_MODEL: 'TOLLGATE_FILL_DEFAULT_MODEL',
-  TOLLGATE_SHED_LAG_MS: 'TOLLGATE_OVERLOAD_LAG_MS',
-  TOLLGATE_ASSET_DAYS: 'TOLLGATE_RETENTION_ASSET_DAYS',
-  TOLLGATE_REFUSAL_DAYS: 'TOLLGATE_RETENTION_REJECTED_DAYS',
-  TOLLGATE_USAGE_MONTHS: 'TOLLGATE_RETENTION_USAGE_MONTHS',
-}
 
 function isSample(value: unknown): boolean {
   return (

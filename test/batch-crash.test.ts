@@ -100,7 +100,7 @@ test('batches and responses in the background go on after kill -9, each answered
     await broken
     g.sandbox.seen.clear()
     // Twenty seconds of silence, at once.
-    await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+    await database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 hour'` })
     await g.gateway.ledger.sweep()
     now = await startProcess()
   }
@@ -175,13 +175,13 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
     await cancelling.catch(() => undefined)
     await killed
     // Twenty seconds of silence, at once.
-    await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+    await database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 hour'` })
     await g.gateway.ledger.sweep()
     const next = await startProcess()
     await until(async () => !(await background(id)).open)
     const answer = await fetch(`${next.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })
     const shown = (await answer.json()) as { status: string; output: unknown[]; usage?: { output_tokens: number } }
-    // What is settled on a lease is in the books a moment later.
+    // What is settled on a lease is in the ledger a moment later.
     await until(async () => (await database.query({ text: 'select 1 from journal limit 1' })).length === 0)
     const [call] = await database.query<{ charged: bigint }>(
       {
@@ -197,7 +197,7 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
       ['cancelled', isPaid, isPaid],
     )
     await next.kill()
-    await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+    await database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 hour'` })
     await g.gateway.ledger.sweep()
   }
   await g.settled()

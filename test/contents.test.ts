@@ -35,7 +35,7 @@ const kept = async (id: string) => (await admin<ContentView>('GET', `/usage/${id
 const statusOf = async (id: string) => (await admin('GET', `/usage/${id}/content`)).status
 const rows = async (account: string) =>
   g.gateway.database.query<{ id: string; sealed: Buffer; key_id: string }>(
-    { text: 'select id, sealed, key_id from content where account_id = $1 order by id' },
+    { text: 'select id, sealed, key_id from recording where account_id = $1 order by id' },
     [account],
   )
 
@@ -195,10 +195,10 @@ test('deleting is final, also of what was not written yet, here or in another pr
     const rules = await one.call(`/admin/v1/accounts/${account}/content`, OPERATOR_TOKEN)
     assert.equal(((await rules.json()) as { data: ContentRules }).data.kept, 1)
     const left = await one.gateway.database.query<{ id: string }>(
-      { text: `update content set expires_at = now() where account_id = $1 and sealed is null returning id` },
+      { text: `update recording set expires_at = now() where account_id = $1 and sealed is null returning id` },
       [account],
     )
-    assert.equal(await one.gateway.contents.forget(), left.length, 'nothing of it stays for ever')
+    assert.equal(await one.gateway.contents.prune(), left.length, 'nothing of it stays for ever')
   } finally {
     await one.close()
     await two.close()
@@ -213,11 +213,11 @@ test('what is switched off without removing stays for its days, and housekeeping
   const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?keep=true`)
   assert.equal(data.kept, 1)
   await g.gateway.database.query(
-    { text: `update content set expires_at = now() - interval '1 second' where account_id = $1` },
+    { text: `update recording set expires_at = now() - interval '1 second' where account_id = $1` },
     [account],
   )
   assert.equal(await statusOf(id), 404, 'nobody reads it after its time')
-  assert.equal(await g.gateway.contents.forget(), 1)
+  assert.equal(await g.gateway.contents.prune(), 1)
   assert.deepEqual(await rows(account), [])
 })
 

@@ -277,8 +277,8 @@ export const OTHERS: readonly Corruption[] = [
   [`update journal set route = 0`, /\$waiting .* kept answer/],
   [`update journal set route = 0, first_byte_ms = 0`, /\$waiting .*: its cost is not known, but .* is 0\./],
   [`update journal set credential = 'own'`, /\$waiting .* by an own key/],
-  [`update journal set keeps = false`, /\$waiting .* is booked otherwise/],
-  [`update journal set waived = true`, /\$waiting .* is booked otherwise/],
+  [`update journal set stays_leased = false`, /\$waiting .* is posted otherwise/],
+  [`update journal set waived = true`, /\$waiting .* is posted otherwise/],
   [`update journal set held = 1`, /\$waiting .* charges 2 micro-credits of 1/],
   [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
   [`update journal set endpoint = 'batch:chat'`, /\$waiting .* is of a batch/],
@@ -312,19 +312,19 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     oauth_object: PEOPLE,
   },
   ...{
-    content: CONTENT,
+    recording: CONTENT,
     recording_policy: CONTENT,
     stored_file: CONTENT,
     vendor_object: CONTENT,
     background_event: CONTENT,
     job_body: CONTENT,
   },
-  ...{ change: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK },
+  ...{ cache_version: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK },
   delivery: 'what is sent to receivers outside',
   batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',
   refusal: 'calls that were refused before anything was held',
   vendor_hour: 'requests to vendors and how long they took',
-  ...{ credential: 'sealed secrets of vendors', own_key: 'sealed secrets of vendors' },
+  ...{ credential: 'sealed secrets of vendors', byok_key: 'sealed secrets of vendors' },
   ...{
     alert: 'what was told',
     alert_delivery: 'what was told',
@@ -339,7 +339,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
 export const NO_REASON: Readonly<Record<string, string>> = {
   account: 'name created_at frozen_until search',
   api_key:
-    'name digest prefix last4 models ip_ranges keeps_answers expires_at revoked_at replaced_by grant_id client last_used_at created_at',
+    'name digest prefix last4 models ip_ranges response_cache expires_at revoked_at replaced_by grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.
   background:
     'id request sealed_request sealed_answer streams vendor_id tries created_at expires_at version lease_until step_at open',
@@ -356,16 +356,16 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   hold: 'id tokens',
   idempotency: 'key request_hash content_type body sealed created_at',
   // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
-  journal: 'key_id status estimated stream duration_ms story client tokens second input_tokens output_tokens',
-  usage: 'stream story',
+  journal: 'key_id status estimated stream duration_ms attempt_log client tokens second input_tokens output_tokens',
+  usage: 'stream attempt_log',
   usage_hour: 'input_tokens output_tokens',
   lease: 'id recalled_at in_use',
   // What began before is not taken off: of limits on tokens alone.
   counter: 'since',
   // Whose it is, what its process last said of itself, and when another lacked it: a dead one's goes back when somebody asks.
-  share: 'process_id asked_at turn',
+  quota_slice: 'process_id recalled_at turn',
   // Settings of the gateway, none of which is an amount that was charged; whether limits are in force is one.
   setting: 'name value',
   margin_hour: 'hour',
-  process: 'id started_at report reported_at',
+  gateway_instance: 'id started_at report reported_at',
 }

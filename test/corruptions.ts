@@ -56,7 +56,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
   [
     `update journal set account_id = '$account', id = '$call', at = now() - interval '4 minutes'`,
-    /\$call .* was booked, but still stands there after 4 minutes/,
+    /\$call .* was posted, but still stands there after 4 minutes/,
   ],
   // transfer
   [`update transfer set amount = amount + 1 where id = '$call'`, /charge of call/],
@@ -229,13 +229,16 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update counter set scope = 'systems' where account_id = ''`, /limits \(systems\) that are neither/],
   [`update counter set account_id = 'acc_x' where scope = '$key'`, /limits .* of account acc_x, which does not exist/],
   [`delete from setting where name = 'system-limits'`, /limits of the system are counted, but not in force/],
-  // share
-  [`update share set amount = 900000000001 where unit = 'credits'`, /shares of the system's limit spendPerDay/],
-  [`update share set amount = -1 where unit = 'credits'`, /share of process p1 \(credits\) cannot be -1/],
-  [`update share set unit = 'gold' where unit = 'credits'`, /share of process p1 \(gold\) cannot be/],
+  // quota_slice
   [
-    `update share set account_id = '$other' where unit = 'credits'`,
-    /share of process p1 \(credits\) is that of account \$other/,
+    `update quota_slice set amount = 900000000001 where unit = 'credits'`,
+    /quota slices of the system's limit spendPerDay/,
+  ],
+  [`update quota_slice set amount = -1 where unit = 'credits'`, /quota slice of process p1 \(credits\) cannot be -1/],
+  [`update quota_slice set unit = 'gold' where unit = 'credits'`, /quota slice of process p1 \(gold\) cannot be/],
+  [
+    `update quota_slice set account_id = '$other' where unit = 'credits'`,
+    /quota slice of process p1 \(credits\) is that of account \$other/,
   ],
   // idempotency
   [`update idempotency set hold_id = 'gone' where key = 'running'`, /says that it runs, but nothing is held/],
@@ -349,8 +352,11 @@ export const CORRUPTIONS: readonly Corruption[] = [
   ...UNMOVED,
   ...DEFERRED,
   ...OTHERS,
-  // process
-  [`update process set heartbeat_at = now() + interval '1 year' where id = 'p1'`, /said to have lived in the future/],
+  // gateway_instance
+  [
+    `update gateway_instance set heartbeat_at = now() + interval '1 year' where id = 'p1'`,
+    /said to have lived in the future/,
+  ],
 ]
 
 /** What a thorough hand does to one call: all that sums it up follows. */
@@ -395,7 +401,7 @@ function coveredUp(): readonly Corruption[] {
   ]
 }
 
-/** A settlement that is not in the books yet, of a call like another. */
+/** A settlement that is not in the ledger yet, of a call like another. */
 export function journalRow(id: string, like: string): string {
   return `insert into journal (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, first_byte_ms, cost, lease_id, tokens, second, input_tokens, output_tokens, estimated, stream, duration_ms, at)
     select account_id, '${id}', key_id, product, endpoint, outcome, status, charged, 100, catalog_version, lines, route, first_byte_ms, cost, 'lease_1', 0, 0, 1, 1, estimated, stream, duration_ms, now() + interval '1 hour' from usage where id = '${like}'`

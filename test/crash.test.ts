@@ -1,5 +1,5 @@
 // F28, F29, F47, F48: a gateway and its Postgres, killed in the middle of load. Whoever was told a charge has it in the
-// books, once; the books add up; and the next start takes seconds.
+// books, once; the ledger add up; and the next start takes seconds.
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -36,7 +36,7 @@ before(async () => {
   const account = `/accounts/${accounts[0]!.id}`
   await operator('POST', `${account}/credits`, { amount: '1000000', note: 'for the crash test' })
   const { items: keys } = await operator('GET', `${account}/keys`)
-  await operator('PATCH', `/keys/${keys[0]!.id}`, { keepsAnswers: true })
+  await operator('PATCH', `/keys/${keys[0]!.id}`, { responseCache: true })
 })
 after(async () => {
   gateway.kill('SIGTERM')

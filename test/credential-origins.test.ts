@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import type { OwnKeyView } from '../src/operator/views.ts'
+import type { ByokKeyView } from '../src/operator/views.ts'
 import { createUpstream, lookUpVendor } from '../src/upstream/exchange.ts'
 import { testGateway } from './gateway.ts'
 
@@ -37,7 +37,7 @@ after(() => {
 })
 const g = testGateway({ env: environment }, async () => {
   const document = structuredClone(g.gateway.catalog.current.input)
-  const vendor = { baseUrl: home.url, credential: STORED, ownKeyFee: { call: '0.01' } }
+  const vendor = { baseUrl: home.url, credential: STORED, byokFee: { call: '0.01' } }
   document.vendors.mine = vendor
   const alpha = document.models['alpha-5.4']!
   document.models.mine = {
@@ -137,7 +137,7 @@ test('no address at which clouds tell a machine its credentials is asked, howeve
 test('an account’s own key stays with the address that it was stored for: when the vendor moves it is asked for again', async () => {
   const { id, key } = await g.account()
   const value = 'own-key-of-the-account-01'
-  const stored = await g.operator('PUT', `/accounts/${id}/own-keys/mine`, { value })
+  const stored = await g.operator('PUT', `/accounts/${id}/byok-keys/mine`, { value })
   assert.equal(stored.status, 200, JSON.stringify(stored.data))
   const chat = () =>
     g.call('/v1/chat/completions', key, { model: 'mine', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 })
@@ -151,11 +151,11 @@ test('an account’s own key stays with the address that it was stored for: when
   assert.match(await refused.text(), /stored for another address/)
   assert.ok(!foreign.heard.some((line) => line.includes(value)))
   const listed = async () =>
-    (await g.operator<Page<OwnKeyView>>('GET', `/accounts/${id}/own-keys`)).data.items.find(
+    (await g.operator<Page<ByokKeyView>>('GET', `/accounts/${id}/byok-keys`)).data.items.find(
       ({ vendor }) => vendor === 'mine',
     )
   assert.equal((await listed())?.asksAgain, true)
-  assert.equal((await g.operator('PUT', `/accounts/${id}/own-keys/mine`, { value })).status, 200)
+  assert.equal((await g.operator('PUT', `/accounts/${id}/byok-keys/mine`, { value })).status, 200)
   assert.equal((await listed())?.asksAgain, false)
   assert.equal((await chat()).status, 200)
 })

@@ -300,7 +300,7 @@ test('deliveries are kept for thirty days', async () => {
   const age = { text: `update delivery set created_at = now() - $2::interval where id = $1` }
   await g.gateway.database.query(age, [old!, '31 days'])
   await g.gateway.database.query(age, [young!, '29 days'])
-  await g.gateway.jobs.deliveries.forget()
+  await g.gateway.jobs.deliveries.prune()
   assert.equal((await g.operator('GET', `/deliveries/${old}`)).status, 404)
   await seen(young!)
 })

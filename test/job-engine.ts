@@ -56,9 +56,9 @@ export interface TestEngine {
 /** What a request for a video asks for. */
 export function readVideo(json: JsonText, catalog: Catalog, principal: Principal) {
   const spec: PaidSpec = { ...PAID.video, sells: 'video' }
-  const ownKeys = { has: () => false, use: () => undefined }
+  const byokKeys = { has: () => false, use: () => undefined }
   const pictures = () => assert.fail('a video has no pictures to keep')
-  const deps = { world: realWorld, presets: false, ownKeys, pictures }
+  const deps = { world: realWorld, presets: false, byokKeys, pictures }
   const { ask, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
   assert.ok('order' in ask)
   return { ask, product }
@@ -118,7 +118,7 @@ export async function startTestEngine(
     upstream,
     // Faults on purpose would open the breaker, and the others would wait for it.
     vendors: { ...createVendors(world), available: () => true },
-    ownKeys: { use: () => undefined },
+    byokKeys: { use: () => undefined },
     routes: { world, sandboxUrl: () => sandbox.url, credential: () => undefined },
     results: store,
     guard: createGuardedFetch({ world, allow: options.allow ?? [] }),

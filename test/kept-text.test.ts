@@ -143,7 +143,7 @@ test('callers may ask for it, and against it; nothing is kept of other temperatu
 test('a key may be switched on, for models that say nothing too, or off; the request still has to ask for the same', async () => {
   const { id, key, keyId } = await g.account()
   const other = await g.account()
-  const turn = (keepsAnswers: boolean | null) => g.operator<KeyView>('PATCH', `/keys/${keyId}`, { keepsAnswers })
+  const turn = (responseCache: boolean | null) => g.operator<KeyView>('PATCH', `/keys/${keyId}`, { responseCache })
   const twice = async (model: string, more: object = {}, headers: Record<string, string> = {}, by = key) => {
     question++
     const first = (await told(await ask(by, { model, ...more }, headers)))[0]
@@ -163,7 +163,7 @@ test('a key may be switched on, for models that say nothing too, or off; the req
     [false, 'forgets', 'null null'],
   ] as const
   for (const [state, model, states] of table) {
-    assert.equal((await turn(state)).data.keepsAnswers, state)
+    assert.equal((await turn(state)).data.responseCache, state)
     assert.equal(await twice(model), states, `${state} ${model}`)
   }
   assert.equal(await twice('keeps', {}, ON), 'null null', 'what its owner has switched off no request switches on')
@@ -174,16 +174,16 @@ test('a key may be switched on, for models that say nothing too, or off; the req
   // Nobody else gets what was kept for it, nor is switched on by it.
   await told(await ask(key, { model: 'forgets' }))
   assert.equal((await told(await ask(other.key, { model: 'forgets' })))[0], null)
-  assert.equal((await g.operator('PATCH', `/keys/${other.keyId}`, { keepsAnswers: true })).status, 200)
+  assert.equal((await g.operator('PATCH', `/keys/${other.keyId}`, { responseCache: true })).status, 200)
   assert.equal((await told(await ask(other.key, { model: 'forgets' })))[0], 'miss')
   // A key in its place is switched as it was, and what was changed is written down.
   const { data: next } = await g.operator<NewKey>('POST', `/keys/${keyId}/rotate`, {})
-  assert.equal(next.keepsAnswers, true)
+  assert.equal(next.responseCache, true)
   assert.equal(await twice('chosen', {}, {}, next.key), 'miss hit')
   const { data: audit } = await g.operator<{ items: AuditView[] }>('GET', `/audit?object=${keyId}`)
   const written = audit.items.filter(({ action }) => action === 'key.change')
-  assert.equal(written[0]?.detail.keepsAnswers, true)
-  assert.equal((await g.operator('PATCH', `/keys/${next.id}`, { keepsAnswers: 'yes' })).status, 400)
+  assert.equal(written[0]?.detail.responseCache, true)
+  assert.equal((await g.operator('PATCH', `/keys/${next.id}`, { responseCache: 'yes' })).status, 400)
   await g.settled()
   const charges = await g.gateway.database.query<{ charged: bigint }>(
     { text: `select charged from usage where account_id = $1 and product = 'chosen' order by id` },

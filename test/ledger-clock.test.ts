@@ -7,7 +7,7 @@ import { type Database, openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
-import { keepLimits } from '../src/ledger/limits.ts'
+import { storeLimits } from '../src/ledger/limits.ts'
 import type { Reservation } from '../src/ledger/operation.ts'
 import { emptyDatabase, type FreshDatabase } from './database.ts'
 
@@ -93,7 +93,7 @@ test('a clock that steps back over midnight gives no second budget for the day, 
   const ledger = createLedger({ database, world: realWorld, processId: 'spender', graceMs: 0 })
   await ledger.sweep()
   const acc = await account(1_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '100' }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '100' }))
   const [row] = await database.query<{ left: number }>({
     text: `select extract(epoch from date_trunc('day', now(), 'UTC') + interval '1 day' - now())::float8 as left`,
   })

@@ -190,9 +190,10 @@ async function play(account: string, told: Told[], wave: readonly Step[]): Promi
           await ledgers[0]!.grant({ account, amount: BigInt(next.amount), note: '', actor: 'test' })
           break
         case 'expire':
-          await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour' where id = $1` }, [
-            `process-${next.of}`,
-          ])
+          await database.query(
+            { text: `update gateway_instance set heartbeat_at = now() - interval '1 hour' where id = $1` },
+            [`process-${next.of}`],
+          )
           if (next.by !== next.of) await ledgers[next.by]!.sweep()
           break
       }
@@ -314,7 +315,7 @@ test('the invariants hold at every commit, whatever several processes do at once
           settled.set(step.hold, (settled.get(step.hold) ?? 0) + 1)
       for (const [index, times] of settled) assert.equal(times, 1, `hold ${index} was settled ${times} times`)
       // 10: whoever is silent loses its holds at the next sweep.
-      await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour'` })
+      await database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 hour'` })
       const last = createLedger({ database, world: realWorld, processId: 'last', graceMs: 0 })
       await last.sweep()
       const [left] = await database.query<{ n: bigint }>(

@@ -91,7 +91,7 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
     {
       text: `with fired as (insert into alert (id, scope, rule, subject, level, title, message) values ($2, $1, 'failures', 'x', 'on', 't', 'm') returning id),
         told as (insert into delivery (id, account_id, kind, event, subject, shown, step_at, open, delivered_at) select $2 || state, $1, 'slack', 'alert.failures', id, '', now() + interval '1 hour', state = 'waiting', case state when 'delivered' then now() end from fired, unnest(array['delivered', 'waiting']) state),
-        rule as (insert into recording_policy values ($1, 'account', 7, 1024)), body as (insert into content (account_id, id, key_id, sealed, expires_at) values ($1, $2, 'k', '', now() + interval '1 day'))
+        rule as (insert into recording_policy values ($1, 'account', 7, 1024)), body as (insert into recording (account_id, id, key_id, sealed, expires_at) values ($1, $2, 'k', '', now() + interval '1 day'))
         insert into refusal (account_id, id, key_id, product, endpoint, status, fault, message, count) values ($1, $2, 'k', '', 'chat', 402, 'credits_short', 'm', 3)`,
     },
     [account.id, newId(realWorld)],
@@ -106,7 +106,7 @@ async function told(end: Database, account: string): Promise<unknown> {
     {
       text: `select (select count(*)::int from refusal where account_id = $1 and fault = 'credits_short') as refusals, (select count(*)::int from alert where scope = $1) as alerts,
         (select count(*)::int from delivery where account_id = $1) as deliveries,
-        (select count(*)::int from recording_policy where account_id = $1) as rules, (select count(*)::int from content where account_id = $1) as contents`,
+        (select count(*)::int from recording_policy where account_id = $1) as rules, (select count(*)::int from recording where account_id = $1) as contents`,
     },
     [account],
   )

@@ -5,8 +5,8 @@ import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
 import { createAlerts } from '../src/alerts/alerts.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
+import { openByokKeys } from '../src/credentials/byok-keys.ts'
 import { type Credentials, openCredentials } from '../src/credentials/credentials.ts'
-import { openOwnKeys } from '../src/credentials/own-keys.ts'
 import { type Audit, createAudit } from '../src/database/audit.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
@@ -106,7 +106,7 @@ export async function startOperatorServer(
   let url = ''
   const deps: ConsoleDeps = {
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
-    ownKeys: await openOwnKeys({ database, changes, world, audit, secrets }),
+    byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
     contents: createContents({
@@ -126,7 +126,7 @@ export async function startOperatorServer(
     listJobs: async () => ({ items: [], next: null }),
     batches: {
       cancel: async () => undefined,
-      desk: {
+      queries: {
         list: async () => ({ items: [], next: null }),
         find: async () => undefined,
         lines: async () => undefined,
@@ -163,7 +163,7 @@ export async function startOperatorServer(
     ...options.overrides,
   }
   const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })
-  app.booked = ledger.posted
+  app.reserved = ledger.posted
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
   const checkAnswered = checkAnswers(app)

@@ -84,7 +84,7 @@ interface Row {
   held: bigint
   loss: bigint
   output: number
-  story: { cutAtTokens?: number } | null
+  attemptLog: { cutAtTokens?: number } | null
 }
 
 /** All calls at once, over so many processes; the vendor answers when every call has reached it or was refused. */
@@ -108,7 +108,7 @@ async function rowsOf(account: string): Promise<Row[]> {
   for (const one of processes) await one.settled()
   return g.gateway.database.query<Row>(
     {
-      text: 'select status, charged, held, loss, story, (select coalesce(sum((x ->> 1)::int), 0)::int from jsonb_array_elements(lines) x where x ->> 0 = $2) as output from usage where account_id = $1',
+      text: 'select status, charged, held, loss, attempt_log as "attemptLog", (select coalesce(sum((x ->> 1)::int), 0)::int from jsonb_array_elements(lines) x where x ->> 0 = $2) as output from usage where account_id = $1',
     },
     [account, 'output'],
   )
@@ -146,7 +146,7 @@ test('a lone call writes as much as the model can, and fifty at once on 1,000 cr
     for (let call = 0; call < 6; call++) assert.deepEqual(await burst(account.key, 1, 1), [200])
     const alone = await rowsOf(account.id)
     assert.deepEqual(
-      alone.map(({ output, story }) => [output, story]),
+      alone.map(({ output, attemptLog }) => [output, attemptLog]),
       alone.map(() => [OUTPUT_TOKENS_MAX, null]),
     )
     const another = await g.account({ credits: 1_000n * CREDIT })
@@ -168,7 +168,7 @@ test('an answer that ends because credit ended has a length finish, is charged a
   }
   assert.equal(choices[0]?.finish_reason, 'length')
   const [row] = await rowsOf(account.id)
-  assert.equal(row?.story?.cutAtTokens, usage.completion_tokens)
+  assert.equal(row?.attemptLog?.cutAtTokens, usage.completion_tokens)
   assert.equal(row.charged, BigInt(usage.completion_tokens) * OUTPUT_MICRO + BigInt(PROMPT_TOKENS) * 100n)
 })
 

@@ -148,7 +148,7 @@ const g = testGateway({ env: { HOUSE_KEY: 'sk-house' } }, async () => {
   while (!vendor.listening) await new Promise((resolve) => setImmediate(resolve))
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
   const baseUrl = `http://127.0.0.1:${port()}`
-  document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', ownKeyFee: { share: '0.5' } }
+  document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
   const cache = { ttlSeconds: 600 }
   for (const [index, { format, due }] of CELLS.entries()) {
     const routes = [{ vendor: 'table', protocol: format, model: 'm' }]
@@ -351,7 +351,7 @@ for (const way of WAYS)
         if (CELLS[index]?.format !== format) continue
         const { id, key } = await g.account({ credits: 1_000_000_000_000n })
         const own = { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: `http://127.0.0.1:${port()}` }
-        if (way === 'own key') await g.gateway.ownKeys.store(id, own, { actor: 'test', ip: null, requestId: null })
+        if (way === 'own key') await g.gateway.byokKeys.store(id, own, { actor: 'test', ip: null, requestId: null })
         await RUNS[way](key, index)
         await g.settled()
         const text = 'select charged, estimated, loss, lines from usage where account_id = $1 order by id'

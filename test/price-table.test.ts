@@ -223,7 +223,7 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KE
   while (vendorPort === 0) await new Promise((resolve) => setImmediate(resolve))
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
   const baseUrl = `http://127.0.0.1:${vendorPort}`
-  document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', ownKeyFee: { share: '0.5' } }
+  document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
   const tiers = tiersOf(TEXT_UNITS)
   for (const format of TEXT_PROTOCOLS)
     document.models[nameOf(format)] = {
@@ -451,7 +451,7 @@ test('a call by an own key costs its share of exactly that', () =>
     indexes,
     async ({ id, key }) => {
       const by = { actor: 'test', ip: null, requestId: null }
-      await g.gateway.ownKeys.store(
+      await g.gateway.byokKeys.store(
         id,
         { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: `http://127.0.0.1:${vendorPort}` },
         by,

@@ -80,7 +80,13 @@ test('a refused call is in the usage of its account with code, message, key and 
   assert.ok(!JSON.stringify(rows).includes('secret question'))
   const detail = await ask<UsageDetail>(`/usage/${short.headers.get('x-request-id')}`)
   assert.deepEqual(
-    [detail.outcome, detail.story?.fault?.code, detail.story?.fault?.blame, detail.catalogVersion, detail.route],
+    [
+      detail.outcome,
+      detail.attemptLog?.fault?.code,
+      detail.attemptLog?.fault?.blame,
+      detail.catalogVersion,
+      detail.route,
+    ],
     ['refused', 40000, 'caller', null, null],
   )
   assert.deepEqual((await ask<Page<UsageView>>(`/accounts/${id}/usage?fault=credits_short`)).items.length, 1)
@@ -275,7 +281,7 @@ test('old refusals are forgotten', async () => {
   await refusals(id, 1)
   const { database, refusals: recorder } = g.gateway
   await database.query({ text: `update refusal set id = '00' where account_id = $1` }, [id])
-  assert.equal(await recorder.forget(7), 1)
+  assert.equal(await recorder.prune(7), 1)
 })
 
 test('a process that has ended waits for no refusal that comes too late', async () => {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { forgetBackground } from '../src/deferred/background.ts'
+import { pruneBackground } from '../src/deferred/background.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
@@ -193,13 +193,13 @@ test('what a killed process left of a deleted response is swept, and what still 
   // Killed after the first of the statements that delete a response.
   await database.query({ text: 'delete from background where id = any($1)' }, [[gone, runs]])
   assert.equal((await rowsOf(gone)).idempotency, 1)
-  await forgetBackground(database)
+  await pruneBackground(database)
   assert.deepEqual(await rowsOf(gone), NOTHING)
   assert.deepEqual(await rowsOf(stays), { background: 1, background_event: 0, idempotency: 1 })
   assert.equal((await rowsOf(runs)).idempotency, 1, 'its call is not over')
   going.resolve()
   await g.settled()
-  await forgetBackground(database)
+  await pruneBackground(database)
   assert.deepEqual(await rowsOf(runs), NOTHING)
 })
 

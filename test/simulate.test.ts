@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => lane.close())
 
-test('seeds of crashes, lost answers and bad vendors leave the books right', async () => {
+test('seeds of crashes, lost answers and bad vendors leave the ledger right', async () => {
   const { done, failures } = await runSeeds(testServer(), { from: 1, count: SEEDS, atOnce: 4 })
   for (const { seed, error } of failures)
     console.error(

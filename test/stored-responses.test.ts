@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import OpenAI from 'openai'
 import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../src/admission/vendor-objects.ts'
 import { Fault } from '../src/kernel/fault.ts'
-import { OWN_KEY } from '../src/ledger/operation.ts'
+import { BYOK } from '../src/ledger/operation.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
@@ -140,9 +140,9 @@ test('members that a vendor leaves out of its response are filled in, and what i
     },
   })
   try {
-    const { key: ownKey } = await own.account()
-    const whole: any = await (await own.call('/v1/responses', ownKey, ask({}))).json()
-    const streamed = await lifecycle('/v1/responses', ask({}), own, ownKey)
+    const { key: byok } = await own.account()
+    const whole: any = await (await own.call('/v1/responses', byok, ask({}))).json()
+    const streamed = await lifecycle('/v1/responses', ask({}), own, byok)
     assert.equal(streamed.length, 2)
     for (const [why, got] of [['whole', whole], ...streamed] as const) {
       complete(got, why)
@@ -254,8 +254,8 @@ test('where the catalog keeps nothing at vendors, the vendor is told so and the 
     },
   })
   try {
-    const { key: ownKey } = await own.account()
-    const made: any = await (await own.call('/v1/responses', ownKey, ask({ store: true }))).json()
+    const { key: byok } = await own.account()
+    const made: any = await (await own.call('/v1/responses', byok, ask({ store: true }))).json()
     assert.equal((made as any).store, false)
     assert.equal(JSON.parse(own.sandbox.seen.calls.at(-1)?.body ?? '{}').store, false)
   } finally {
@@ -274,9 +274,9 @@ test('a conversation goes on at the vendor that keeps it, whatever the order of 
     },
   })
   try {
-    const { key: ownKey } = await own.account()
+    const { key: byok } = await own.account()
     const post = async (over: object) => {
-      const answer = await own.call('/v1/responses', ownKey, { model: 'alpha-5.4', input: 'Hello.', ...over })
+      const answer = await own.call('/v1/responses', byok, { model: 'alpha-5.4', input: 'Hello.', ...over })
       return { id: ((await answer.json()) as any).id, route: answer.headers.get('x-tollgate-route') }
     }
     for (let i = 0; i < 10; i++) {
@@ -293,7 +293,7 @@ test('what an own key would look up goes by no other, and what it made is not lo
   const { database } = g.gateway
   const kept = { vendor: 'alpha', product: 'alpha-5.4' }
   await recordVendorObjects(database, owner, ['resp_house'], kept)
-  await recordVendorObjects(database, owner, ['resp_own'], { ...kept, credential: OWN_KEY })
+  await recordVendorObjects(database, owner, ['resp_own'], { ...kept, credential: BYOK })
   const routes = g.gateway.catalog.current.document.models['alpha-5.4']!.routes
   const principal = { accountId: owner, models: null }
   const find = (ids: string[], own?: { fallback: boolean }) => {
@@ -306,9 +306,9 @@ test('what an own key would look up goes by no other, and what it made is not lo
   }
   const strict = { fallback: false }
   assert.equal(await find(['resp_house']), 'house')
-  assert.equal(await find(['resp_own'], strict), OWN_KEY)
+  assert.equal(await find(['resp_own'], strict), BYOK)
   assert.equal(await find(['file_mine'], strict), 'nobody')
-  assert.equal(await find(['resp_own', 'file_mine'], strict), OWN_KEY)
+  assert.equal(await find(['resp_own', 'file_mine'], strict), BYOK)
   assert.equal(await find(['resp_house', 'file_other'], strict), 'not_found: file_other')
   assert.equal(await find(['file_other', 'resp_house'], strict), 'not_found: file_other')
   assert.equal(await find(['resp_own']), 'not_found: resp_own')

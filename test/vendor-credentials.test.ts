@@ -87,7 +87,7 @@ test('calls are shared by weight, and the usage row names the credential by its 
   await answered.text()
   const usage = await usageOf(answered)
   assert.match(usage.credential ?? '', /^KEYED_(KEY_A|B)$/)
-  assert.equal(usage.ownKey, false)
+  assert.equal(usage.byok, false)
   const row = await g.gateway.database.query<{ found: boolean }>({
     text: `select exists (select 1 from usage u where u::text like '%sk-%') as found`,
   })
@@ -114,16 +114,16 @@ test('one that is limited is put aside for as long as the vendor asks, the same 
   assert.ok(text.keysAsked().filter((key) => key === B).length > 1, 'it is used again afterwards')
 })
 
-test('one that is not accepted is put aside, and its story says so to operators; with all aside the call takes the next route', async () => {
+test('one that is not accepted is put aside, and its attempt log says so to operators; with all aside the call takes the next route', async () => {
   text.moods.set(A, { status: 401 })
   text.moods.set(B, { status: 403 })
   const { errors } = await stateOf('keyed')
   const answered = await chat()
   assert.equal(answered.status, 200)
   await answered.text()
-  const { story, route } = await usageOf(answered)
+  const { attemptLog, route } = await usageOf(answered)
   assert.ok((route ?? 0) > 1, 'another vendor answered')
-  const told = story?.attempts.map(({ vendor, credential, status }) => [vendor, credential, status])
+  const told = attemptLog?.attempts.map(({ vendor, credential, status }) => [vendor, credential, status])
   assert.deepEqual(
     new Set(told?.filter(([vendor]) => vendor === 'keyed').map(([, , status]) => status)),
     new Set([401, 403, null]),

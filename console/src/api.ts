@@ -282,11 +282,11 @@ export const api = {
   connectVendor: (input: wire.ConnectInput) => post<wire.Applied>('/connect', input),
   testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${encode(name)}/test`),
   storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
-  ownKeys: (id: string, signal?: AbortSignal) =>
-    get<wire.Page<wire.OwnKey>>(account(id, '/own-keys'), undefined, signal),
-  putOwnKey: (id: string, vendor: string, input: { value?: string; fallback?: boolean }) =>
-    put<wire.OwnKeyStored>(account(id, `/own-keys/${encode(vendor)}`), input),
-  dropOwnKey: (id: string, vendor: string) => remove<unknown>(account(id, `/own-keys/${encode(vendor)}`)),
+  byokKeys: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.ByokKey>>(account(id, '/byok-keys'), undefined, signal),
+  putByokKey: (id: string, vendor: string, input: { value?: string; fallback?: boolean }) =>
+    put<wire.ByokKeyStored>(account(id, `/byok-keys/${encode(vendor)}`), input),
+  dropByokKey: (id: string, vendor: string) => remove<unknown>(account(id, `/byok-keys/${encode(vendor)}`)),
   putCredential: (name: string, credential: string, input: { value?: string; weight?: number }) =>
     put<unknown>(`/vendors/${encode(name)}/credentials/${encode(credential)}`, input),
   dropCredential: (name: string, credential: string, force: boolean) =>

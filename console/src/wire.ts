@@ -74,10 +74,10 @@ export {
 export type { AgentSetup } from '../../src/operator/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/operator/resources/session.ts'
 export type {
+  ByokKeyStored,
+  ByokKeyView as ByokKey,
   LiveCallView as LiveCall,
   LivePage as Live,
-  OwnKeyStored,
-  OwnKeyView as OwnKey,
   PublicCatalog,
   SystemView as System,
   VendorCredentialView as VendorCredential,
@@ -87,7 +87,7 @@ export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &
-  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges' | 'keepsAnswers'>> & {
+  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {
     limits?: LimitsInput
     test?: boolean
   }

@@ -67,7 +67,7 @@ create table api_key (
   models text[],
   ip_ranges text[],
   limits jsonb not null default '{}'::jsonb,
-  keeps_answers boolean,
+  response_cache boolean,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   replaced_by text,
@@ -181,6 +181,23 @@ create table batch_line (
 ) with (fillfactor=70);
 CREATE INDEX batch_line_open ON public.batch_line USING btree (account_id, batch_id, number) WHERE (ok IS NULL);
 
+create table byok_key (
+  account_id text collate "C" not null,
+  vendor text not null,
+  sealed bytea not null,
+  last4 text,
+  fallback boolean not null default false,
+  updated_at timestamp with time zone not null default now(),
+  origin text,
+  constraint byok_key_pkey PRIMARY KEY (account_id, vendor)
+);
+
+create table cache_version (
+  topic text not null,
+  version bigint not null default 1,
+  constraint cache_version_pkey PRIMARY KEY (topic)
+);
+
 create table catalog_version (
   version integer not null,
   document text not null,
@@ -189,24 +206,6 @@ create table catalog_version (
   at timestamp with time zone not null default now(),
   constraint catalog_version_pkey PRIMARY KEY (version)
 );
-
-create table change (
-  topic text not null,
-  version bigint not null default 1,
-  constraint change_pkey PRIMARY KEY (topic)
-);
-
-create table content (
-  account_id text collate "C" not null,
-  id text collate "C" not null,
-  key_id text collate "C" not null,
-  sealed bytea,
-  at timestamp with time zone not null default now(),
-  expires_at timestamp with time zone not null,
-  constraint content_pkey PRIMARY KEY (account_id, id)
-);
-CREATE INDEX content_age ON public.content USING btree (expires_at);
-CREATE INDEX content_call ON public.content USING btree (id);
 
 create table counter (
   account_id text collate "C" not null,
@@ -235,8 +234,8 @@ create table credit_idempotency (
   request_hash text not null,
   answer jsonb not null,
   at timestamp with time zone not null default now(),
-  constraint grant_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint grant_key_pkey PRIMARY KEY (account_id, key)
+  constraint credit_idempotency_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint credit_idempotency_pkey PRIMARY KEY (account_id, key)
 );
 
 create table delivery (
@@ -265,6 +264,15 @@ CREATE INDEX delivery_listed ON public.delivery USING btree (created_at, id);
 CREATE INDEX delivery_of_account ON public.delivery USING btree (account_id, created_at, id);
 CREATE INDEX delivery_open ON public.delivery USING btree (step_at) WHERE open;
 CREATE INDEX delivery_subject ON public.delivery USING btree (subject);
+
+create table gateway_instance (
+  id text collate "C" not null,
+  started_at timestamp with time zone not null default now(),
+  heartbeat_at timestamp with time zone not null default now(),
+  report jsonb,
+  reported_at timestamp with time zone,
+  constraint gateway_instance_pkey PRIMARY KEY (id)
+);
 
 create table hold (
   account_id text collate "C" not null,
@@ -371,7 +379,7 @@ create table journal (
   charged bigint not null,
   held bigint not null,
   lease_id text collate "C",
-  keeps boolean not null default true,
+  stays_leased boolean not null default true,
   waived boolean not null default false,
   tokens bigint not null,
   second bigint not null,
@@ -387,7 +395,7 @@ create table journal (
   route smallint not null,
   duration_ms integer not null,
   first_byte_ms integer not null,
-  story jsonb,
+  attempt_log jsonb,
   cost bigint,
   cost_basis jsonb,
   attributes jsonb,
@@ -464,17 +472,6 @@ CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);
 CREATE INDEX oauth_object_client ON public.oauth_object USING btree (created_at) WHERE (model = 'Client'::text);
 CREATE INDEX oauth_object_grant ON public.oauth_object USING btree (grant_id) WHERE (grant_id IS NOT NULL);
 
-create table own_key (
-  account_id text collate "C" not null,
-  vendor text not null,
-  sealed bytea not null,
-  last4 text,
-  fallback boolean not null default false,
-  updated_at timestamp with time zone not null default now(),
-  origin text,
-  constraint own_key_pkey PRIMARY KEY (account_id, vendor)
-);
-
 create table person (
   id text collate "C" not null,
   email text not null,
@@ -485,21 +482,34 @@ create table person (
   constraint person_pkey PRIMARY KEY (id)
 );
 
-create table process (
+create table quota_slice (
+  account_id text collate "C" not null,
+  process_id text collate "C" not null,
+  unit text collate "C" not null,
+  amount bigint not null,
+  turn bigint not null,
+  recalled_at timestamp with time zone,
+  constraint quota_slice_pkey PRIMARY KEY (account_id, process_id, unit)
+) with (fillfactor=50);
+
+create table recording (
+  account_id text collate "C" not null,
   id text collate "C" not null,
-  started_at timestamp with time zone not null default now(),
-  heartbeat_at timestamp with time zone not null default now(),
-  report jsonb,
-  reported_at timestamp with time zone,
-  constraint process_pkey PRIMARY KEY (id)
+  key_id text collate "C" not null,
+  sealed bytea,
+  at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  constraint recording_pkey PRIMARY KEY (account_id, id)
 );
+CREATE INDEX recording_age ON public.recording USING btree (expires_at);
+CREATE INDEX recording_call ON public.recording USING btree (id);
 
 create table recording_policy (
   account_id text collate "C" not null,
   scope text collate "C" not null,
   days integer not null,
   bytes integer not null,
-  constraint content_rule_pkey PRIMARY KEY (account_id, scope)
+  constraint recording_policy_pkey PRIMARY KEY (account_id, scope)
 );
 
 create table refusal (
@@ -536,16 +546,6 @@ create table setting (
   value text not null,
   constraint setting_pkey PRIMARY KEY (name)
 );
-
-create table share (
-  account_id text collate "C" not null,
-  process_id text collate "C" not null,
-  unit text collate "C" not null,
-  amount bigint not null,
-  turn bigint not null,
-  asked_at timestamp with time zone,
-  constraint share_pkey PRIMARY KEY (account_id, process_id, unit)
-) with (fillfactor=50);
 
 create table stored_file (
   account_id text collate "C" not null,
@@ -597,7 +597,7 @@ create table usage (
   route smallint not null default 0,
   duration_ms integer not null default 0,
   first_byte_ms integer not null default 0,
-  story jsonb,
+  attempt_log jsonb,
   cost bigint,
   credential text,
   client text not null default ''::text,
@@ -907,9 +907,9 @@ AS $function$
 begin
   return (select coalesce(sum(u.amount), 0) from (
     select case when p.heartbeat_at > now() - interval '4 seconds' then greatest(e.amount - e.in_use, 0) else e.amount end as amount
-      from lease e left join process p on p.id = e.process_id where e.account_id = account and e.process_id <> process
+      from lease e left join gateway_instance p on p.id = e.process_id where e.account_id = account and e.process_id <> process
     union all
-    select h.amount from hold h left join process p on p.id = h.process_id
+    select h.amount from hold h left join gateway_instance p on p.id = h.process_id
       where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
 end $function$;
 
@@ -933,7 +933,7 @@ begin
   perform 1 from account a where a.id = account for update;
   dead := array(
     select x.process_id from (select h.process_id from hold h where h.account_id = account and not h.job union select e.process_id from lease e where e.account_id = account) x
-    where not exists (select 1 from process p where p.id = x.process_id and p.heartbeat_at between now() - silent and now() + silent));
+    where not exists (select 1 from gateway_instance p where p.id = x.process_id and p.heartbeat_at between now() - silent and now() + silent));
   insert into journal (account_id, id, key_id, outcome, charged, held, tokens, second, input_tokens, output_tokens, product, endpoint, status, catalog_version, lines,
     estimated, stream, route, duration_ms, first_byte_ms)
   select h.account_id, h.id, h.key_id, 'expired', 0, 0, 0, 0, 0, 0, h.product, '', 500, h.catalog_version, '[]', false, false, 0, 0, 0
@@ -1093,14 +1093,14 @@ AS $function$
 declare
   o record; r record;
   h_amount bigint; h_tokens bigint; h_made timestamptz; e_amount bigint; e_made timestamptz; t_was text; t_amount bigint; t_loss bigint;
-  -- What is booked now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
+  -- What is posted now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
   wanted text[] := told; ids text[];
   -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
   known text[];
   with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
   -- The leases of these rows; one that has expired has no amount.
   leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
-  -- By the place of the row in the order of ids: 0 (booked before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
+  -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
   b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
   -- Its transfers.
@@ -1116,7 +1116,7 @@ begin
   end if;
   known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.keeps, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
     from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
@@ -1140,7 +1140,7 @@ begin
     elsif lease_left[at] is null then
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
     else
-      freed := least(r.held, lease_left[at], case when r.keeps then r.charged end); lease_left[at] := lease_left[at] - freed;
+      freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
     end if;
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
@@ -1176,6 +1176,70 @@ begin
   end if;
   perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
   return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_quota_slice(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  c counter;
+  given jsonb := '{}';
+  refused jsonb;
+  room bigint;
+  part bigint;
+  needs bigint;
+begin
+  perform 1 from counter o where o.account_id = '' order by o.name for update;
+  if not found then
+    delete from quota_slice o where o.account_id = '';
+    return '{}';
+  end if;
+  if exists (select 1 from quota_slice o where o.account_id = '' and o.process_id = process and o.turn >= ledger_quota_slice.turn) then
+    return '{}';
+  end if;
+  -- Whoever asks lives: what it is given now is its own for as long as others wait for a word of it.
+  update gateway_instance p set heartbeat_at = now() where p.id = process;
+  delete from quota_slice o where o.account_id = '' and o.process_id <> process
+    and not exists (select 1 from gateway_instance p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
+  insert into quota_slice (account_id, process_id, unit, amount, turn) select '', process, x, coalesce((has ->> x)::bigint, 0), ledger_quota_slice.turn from unnest('{credits,calls}'::text[]) x
+  on conflict (account_id, process_id, unit) do update set amount = excluded.amount, turn = excluded.turn, recalled_at = null;
+  for c in select * from counter o where o.account_id = '' order by counter_rank(o.unit, o.span) loop
+    if c.unit = 'credits' then
+      c := system_closed(c);
+      -- By one statement, so that what is posted meanwhile is seen in one place. What test accounts spend is no money.
+      room := c.max - c.used - (select coalesce(sum(x.charged), 0) from (
+          select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
+          union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
+        - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'credits')
+        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
+    elsif c.unit = 'calls' then
+      room := c.max - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
+    else
+      c := counter_now(c, now_second);
+      c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
+        array(select -(x -> case c.unit when 'requests' then 1 else 2 end)::bigint from jsonb_array_elements(back) x));
+      room := c.max - counter_used(c, now_second);
+    end if;
+    -- Who asks for nothing gets nothing.
+    needs := coalesce((need ->> c.unit)::bigint, 0);
+    part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
+    if room < needs and refused is null then
+      refused := jsonb_build_object('limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
+    end if;
+    given := given || jsonb_build_object(c.unit, least((given ->> c.unit)::bigint, part)::text);
+    update counter o set used = c.used, second = c.second, seconds = c.seconds, since = c.since where o.account_id = '' and o.name = c.name;
+  end loop;
+  -- What is given is what all limits on it allow.
+  for c in select * from counter o where o.account_id = '' and o.unit in ('requests', 'tokens') loop
+    perform counter_put(array[counter_add(c, array[now_second + 1], array[(given ->> c.unit)::bigint])]);
+  end loop;
+  update quota_slice o set amount = o.amount + (given ->> o.unit)::bigint where o.account_id = '' and o.process_id = process and given ? o.unit;
+  if refused is not null then
+    update quota_slice o set recalled_at = now() where o.account_id = '' and o.process_id <> process and o.amount > 0;
+  end if;
+  return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_recall(account text, key text, but text)
@@ -1249,7 +1313,7 @@ declare
 begin
   select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
-    return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'share' end)) from jsonb_array_elements(calls));
+    return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
   -- Not before the account is locked: new limits may be what was waited for.
   counters := array(select counter_now(c, now_second) from counter c
@@ -1345,7 +1409,7 @@ declare
 begin
   perform 1 from account a where a.id = account for update;
   if given_up <> '{}' then
-    -- A body that it has besides is removed by the housekeeping.
+    -- A body that it has besides is removed by maintenance.
     for r in delete from job j where j.account_id = account and j.hold_id = any(given_up) and j.verdict is null and j.submit_started_at is null returning j.hold_id loop
       delete from idempotency d where d.account_id = account and d.hold_id = r.hold_id;
     end loop;
@@ -1359,80 +1423,16 @@ begin
   where a.id = account and j.id <> all(begun)
   on conflict (account_id, id) do nothing;
   answers := ledger_post(account, ids, false) -> 'told';
-  for r in select x.id, x.keep from jsonb_to_recordset(calls) as x(id text, keep jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
-    if r.keep is null then
+  for r in select x.id, x.replay from jsonb_to_recordset(calls) as x(id text, replay jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
+    if r.replay is null then
       delete from idempotency d where d.account_id = account and d.hold_id = r.id and d.status is null;
     else
       -- A large answer was put there before: see admission/idempotency.ts.
-      update idempotency d set status = (r.keep ->> 'status')::int, content_type = r.keep ->> 'type', freed = false, sealed = coalesce(decode(r.keep ->> 'sealed', 'base64'), d.sealed)
+      update idempotency d set status = (r.replay ->> 'status')::int, content_type = r.replay ->> 'type', freed = false, sealed = coalesce(decode(r.replay ->> 'sealed', 'base64'), d.sealed)
       where d.account_id = account and d.hold_id = r.id and d.status is null;
     end if;
   end loop;
   return answers || coalesce((select jsonb_agg(jsonb_build_array(x, 'already', '0', '0', '0')) from unnest(begun) x), '[]');
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.ledger_share(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint)
- RETURNS jsonb
- LANGUAGE plpgsql
-AS $function$
-declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
-  c counter;
-  given jsonb := '{}';
-  refused jsonb;
-  room bigint;
-  part bigint;
-  needs bigint;
-begin
-  perform 1 from counter o where o.account_id = '' order by o.name for update;
-  if not found then
-    delete from share o where o.account_id = '';
-    return '{}';
-  end if;
-  if exists (select 1 from share o where o.account_id = '' and o.process_id = process and o.turn >= ledger_share.turn) then
-    return '{}';
-  end if;
-  -- Whoever asks lives: what it is given now is its own for as long as others wait for a word of it.
-  update process p set heartbeat_at = now() where p.id = process;
-  delete from share o where o.account_id = '' and o.process_id <> process
-    and not exists (select 1 from process p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
-  insert into share (account_id, process_id, unit, amount, turn) select '', process, x, coalesce((has ->> x)::bigint, 0), ledger_share.turn from unnest('{credits,calls}'::text[]) x
-  on conflict (account_id, process_id, unit) do update set amount = excluded.amount, turn = excluded.turn, asked_at = null;
-  for c in select * from counter o where o.account_id = '' order by counter_rank(o.unit, o.span) loop
-    if c.unit = 'credits' then
-      c := system_closed(c);
-      -- By one statement, so that what is booked meanwhile is seen in one place. What test accounts spend is no money.
-      room := c.max - c.used - (select coalesce(sum(x.charged), 0) from (
-          select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
-          union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
-        - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'credits')
-        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
-    elsif c.unit = 'calls' then
-      room := c.max - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
-    else
-      c := counter_now(c, now_second);
-      c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
-        array(select -(x -> case c.unit when 'requests' then 1 else 2 end)::bigint from jsonb_array_elements(back) x));
-      room := c.max - counter_used(c, now_second);
-    end if;
-    -- Who asks for nothing gets nothing.
-    needs := coalesce((need ->> c.unit)::bigint, 0);
-    part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
-    if room < needs and refused is null then
-      refused := jsonb_build_object('limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
-    end if;
-    given := given || jsonb_build_object(c.unit, least((given ->> c.unit)::bigint, part)::text);
-    update counter o set used = c.used, second = c.second, seconds = c.seconds, since = c.since where o.account_id = '' and o.name = c.name;
-  end loop;
-  -- What is given is what all limits on it allow.
-  for c in select * from counter o where o.account_id = '' and o.unit in ('requests', 'tokens') loop
-    perform counter_put(array[counter_add(c, array[now_second + 1], array[(given ->> c.unit)::bigint])]);
-  end loop;
-  update share o set amount = o.amount + (given ->> o.unit)::bigint where o.account_id = '' and o.process_id = process and given ? o.unit;
-  if refused is not null then
-    update share o set asked_at = now() where o.account_id = '' and o.process_id <> process and o.amount > 0;
-  end if;
-  return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_slice(counters counter[], room bigint[], key text, want bigint[], seconds integer)
@@ -1466,9 +1466,9 @@ begin
     select t.*, row_number() over (order by t.id) as n from taken t
   ), used as (
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
-      duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
+      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client)
     select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
-      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client
     from placed j where b_kind[j.n] > 0
   )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

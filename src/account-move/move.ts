@@ -261,7 +261,7 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
     ])
     const difference = differenceOf(here, there, options)
     if (difference) return difference
-    // What is left here must be spent by nobody: it is taken back, so that these books add up as well.
+    // What is left here must be spent by nobody: it is taken back, so that these ledger add up as well.
     const takeback = newId(world)
     if (row.posted > 0n) await tx.query(TAKE_BACK, [takeback, account, row.posted, `moved to ${to}`, BY.actor])
     await tx.query(CLOSE, [account, testAccountOf(account)])

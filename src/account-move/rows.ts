@@ -21,7 +21,7 @@ const CHANGING: readonly Table[] = [
       'counter',
       'idempotency',
       'vendor_object',
-      'own_key',
+      'byok_key',
       'usage_hour',
       'recording_policy',
     ],
@@ -94,7 +94,7 @@ const REMOVE_TOLD = [
 /** What was kept of requests and answers stays behind, and goes at once: nobody reads it there any more. */
 export const REMOVE_CONTENT = statement(
   'move_remove_content',
-  `with gone as (delete from content where (account_id, id) in (select account_id, id from content where account_id = $1 limit 500) returning 1)
+  `with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where account_id = $1 limit 500) returning 1)
    select count(*)::int as count from gone`,
 )
 /** The name is one of the above. */

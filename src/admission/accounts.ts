@@ -8,12 +8,12 @@ import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-accou
 import { idFrom, newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
-  keepLimits,
   type Limits,
   type LimitsPatch,
   mergeLimits,
   readSystemLimits,
   showLimits,
+  storeLimits,
 } from '../ledger/limits.ts'
 import type { AccountView, LimitsView } from '../ledger/views.ts'
 import { createStatements } from '../reports/statement.ts'
@@ -119,7 +119,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
     if (!made) return false
     const granted =
       credits > 0n ? await ledger.grant({ account: id, amount: credits, note, actor: by.actor }, tx) : undefined
-    if (Object.keys(limits).length > 0) await keepLimits(tx, { kind: 'account', account: id }, limits)
+    if (Object.keys(limits).length > 0) await storeLimits(tx, { kind: 'account', account: id }, limits)
     const detail = {
       ...{ name, credits: formatCredits(credits), limits: showLimits(limits) },
       ...(granted ? { transfer: granted.id } : {}),
@@ -132,7 +132,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
   /** Without an effect where there is no such account. */
   async function set(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
     const [changed] = await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
-    if (changed) await keepLimits(tx, { kind: 'account', account: id }, limits)
+    if (changed) await storeLimits(tx, { kind: 'account', account: id }, limits)
   }
 
   async function grant(
@@ -262,7 +262,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
         const limits = mergeLimits(await readSystemLimits(tx), patch)
         // First what others may keep waiting; last what everybody's calls would wait for.
         await audit.write(tx, by, { action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } })
-        await keepLimits(tx, { kind: 'system' }, limits)
+        await storeLimits(tx, { kind: 'system' }, limits)
         return showLimits(limits)
       })
       ledger.recall()

@@ -1,6 +1,6 @@
 // The last gate before a vendor: the durable hold, with every limit checked by the same statement.
 import type { Catalog, Product } from '../catalog/store.ts'
-import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
+import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -139,11 +139,11 @@ const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has f
 /** Rejects for an account that can pay for nothing: for what is costly before it is known what a call costs. */
 export function createCreditCheck(
   database: Pick<Database, 'query'>,
-  ownKeys: Pick<OwnKeys, 'has'>,
+  byokKeys: Pick<ByokKeys, 'has'>,
 ): (account: string) => Promise<void> {
   const asking = singleFlight<boolean>()
   return async (account) => {
-    if (ownKeys.has(account)) return
+    if (byokKeys.has(account)) return
     const ask = () => database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
     if (!(await asking(account, ask)))
       throw new Fault('credits_short', {

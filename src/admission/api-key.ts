@@ -22,7 +22,7 @@ export interface Principal {
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
   /** Whether kept answers are for it; absent: as the model says. */
-  readonly keepsAnswers?: boolean | undefined
+  readonly responseCache?: boolean | undefined
   /** What is kept of its calls. Absent: nothing. */
   readonly content?: ContentRule | undefined
 }
@@ -128,7 +128,7 @@ interface KeyRow {
   account_id: string
   models: string[] | null
   ip_ranges: string[] | null
-  keeps_answers: boolean | null
+  response_cache: boolean | null
   expires_at: Date | null
   left_ms: number | null
   content: ContentRule | null
@@ -140,7 +140,7 @@ const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes)
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.account_id, k.models, k.ip_ranges, k.keeps_answers, k.expires_at, ${CONTENT} as content,
+  `select k.id, k.account_id, k.models, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k where k.digest = $1`,
   SHORT_MS,
@@ -149,7 +149,7 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.account_id, k.models, k.ip_ranges, k.keeps_answers, k.expires_at, ${CONTENT} as content,
+  `select k.id, k.account_id, k.models, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -345,7 +345,7 @@ function principalOf(row: KeyRow): Principal {
     models: row.models && new Set(row.models),
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
-    keepsAnswers: row.keeps_answers ?? undefined,
+    responseCache: row.response_cache ?? undefined,
     content: row.content ?? undefined,
   }
 }

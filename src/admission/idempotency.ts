@@ -4,7 +4,7 @@ import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
-import type { Keep } from '../ledger/operation.ts'
+import type { ReplayAnswer } from '../ledger/operation.ts'
 import { bytesOf } from '../upstream/sse.ts'
 import type { Application } from './admit.ts'
 
@@ -123,7 +123,7 @@ export async function dropStoredAnswer(database: Database, account: string, key:
   await database.query(DROP, [account, key])
 }
 
-interface Keeping {
+interface RepeatableCall {
   readonly principal: { readonly accountId: string }
   readonly idempotency?: Application['idempotency']
   readonly admitted: { readonly id: string }
@@ -136,11 +136,11 @@ interface WholeAnswer {
 }
 
 /** What a replay will answer with; undefined: nobody can ask for one, or it is too much to go with the settlement. */
-export function keepOf(
-  call: Keeping,
+export function replayOf(
+  call: RepeatableCall,
   { status, contentType, body }: WholeAnswer,
   sealer: ContentSealer,
-): Keep | undefined {
+): ReplayAnswer | undefined {
   if (!call.idempotency) return undefined
   const bytes = body()
   if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return undefined
@@ -148,11 +148,11 @@ export function keepOf(
 }
 
 /** What would be made again is there, however large, before it is paid for. */
-export async function keepLarge(
-  call: Keeping,
+export async function storeLargeReplay(
+  call: RepeatableCall,
   answer: WholeAnswer,
   { database, sealer }: Stores,
-): Promise<Keep | undefined> {
+): Promise<ReplayAnswer | undefined> {
   const { idempotency, principal, admitted } = call
   const { status, contentType, body } = answer
   if (!idempotency?.keepsAll) return undefined
@@ -161,11 +161,11 @@ export async function keepLarge(
   return { status, contentType }
 }
 
-function sealedFor({ principal, admitted }: Keeping, bytes: Buffer, sealer: ContentSealer): Buffer {
+function sealedFor({ principal, admitted }: RepeatableCall, bytes: Buffer, sealer: ContentSealer): Buffer {
   return sealer.seal(placeOf(principal.accountId, admitted.id), bytes)
 }
 
-export async function forgetOldAnswers(database: Database): Promise<void> {
+export async function pruneReplays(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }
 
@@ -175,7 +175,7 @@ interface Room {
 }
 
 /** A stream's bytes for a replay or a cache, as long as they are few enough to be stored. */
-export class KeptStream {
+export class StreamCopy {
   readonly #room: Room | undefined
   readonly #bytesMax: number
   #pieces: Buffer[] = []

@@ -10,7 +10,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { keepLimits, type Limits, type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
+import { type Limits, type LimitsPatch, mergeLimits, showLimits, storeLimits } from '../ledger/limits.ts'
 import { type Accounts, accountMoving, accountUnknown } from './accounts.ts'
 import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
 import type { KeyView, NewKey } from './views.ts'
@@ -22,7 +22,7 @@ interface KeyInput {
   readonly limits?: LimitsPatch | null | undefined
   readonly ipRanges?: readonly string[] | null | undefined
   /** Whether its calls may be answered from kept answers; null: as the model says. */
-  readonly keepsAnswers?: boolean | null | undefined
+  readonly responseCache?: boolean | null | undefined
 }
 
 interface NewKeyInput extends KeyInput {
@@ -126,7 +126,7 @@ export function createKeys(options: {
       row.expiresAtMs,
       row.grant?.id ?? null,
       row.grant?.client ?? null,
-      row.keepsAnswers,
+      row.responseCache,
     ])
     return inserted
   }
@@ -181,12 +181,12 @@ export function createKeys(options: {
           models: input.models ?? null,
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
-          keepsAnswers: input.keepsAnswers ?? null,
+          responseCache: input.responseCache ?? null,
           limits,
           grant: input.grant,
         })
         if (input.grant) await replaceConsent(tx, { account, grant: input.grant.id, key: made.id }, by)
-        await keep(tx, { id: made.id, account_id: account }, limits)
+        await storeKeyLimits(tx, { id: made.id, account_id: account }, limits)
         await audit.write(tx, by, { action: 'key.create', object: made.id, detail: { account, ...told(made) } })
         return made
       })
@@ -198,14 +198,14 @@ export function createKeys(options: {
       return changing(async (tx) => {
         await lockAccount(tx, account)
         const limits = mergeLimits({}, input.limits)
-        const { name, last4, models = null, ipRanges = null, expiresAtMs = null, keepsAnswers = null } = input
+        const { name, last4, models = null, ipRanges = null, expiresAtMs = null, responseCache = null } = input
         const row = {
           name,
           last4,
           models,
           ipRanges,
           expiresAtMs,
-          keepsAnswers,
+          responseCache,
           limits,
           digest,
           prefix: IMPORTED_PREFIX,
@@ -216,7 +216,7 @@ export function createKeys(options: {
           if (there?.account_id === account) return keyView(there)
           throw new Fault('conflict', { message: 'This key belongs to another account already.' })
         }
-        await keepLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
+        await storeLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
         const view = keyView(made)
         await audit.write(tx, by, { action: 'key.import', object: made.id, detail: { account, ...told(view) } })
         return view
@@ -236,9 +236,9 @@ export function createKeys(options: {
           input.ipRanges === undefined ? row.ip_ranges : input.ipRanges,
           JSON.stringify(limits),
           input.expiresAtMs === undefined ? (row.expires_at?.getTime() ?? null) : input.expiresAtMs,
-          input.keepsAnswers === undefined ? row.keeps_answers : input.keepsAnswers,
+          input.responseCache === undefined ? row.response_cache : input.responseCache,
         ])
-        if (input.limits !== undefined) await keep(tx, changed!, limits)
+        if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
         await audit.write(tx, by, { action: 'key.change', object: id, detail: told(view) })
         return view
@@ -273,11 +273,11 @@ export function createKeys(options: {
           models: row.models,
           ipRanges: row.ip_ranges,
           expiresAtMs: row.expires_at?.getTime() ?? null,
-          keepsAnswers: row.keeps_answers,
+          responseCache: row.response_cache,
           limits: row.limits,
         })
         await tx.query(REPLACE, [id, made.id, world.nowMs() + overlapSeconds * 1000])
-        await keep(tx, { id: made.id, account_id: row.account_id }, row.limits)
+        await storeKeyLimits(tx, { id: made.id, account_id: row.account_id }, row.limits)
         await tx.query(KEEP_CONTENT_RULE, [id, made.id])
         await audit.write(tx, by, { action: 'key.rotate', object: id, detail: { replacedBy: made.id, overlapSeconds } })
         return made
@@ -293,10 +293,10 @@ async function lockAccount(tx: Queryable, id: string): Promise<void> {
 }
 
 /** A key that replaced others goes on with what they have spent; otherwise rotating would lift a limit. */
-async function keep(tx: Queryable, row: { id: string; account_id: string }, limits: Limits): Promise<void> {
+async function storeKeyLimits(tx: Queryable, row: { id: string; account_id: string }, limits: Limits): Promise<void> {
   const earlier = await tx.query<{ id: string }>(EARLIER, [row.id])
   const scope = { kind: 'key', account: row.account_id, key: row.id, earlier: earlier.map(({ id }) => id) } as const
-  await keepLimits(tx, scope, limits)
+  await storeLimits(tx, scope, limits)
 }
 
 export function keyUnknown(): Fault {
@@ -308,7 +308,7 @@ interface KeyRowInput {
   models: readonly string[] | null
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
-  keepsAnswers: boolean | null
+  responseCache: boolean | null
   limits: Limits
   grant?: NewKeyInput['grant']
 }
@@ -324,7 +324,7 @@ interface KeyRow {
   models: string[] | null
   ip_ranges: string[] | null
   limits: Limits
-  keeps_answers: boolean | null
+  response_cache: boolean | null
   expires_at: Date | null
   revoked_at: Date | null
   replaced_by: string | null
@@ -335,8 +335,8 @@ interface KeyRow {
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, expiresAt, limits, ipRanges, keepsAnswers, client } = view
-  return { name, last4, models, expiresAt, limits, ipRanges, keepsAnswers, ...(client === null ? {} : { client }) }
+  const { name, last4, models, expiresAt, limits, ipRanges, responseCache, client } = view
+  return { name, last4, models, expiresAt, limits, ipRanges, responseCache, ...(client === null ? {} : { client }) }
 }
 
 function keyView(row: KeyRow): KeyView {
@@ -350,7 +350,7 @@ function keyView(row: KeyRow): KeyView {
     expiresAt: row.expires_at?.toISOString() ?? null,
     limits: showLimits(row.limits),
     ipRanges: row.ip_ranges,
-    keepsAnswers: row.keeps_answers,
+    responseCache: row.response_cache,
     revokedAt: row.revoked_at?.toISOString() ?? null,
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
@@ -359,7 +359,7 @@ function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, keeps_answers, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
 const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
 const LIST = statement(
@@ -370,7 +370,7 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, keeps_answers)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
@@ -378,7 +378,7 @@ const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key whe
 const CHANGE = statement(
   'key_change',
   `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     keeps_answers = $7
+     response_cache = $7
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

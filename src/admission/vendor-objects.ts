@@ -5,7 +5,7 @@ import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { removeAll } from '../database/housekeeping.ts'
 import type { Fault } from '../kernel/fault.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import { mayUse, type Principal } from './api-key.ts'
@@ -98,11 +98,11 @@ export async function findObjectOwner(
       elsewhere ??= unknown
       continue
     }
-    if (!kept || !hasRoute(routes, kept, clientFormat) || (kept.credential === OWN_KEY && !own)) throw unknown
+    if (!kept || !hasRoute(routes, kept, clientFormat) || (kept.credential === BYOK && !own)) throw unknown
     objectOwner ??= kept
     if (objectOwner.vendor !== kept.vendor || objectOwner.credential !== kept.credential) throw unknown
   }
-  if (elsewhere && objectOwner && objectOwner.credential !== OWN_KEY) throw elsewhere
+  if (elsewhere && objectOwner && objectOwner.credential !== BYOK) throw elsewhere
   return objectOwner
 }
 

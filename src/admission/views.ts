@@ -15,7 +15,7 @@ export const keyView = z.object({
   limits: limitsView,
   ipRanges: z.array(z.string()).nullable(),
   /** Whether its calls may be answered from kept answers; null: as the model says. */
-  keepsAnswers: z.boolean().nullable(),
+  responseCache: z.boolean().nullable(),
   /** In the future while a replaced key still works. */
   revokedAt: time.nullable(),
   lastUsedAt: time.nullable(),

@@ -140,7 +140,7 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
     })),
     available: formatCredits(available),
     affordable: floor <= available,
-    ownKey: own !== undefined,
+    byok: own !== undefined,
     catalogVersion: now.version,
   }
 }

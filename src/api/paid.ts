@@ -79,8 +79,8 @@ function handle(
 ): Promise<void> {
   const { id: requestId, principal, params } = request
   const header = (name: string) => headerOf(request, name)
-  const keeps = keepsOf(header('x-tollgate-cache'))
-  const { asked, catalog } = readFor({ spec, principal, params, query: rawQuery(request), body, keeps }, deps)
+  const cacheHeader = cacheHeaderOf(header('x-tollgate-cache'))
+  const { asked, catalog } = readFor({ spec, principal, params, query: rawQuery(request), body, cacheHeader }, deps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') {
     out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
@@ -138,7 +138,7 @@ function contentLengthOf({ headers: { 'content-length': length } }: RequestConte
   return length === undefined ? undefined : Number(length)
 }
 
-function keepsOf(header: string | undefined): boolean | undefined {
+function cacheHeaderOf(header: string | undefined): boolean | undefined {
   if (header === undefined || header === '') return undefined
   if (header !== 'on' && header !== 'off') throw invalid('"x-tollgate-cache" must be on or off.', 'x-tollgate-cache')
   return header === 'on'

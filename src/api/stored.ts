@@ -7,7 +7,7 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
-import type { OwnKeys } from '../credentials/own-keys.ts'
+import type { ByokKeys } from '../credentials/byok-keys.ts'
 import type { Background } from '../deferred/background.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
@@ -222,7 +222,7 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
 interface VendorObjectDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
-  readonly ownKeys: Pick<OwnKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'use'>
 }
 
 interface Question {
@@ -271,10 +271,10 @@ interface FreeCall extends Pick<Question, 'spec' | 'out'> {
 async function serveFree(
   request: RequestContext,
   { spec, out, catalog, model, ask }: FreeCall,
-  { path, ownKeys }: VendorObjectDeps,
+  { path, byokKeys }: VendorObjectDeps,
 ): Promise<void> {
   const { id: requestId, principal } = request
-  const own = ownKeys.use(principal.accountId, model, catalog, model.routes)
+  const own = byokKeys.use(principal.accountId, model, catalog, model.routes)
   const routes = routesFor(ask, model, catalog.document)
   const header = (name: string) => headerOf(request, name)
   const asked = { ask, product: model, routes, ...(own ? { own } : {}) }

@@ -30,7 +30,7 @@ export const quoteView = z.object({
   available: credits,
   affordable: z.boolean(),
   /** It goes by a key of the account's own, and costs the fee for that; where the account allows it and the key fails, the price, which is then what is held. */
-  ownKey: z.boolean(),
+  byok: z.boolean(),
   catalogVersion: count,
 })
 export type QuoteView = z.infer<typeof quoteView>

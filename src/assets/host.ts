@@ -19,7 +19,7 @@ export interface AssetUpload {
 
 export interface AssetHost {
   /** A picture, whole. */
-  keep(pieces: readonly Buffer[], type: ImageType): Promise<HostedAsset>
+  store(pieces: readonly Buffer[], type: ImageType): Promise<HostedAsset>
   /** A file that comes piece by piece, such as a video. */
   upload(extension: AssetExtension): Promise<AssetUpload>
 }
@@ -41,7 +41,7 @@ export function createAssetHost(options: {
   })
 
   return {
-    async keep(pieces, type) {
+    async store(pieces, type) {
       return hosted(await putAsset(store, pieces, factsOf(type === 'jpeg' ? 'jpg' : type)))
     },
     async upload(extension) {

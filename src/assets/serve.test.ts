@@ -23,7 +23,7 @@ before(async () => {
   store = await openDiskStore({ world, directory })
   signer = createAssetSigner({ key: Buffer.alloc(32, 7), publicUrl: () => 'https://gw.example' })
   host = createAssetHost({ store, signer, world, lifetimeMs: 3_600_000 })
-  asset = await host.keep([FILE.subarray(0, 4), FILE.subarray(4)], 'jpeg')
+  asset = await host.store([FILE.subarray(0, 4), FILE.subarray(4)], 'jpeg')
 })
 after(() => rm(directory, { recursive: true, force: true }))
 
@@ -111,7 +111,7 @@ test('an address that was changed in any character, or has no signature, finds n
 })
 
 test('after its expiry an address says so, before and after the sweep', async () => {
-  const old = await host.keep([FILE], 'png')
+  const old = await host.store([FILE], 'png')
   nowMs += 3_600_000
   await assert.rejects(get(old.url), { kind: 'not_found', message: /expired/ })
   nowMs += 3_600_000
@@ -121,7 +121,7 @@ test('after its expiry an address says so, before and after the sweep', async ()
 })
 
 test('a removed file is gone at once, and an upload is there only when it is complete', async () => {
-  const gone = await host.keep([FILE], 'webp')
+  const gone = await host.store([FILE], 'webp')
   await gone.remove()
   await assert.rejects(get(gone.url), { kind: 'not_found' })
   const upload = await host.upload('mp4')

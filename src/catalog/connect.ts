@@ -100,7 +100,7 @@ function offered(document: CatalogInput, chosen: ChosenModel, connection: Connec
     return { problem: `"${chosen.model}" has no list price noted: say what it costs and what it is sold for.` }
   const notes = cost || chosen.pricing ? [] : [`${uid}: no list price noted; its price stays as it is.`]
   if (existing) {
-    const kept = keptRoutes(document, existing.routes, connection.vendorName)
+    const kept = routesOfOthers(document, existing.routes, connection.vendorName)
     const order = kept.length === 0 ? 0 : Math.max(...kept.map((route) => route.order ?? 0)) + 1
     if (kept.length > 0) notes.push(`${uid}: other vendors serve it already, so this one is asked when they fail.`)
     const added = order === 0 ? routes : routes.map((route) => ({ ...route, order }))
@@ -110,7 +110,7 @@ function offered(document: CatalogInput, chosen: ChosenModel, connection: Connec
 }
 
 /** Of somebody real, and not of this vendor. */
-function keptRoutes({ vendors }: CatalogInput, routes: readonly RouteInput[], vendorName: string): RouteInput[] {
+function routesOfOthers({ vendors }: CatalogInput, routes: readonly RouteInput[], vendorName: string): RouteInput[] {
   return routes.filter(({ vendor }) => vendor !== vendorName && !isSandbox(vendors[vendor]?.baseUrl ?? ''))
 }
 

@@ -1,8 +1,9 @@
 // The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
+import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
-import { factor, ownKeyFee, type Pricing, pricing } from '../meter/price.ts'
+import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
@@ -40,41 +41,50 @@ const vendorCredential = z.strictObject({
 })
 
 const VENDOR_CREDENTIALS_MAX = 50
+/** Says what a member is called now that had another name. */
+const named = {
+  error: ({ code, keys }: { code?: string; keys?: string[] }) =>
+    code === 'unrecognized_keys' ? renamedHint(keys ?? []) : undefined,
+}
+
 const OFFERS = ['conversations', 'compact'] as const
 export type Offer = (typeof OFFERS)[number]
 
-const vendor = z.strictObject({
-  /** `sandbox` is the simulated vendor that the gateway itself starts. */
-  baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
-  /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
-  credential: credentialName.optional(),
-  /** Several instead of one: calls are shared by weight, and one that is refused or limited is put aside by itself. */
-  credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
-  /** Where it looks for the credential; absent: where the format's usual vendors do. */
-  auth: auth.optional(),
-  headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
-  timeouts: z
-    .strictObject({
-      connectMs: milliseconds.default(5_000),
-      firstByteMs: milliseconds.default(120_000),
-      idleMs: milliseconds.default(60_000),
-      totalMs: milliseconds.default(600_000),
-    })
-    .prefault({}),
-  concurrencyMax: count.default(2_000),
-  pendingMax: count.default(500),
-  /**
-   * When a caller leaves during an answer: `drain` listens for up to 30 s more, to charge what the vendor reports; `cancel` stops the vendor, and charges
-   * what was delivered. Absent: `drain` where the vendor tells only at the end what it bills, `cancel` elsewhere.
-   */
-  onAbort: z.enum(['cancel', 'drain']).optional(),
-  /** It made the format that it speaks, so that members of a request that the gateway does not know are sent too. For any other vendor they are left out. */
-  passesUnknown: z.boolean().default(false),
-  /** What it has of the Responses format beside responses themselves. */
-  offers: z.array(z.enum(OFFERS)).optional(),
-  /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
-  ownKeyFee: ownKeyFee.optional(),
-})
+const vendor = z.strictObject(
+  {
+    /** `sandbox` is the simulated vendor that the gateway itself starts. */
+    baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
+    /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
+    credential: credentialName.optional(),
+    /** Several instead of one: calls are shared by weight, and one that is refused or limited is put aside by itself. */
+    credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
+    /** Where it looks for the credential; absent: where the format's usual vendors do. */
+    auth: auth.optional(),
+    headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
+    timeouts: z
+      .strictObject({
+        connectMs: milliseconds.default(5_000),
+        firstByteMs: milliseconds.default(120_000),
+        idleMs: milliseconds.default(60_000),
+        totalMs: milliseconds.default(600_000),
+      })
+      .prefault({}),
+    concurrencyMax: count.default(2_000),
+    pendingMax: count.default(500),
+    /**
+     * When a caller leaves during an answer: `drain` listens for up to 30 s more, to charge what the vendor reports; `cancel` stops the vendor, and charges
+     * what was delivered. Absent: `drain` where the vendor tells only at the end what it bills, `cancel` elsewhere.
+     */
+    onAbort: z.enum(['cancel', 'drain']).optional(),
+    /** It made the format that it speaks, so that members of a request that the gateway does not know are sent too. For any other vendor they are left out. */
+    passesUnknown: z.boolean().default(false),
+    /** What it has of the Responses format beside responses themselves. */
+    offers: z.array(z.enum(OFFERS)).optional(),
+    /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
+    byokFee: byokFee.optional(),
+  },
+  named,
+)
 
 const route = z.strictObject({
   vendor: catalogName,
@@ -140,7 +150,7 @@ const modelFields = {
   routing: routing.prefault({}),
   pricing,
   /** In place of the vendors' own. */
-  ownKeyFee: ownKeyFee.optional(),
+  byokFee: byokFee.optional(),
   /** What its prices are multiplied by in batches, such as "0.5". Absent: 1. */
   batchFactor: factor.optional(),
   /**
@@ -149,22 +159,22 @@ const modelFields = {
    */
   cache: cache.extend({ shared: z.boolean().default(false), keysOnly: z.boolean().default(false) }).optional(),
 }
-const model = z.strictObject(modelFields, {
-  error: ({ code, keys }) =>
-    code === 'unrecognized_keys' && keys?.includes('doors') ? '`doors` is called `clientFormats` now' : undefined,
-})
+const model = z.strictObject(modelFields, named)
 
-const dataEndpoint = z.strictObject({
-  enabled: z.boolean().default(true),
-  traits,
-  routes: z.array(route).min(1),
-  routing: routing.prefault({}),
-  pricing,
-  /** In place of the vendors' own. */
-  ownKeyFee: ownKeyFee.optional(),
-  /** Shared across callers; off unless given. */
-  cache: cache.optional(),
-})
+const dataEndpoint = z.strictObject(
+  {
+    enabled: z.boolean().default(true),
+    traits,
+    routes: z.array(route).min(1),
+    routing: routing.prefault({}),
+    pricing,
+    /** In place of the vendors' own. */
+    byokFee: byokFee.optional(),
+    /** Shared across callers; off unless given. */
+    cache: cache.optional(),
+  },
+  named,
+)
 
 export const document = z
   .strictObject({

@@ -38,7 +38,7 @@ function simulate(document: CatalogDocument): CatalogDocument {
     // No vendor of a catalog can have such a name, so that their breakers and figures stay apart.
     const name = `test:${route.vendor}/${VENDORS[route.protocol]}`
     // The check of the document has seen that there is one.
-    const { credential: _, credentials: __, auth: ___, ownKeyFee: ____, ...rest } = document.vendors[route.vendor]!
+    const { credential: _, credentials: __, auth: ___, byokFee: ____, ...rest } = document.vendors[route.vendor]!
     vendors[name] ??= { ...rest, baseUrl: `sandbox/${VENDORS[route.protocol]}`, headers: {} }
     return { ...route, vendor: name }
   }

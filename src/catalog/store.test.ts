@@ -88,15 +88,21 @@ test('the check refuses exactly what applying refuses', async () => {
   assert.deepEqual(store.check(named('Fine')).problems, [])
 })
 
-test('a model whose formats stand under their old name is refused with the new one', async () => {
+test('members under their old names are rejected with the new ones', async () => {
   const store = await open()
   const [uid, model] = Object.entries(shipped.models)[0]!
   const { clientFormats, ...rest } = { clientFormats: [], ...model }
-  const { problems } = store.check({ ...shipped, models: { [uid]: { ...rest, doors: clientFormats } } })
-  assert.ok(
-    problems.some((problem) => problem.includes('`doors` is called `clientFormats` now')),
-    problems.join('; '),
-  )
+  const [name, vendor] = Object.entries(shipped.vendors)[0]!
+  const { problems } = store.check({
+    ...shipped,
+    vendors: { [name]: { ...vendor, ownKeyFee: { call: '1' } } },
+    models: { [uid]: { ...rest, doors: clientFormats } },
+  })
+  for (const hint of ['`doors` is called `clientFormats` now', '`ownKeyFee` is called `byokFee` now'])
+    assert.ok(
+      problems.some((problem) => problem.includes(hint)),
+      problems.join('; '),
+    )
 })
 
 test('changes that several processes make at once are made one after the other, and none is lost', async () => {

@@ -35,9 +35,9 @@ export function didYouMean(asked: string, models: Models, may: May): string[] {
 }
 
 /** By its id or its display name, whatever the case and the signs between words. */
-function nearest(asked: string, models: Models, may: May): string | undefined {
-  const wanted = plain(asked)
-  if (wanted === '' || asked.length > COMPARED_CHARS_MAX) return undefined
+function nearest(name: string, models: Models, may: May): string | undefined {
+  const wanted = plain(name)
+  if (wanted === '' || name.length > COMPARED_CHARS_MAX) return undefined
   let best: string | undefined
   // A third may be wrong; beyond that it is another name.
   let bound = Math.floor(wanted.length / 3)

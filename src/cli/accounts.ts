@@ -175,7 +175,7 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     value: 'a,b',
     help: 'Only from these addresses, such as 10.0.0.0/8; "all" removes the restriction.',
   },
-  'kept-answers': {
+  'response-cache': {
     type: 'string',
     value: 'on|off|model',
     help: 'Whether the response cache is used; "model": the default of each model.',
@@ -183,7 +183,7 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
   ...LIMIT_OPTIONS,
 }
 
-const KEPT_ANSWERS: Readonly<Record<string, boolean | null>> = { on: true, off: false, model: null }
+const RESPONSE_CACHE: Readonly<Record<string, boolean | null>> = { on: true, off: false, model: null }
 
 /** Only what was named: the rest stays as it is. */
 function restrictionsOf(call: Invocation): Record<string, unknown> {
@@ -193,7 +193,7 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
     text(call, 'models'),
     text(call, 'expires'),
     text(call, 'ip-ranges'),
-    text(call, 'kept-answers'),
+    text(call, 'response-cache'),
     limitsOf(call),
   ]
   if (models !== undefined) body.models = list(models)
@@ -201,14 +201,14 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
   if (ranges !== undefined) body.ipRanges = list(ranges)
   if (limits !== undefined) body.limits = limits
   if (keeps !== undefined) {
-    if (!Object.hasOwn(KEPT_ANSWERS, keeps)) throw new CliError('--kept-answers takes on, off or model.', 2)
-    body.keepsAnswers = KEPT_ANSWERS[keeps]
+    if (!Object.hasOwn(RESPONSE_CACHE, keeps)) throw new CliError('--response-cache takes on, off or model.', 2)
+    body.responseCache = RESPONSE_CACHE[keeps]
   }
   return body
 }
 
-function keptWord({ keepsAnswers }: KeyView): string | undefined {
-  return Object.keys(KEPT_ANSWERS).find((word) => KEPT_ANSWERS[word] === keepsAnswers)
+function cacheWord({ responseCache }: KeyView): string | undefined {
+  return Object.keys(RESPONSE_CACHE).find((word) => RESPONSE_CACHE[word] === responseCache)
 }
 
 function showKey(key: KeyView | NewKey): string {
@@ -218,7 +218,7 @@ function showKey(key: KeyView | NewKey): string {
     value: `${prefix}…${last4}`,
     models: key.models?.join(', ') ?? 'all',
     ipRanges: key.ipRanges?.join(', ') ?? 'all',
-    keepsAnswers: keptWord(key),
+    responseCache: cacheWord(key),
     limits: showLimits(key.limits),
   })
   return value === undefined ? shown : `${shown}\n\nThe key, shown this once:\n\n  ${value}\n`

@@ -103,8 +103,8 @@ test('accounts, credits, limits and keys are managed from the command line', asy
   assert.deepEqual(key.models, ['alpha-5.4', 'socialapi'])
   const list = await run(['keys', 'list', account.id])
   assert.ok(list.out.includes(key.id) && !list.out.includes(key.key))
-  const change = ['keys', 'change', key.id, '--models', 'all', '--kept-answers', 'on']
-  assert.partialDeepStrictEqual(await json<object>(change), { models: null, keepsAnswers: true })
+  const change = ['keys', 'change', key.id, '--models', 'all', '--response-cache', 'on']
+  assert.partialDeepStrictEqual(await json<object>(change), { models: null, responseCache: true })
   const fresh = await json<{ id: string; key: string }>(['keys', 'rotate', key.id, '--overlap', '5'])
   assert.match((await run(['keys', 'rotate', fresh.id])).out, /The key, shown this once:\n\n {2}tg_live_/)
   const revoked = await json<{ revokedAt: string }>(['keys', 'revoke', fresh.id])
@@ -273,6 +273,8 @@ test('what is not understood is said in a sentence, with exit code 2; what fails
     [['accounts', 'list', '--limit', 'x'], 2, /--limit takes a whole number/],
     [['accounts', 'create', 'x', '--concurrency', 'many'], 2, /--concurrency takes a whole number/],
     [['accounts', 'change', 'acc_1'], 2, /Nothing to change/],
+    [['own-keys', 'list', 'acc_1'], 2, /`own-keys` is called `byok-keys` now/],
+    [['keys', 'change', 'key_1', '--kept-answers', 'on'], 2, /`kept-answers` is called `response-cache` now/],
     [['credits', 'add', 'acc_1', 'lots'], 2, /must be a number such as 12\.5/],
     [['accounts', 'show', 'acc_none'], 1, /There is no account with this id/],
     [['accounts', 'create', 'x', '--credits', '1.1234567'], 1, /credits: must be an amount of credits/],

@@ -1,5 +1,6 @@
 // From words to a command, its help, and an exit code: 0 done, 1 refused or failed, 2 not understood.
 import { parseArgs } from 'node:util'
+import { renamedHint } from '../kernel/renamed.ts'
 import type { World } from '../kernel/world.ts'
 import { ACCOUNT_COMMANDS, KEY_COMMANDS, PEOPLE_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
@@ -15,14 +16,14 @@ import { IMPORT_COMMANDS } from './import.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { PSQL_COMMAND } from './psql.ts'
-import { CONNECT_COMMANDS, OWN_KEY_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
+import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 export const COMMANDS: readonly Command[] = [
   CALL_COMMAND,
   ...ACCOUNT_COMMANDS,
   MOVE_COMMAND,
   ...KEY_COMMANDS,
-  ...OWN_KEY_COMMANDS,
+  ...BYOK_COMMANDS,
   ...MONEY_COMMANDS,
   ...CONTENT_COMMANDS,
   ...BATCH_COMMANDS,
@@ -102,7 +103,7 @@ function explain(words: readonly string[], args: readonly string[], options: Cli
   throw new CliError(
     known
       ? `There is no "${words.slice(0, 2).join(' ')}". There are: ${known}.`
-      : `There is no command "${first}". See: tollgate help`,
+      : `${renamedHint(words) ?? `There is no command "${first}".`} See: tollgate help`,
     2,
   )
 }
@@ -153,7 +154,11 @@ function readArgs(command: Command, options: Command['options'], args: readonly 
       positionals: string[]
     }
   } catch (error) {
-    throw new CliError(`${(error as Error).message.split('.')[0]}. See: tollgate ${command.name} --help`, 2)
+    const hint = renamedHint(args.flatMap((arg) => /^--([^=]*)/.exec(arg)?.[1] ?? []))
+    throw new CliError(
+      `${hint ?? `${(error as Error).message.split('.')[0]}.`} See: tollgate ${command.name} --help`,
+      2,
+    )
   }
 }
 

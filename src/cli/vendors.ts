@@ -3,7 +3,7 @@ import type { Applied, ConnectCheckView, PresetView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import type { Page } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
-import type { CredentialView, OwnKeyStored, OwnKeyView, VendorCredentialView, VendorView } from '../operator/views.ts'
+import type { ByokKeyStored, ByokKeyView, CredentialView, VendorCredentialView, VendorView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
 import { table } from './table.ts'
@@ -309,14 +309,14 @@ function given(call: Invocation, option: string, as: string): Record<string, str
   return value === undefined ? {} : { [as]: value }
 }
 
-function feeInWords(fee: OwnKeyView['fee']): string {
+function feeInWords(fee: ByokKeyView['fee']): string {
   if (fee === null) return 'by model'
   const share = fee.share === undefined ? undefined : `${fee.share} of the price`
   const call = fee.call === undefined ? undefined : `${fee.call} a call`
   return [call, share].filter((part) => part !== undefined).join(' + ')
 }
 
-function inWords(items: readonly OwnKeyView[]): string {
+function inWords(items: readonly ByokKeyView[]): string {
   return table([...items], {
     VENDOR: 'vendor',
     KEY: ({ stored, last4 }) => (stored ? `stored${last4 === null ? '' : ` …${last4}`}` : 'none'),
@@ -326,18 +326,18 @@ function inWords(items: readonly OwnKeyView[]): string {
   })
 }
 
-export const OWN_KEY_COMMANDS: readonly Command[] = [
+export const BYOK_COMMANDS: readonly Command[] = [
   {
-    name: 'own-keys list',
+    name: 'byok-keys list',
     summary: 'Lists the vendors for which an account may bring its own key, and its keys.',
     args: ['account'],
     async run(call) {
-      const { items } = await call.api.call<Page<OwnKeyView>>('GET', at`/accounts/${call.args[0]}/own-keys`)
+      const { items } = await call.api.call<Page<ByokKeyView>>('GET', at`/accounts/${call.args[0]}/byok-keys`)
       return { answer: items, words: inWords(items) }
     },
   },
   {
-    name: 'own-keys set',
+    name: 'byok-keys set',
     summary: 'Tests an account’s own key at a vendor and stores it, encrypted; or changes the fallback.',
     args: ['account', 'vendor'],
     about:
@@ -356,21 +356,25 @@ export const OWN_KEY_COMMANDS: readonly Command[] = [
       if (fallback !== undefined && fallback !== 'yes' && fallback !== 'no')
         throw new CliError('--fallback is yes or no.', 2)
       if (!value && fallback === undefined) throw new CliError('Give --key-stdin, --fallback or both.', 2)
-      const stored = await call.api.call<OwnKeyStored>('PUT', at`/accounts/${call.args[0]}/own-keys/${call.args[1]}`, {
-        ...(value ? { value } : {}),
-        ...(fallback === undefined ? {} : { fallback: fallback === 'yes' }),
-      })
+      const stored = await call.api.call<ByokKeyStored>(
+        'PUT',
+        at`/accounts/${call.args[0]}/byok-keys/${call.args[1]}`,
+        {
+          ...(value ? { value } : {}),
+          ...(fallback === undefined ? {} : { fallback: fallback === 'yes' }),
+        },
+      )
       const said = stored.test ? `${stored.test.message}\n` : ''
       return { answer: stored, words: `${said}${inWords(stored.items.filter((one) => one.stored))}` }
     },
   },
   {
-    name: 'own-keys remove',
+    name: 'byok-keys remove',
     summary: 'Removes an account’s own key at a vendor: its calls cost the price again.',
     args: ['account', 'vendor'],
     run: (call) =>
       told(
-        call.api.call<Page<OwnKeyView>>('DELETE', at`/accounts/${call.args[0]}/own-keys/${call.args[1]}`),
+        call.api.call<Page<ByokKeyView>>('DELETE', at`/accounts/${call.args[0]}/byok-keys/${call.args[1]}`),
         () => 'It is no longer stored.',
       ),
   },

@@ -10,7 +10,7 @@ import { listMigrations, migrate } from './migrate.ts'
 const FORMAT = 1
 const ROWS_PER_LINE = 500
 /** What describes this installation at this moment, and not its data; and what callers sent, which is gone when somebody removes it. */
-const LEFT_OUT = new Set(['migration', 'process', 'content'])
+const LEFT_OUT = new Set(['migration', 'gateway_instance', 'recording'])
 
 interface BackupFacts {
   readonly at: string

@@ -3,7 +3,7 @@
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
-type Topic = 'catalog' | 'keys' | 'credentials' | 'own-keys' | 'reports'
+type Topic = 'catalog' | 'keys' | 'credentials' | 'byok-keys' | 'reports'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void
@@ -18,10 +18,10 @@ export interface Changes {
 }
 
 const ASK_EVERY_MS = 1_000
-const ASK = statement('changes', 'select topic, version from change', SHORT_MS)
+const ASK = statement('changes', 'select topic, version from cache_version', SHORT_MS)
 const BUMP = statement(
   'bump',
-  'insert into change (topic) values ($1) on conflict (topic) do update set version = change.version + 1',
+  'insert into cache_version (topic) values ($1) on conflict (topic) do update set version = cache_version.version + 1',
 )
 
 export function createChanges(database: Database, world: World): Changes {

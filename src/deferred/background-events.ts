@@ -74,7 +74,7 @@ const placeOf = ({ account_id, id }: Whose, last: number) => ({
   column: 'sealed',
 })
 
-export const forgetEvents = (database: Database) => removeAll(database, FORGET)
+export const pruneEvents = (database: Database) => removeAll(database, FORGET)
 export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
 
 /** Takes the stream of the one attempt that is shown. Of those after it only the end is: two beginnings would be read as one answer. */

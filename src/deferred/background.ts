@@ -18,7 +18,7 @@ import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
 import type { Overload } from '../telemetry/overload.ts'
-import { EventTaker, follow, forgetEvents, hasEvents, ours, removeEvents } from './background-events.ts'
+import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './background-events.ts'
 import { callLater, type DeferredDeps, dropPaid, isLater, isUnderWay, paidBefore, type Told } from './call.ts'
 import { secondsOf } from './files.ts'
 import { endpointAt } from './lines.ts'
@@ -235,10 +235,10 @@ export function startBackground(deps: BackgroundDeps): Background {
   }
 }
 
-export async function forgetBackground(database: Database): Promise<void> {
+export async function pruneBackground(database: Database): Promise<void> {
   await removeAll(database, FORGET)
   await removeAll(database, FORGET_STRAY)
-  await forgetEvents(database)
+  await pruneEvents(database)
 }
 
 /** What lies elsewhere of a response that was deleted. */

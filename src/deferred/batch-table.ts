@@ -252,6 +252,6 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
 
 export type BatchTable = ReturnType<typeof createBatchTable>
 
-export async function forgetBatches(database: Database): Promise<void> {
+export async function pruneBatches(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }

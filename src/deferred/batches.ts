@@ -17,7 +17,7 @@ import {
   OPEN_MAX,
 } from './batch-table.ts'
 import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
-import { type BatchDesk, createBatchDesk } from './desk.ts'
+import { type BatchQueries, createBatchQueries } from './desk.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, readLines } from './lines.ts'
 
@@ -36,7 +36,7 @@ export interface Batches {
   create(batch: Omit<NewBatch, 'id' | 'account_id' | 'key_id'>, by: Principal): Promise<BatchRow>
   /** Undefined: there is none. Throws `conflict` where it has ended. `by`: somebody who is not its caller, for the audit. */
   cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined>
-  readonly desk: BatchDesk
+  readonly queries: BatchQueries
 }
 
 /** Few, so that callers who wait are served as if there were none: of one process, and of one batch. */
@@ -71,7 +71,7 @@ export function startBatches(deps: BatchDeps): Batches {
 
   return {
     table,
-    desk: createBatchDesk({ ...deps, database, table }),
+    queries: createBatchQueries({ ...deps, database, table }),
     async create(order, by) {
       const batch = { ...order, account_id: by.accountId, key_id: by.keyId }
       const input = await files.find(batch.account_id, batch.input_file_id)

@@ -13,7 +13,7 @@ import type { Files } from './files.ts'
 import { bodyOf, endpointAt, HEAD_CHARS, readLines } from './lines.ts'
 import type { BatchDetail, BatchLineView, BatchView, FileCheck } from './views.ts'
 
-export interface BatchDesk {
+export interface BatchQueries {
   list(account: string, page: Paging & { status?: string | undefined }): Promise<Page<BatchView>>
   /** Undefined: there is none. */
   find(account: string, id: string): Promise<BatchDetail | undefined>
@@ -29,9 +29,9 @@ const MESSAGE_CHARS_MAX = 500
 const LINE_BREAK = 10
 const CURSOR = /^\d{1,9}(?:-\d{1,15})?$/
 
-export function createBatchDesk(
+export function createBatchQueries(
   deps: Pick<DeferredDeps, 'catalog' | 'read'> & { database: Database; files: Files; table: BatchTable },
-): BatchDesk {
+): BatchQueries {
   const { database, files, table } = deps
   /** Reading a file of 100 MB takes a while: an account has it done once at a time. */
   const checking = new Set<string>()

@@ -199,7 +199,7 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
   }
 }
 
-export async function forgetFiles(database: Database): Promise<void> {
+export async function pruneFiles(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }
 

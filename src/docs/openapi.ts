@@ -322,7 +322,7 @@ function refusals(asked: Asked, surface: Surface): Record<string, unknown> {
 
 const OPERATOR_TAG = {
   name: 'Operator API',
-  description: 'Accounts, keys, people, the catalog and the books.',
+  description: 'Accounts, keys, people, the catalog and the ledger.',
 }
 
 const OPERATOR_SECURITY = {

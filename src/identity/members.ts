@@ -17,7 +17,7 @@ import {
   replacePassword,
   requireGood,
 } from './people.ts'
-import type { Visit } from './sessions.ts'
+import type { SessionUse } from './sessions.ts'
 import type { InviteView, MemberView, OperatorView, PendingInvite, Role } from './views.ts'
 
 export interface Members {
@@ -38,7 +38,7 @@ export interface Members {
   resetPassword(email: string, by: By): Promise<string>
   look(token: string): Promise<InviteView>
   /** Answers the value of the session cookie, and whose it is. */
-  accept(token: string, password: string, visit: Visit, by: By): Promise<{ session: string; email: string }>
+  accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
 }
 
 interface InviteRow {

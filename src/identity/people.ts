@@ -8,7 +8,7 @@ import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Attempt, Attempts } from './attempts.ts'
 import { type Passwords, passwordProblem } from './password.ts'
-import type { Browsers, Person, Sessions, Visit } from './sessions.ts'
+import type { Browsers, Person, Sessions, SessionUse } from './sessions.ts'
 
 export interface People {
   /** Whether the gateway still waits for its operator. */
@@ -18,11 +18,11 @@ export interface People {
   /** A new token, for a link that was lost; the old one is void. Throws conflict when there is an operator. */
   renewSetup(by: By): Promise<string>
   /** These answer the value of the session cookie. */
-  setUp(input: { token: string; email: string; password: string }, visit: Visit, by: By): Promise<string>
-  logIn(input: { email: string; password: string }, visit: Visit, by: By): Promise<string>
-  changePassword(person: Person, input: { current: string; next: string }, visit: Visit, by: By): Promise<string>
+  setUp(input: { token: string; email: string; password: string }, visit: SessionUse, by: By): Promise<string>
+  logIn(input: { email: string; password: string }, visit: SessionUse, by: By): Promise<string>
+  changePassword(person: Person, input: { current: string; next: string }, visit: SessionUse, by: By): Promise<string>
   /** Forgets sessions, links and tries that no longer matter. */
-  tidy(): Promise<void>
+  prune(): Promise<void>
 }
 
 export interface PeopleDeps {
@@ -150,7 +150,7 @@ export function createPeople(deps: PeopleDeps): People {
       })
     },
 
-    async tidy() {
+    async prune() {
       for (const removal of TIDY) await removeAll(database, removal)
     },
   }
@@ -160,7 +160,7 @@ export function createPeople(deps: PeopleDeps): People {
 export async function checkLogin(
   deps: PeopleDeps,
   { email, password, knownAs }: { email: string; password: string; knownAs?: string },
-  visit: Visit,
+  visit: SessionUse,
   by: By,
 ): Promise<string> {
   const { database, passwords, attempts, browsers, audit } = deps
@@ -185,7 +185,7 @@ export async function checkLogin(
 export async function hashCounted(
   { attempts, passwords }: PeopleDeps,
   password: string,
-  { ip }: Visit,
+  { ip }: SessionUse,
 ): Promise<string> {
   const attempt = await attempts.begin({ ip })
   return passwords.hash(password).catch((error: unknown) => giveBack(attempt, error))
@@ -228,7 +228,7 @@ export async function replacePassword(
   tx: Queryable,
   sessions: Sessions,
   { id, hash }: { id: string; hash: string },
-  visit: Visit,
+  visit: SessionUse,
 ): Promise<string> {
   await tx.query(SET_PASSWORD, [id, hash])
   await sessions.endAll(tx, id)

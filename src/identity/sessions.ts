@@ -6,7 +6,7 @@ import { sameBytes, sign } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { SessionView, WhoView } from './views.ts'
 
-export interface Visit {
+export interface SessionUse {
   readonly ip: string
   readonly userAgent: string
   /** The mark that an earlier login left in the browser, if it is one. */
@@ -27,7 +27,7 @@ export interface Session {
 
 export interface Sessions {
   /** Answers the value of the cookie. */
-  start(on: Queryable, person: string, visit: Visit): Promise<string>
+  start(on: Queryable, person: string, visit: SessionUse): Promise<string>
   find(token: string): Promise<Session | undefined>
   list(person: string, current: string): Promise<SessionView[]>
   /** False when the person has no such session. */

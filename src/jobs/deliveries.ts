@@ -47,7 +47,7 @@ export interface Deliveries {
     why: string,
     unwanted: (message: Pick<Message, 'kind' | 'to'>) => boolean,
   ): Promise<void>
-  forget(): Promise<void>
+  prune(): Promise<void>
 }
 
 export interface DeliveryOptions extends SendDeps {
@@ -198,7 +198,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       })
       if (gone.length > 0) await database.query(WITHDRAW, [gone.map(({ id }) => id), why])
     },
-    forget: async () => void (await removeAll(database, FORGET)),
+    prune: async () => void (await removeAll(database, FORGET)),
   }
 }
 

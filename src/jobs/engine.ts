@@ -1,6 +1,6 @@
 // Video jobs and deliveries of one process, on its part of everything that waits.
 import type { CatalogStore } from '../catalog/store.ts'
-import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
+import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -36,7 +36,7 @@ export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' 
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly routes: RouteSources
-  readonly ownKeys: Pick<OwnKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'use'>
   readonly results: ResultStore
   readonly guard: Pick<GuardedFetch, 'check' | 'post'>
   readonly secrets: Secrets
@@ -131,7 +131,7 @@ export function startJobs(options: EngineOptions): JobEngine {
   })
   const events = createJobEvents({ jobs, world, log, everyMs: timing.eventsEveryMs })
 
-  const stopTidying = every(world, TIDY_EVERY_MS, () => jobs.tidy(), log)
+  const stopTidying = every(world, TIDY_EVERY_MS, () => jobs.prune(), log)
 
   return {
     jobs,
@@ -146,7 +146,7 @@ export function startJobs(options: EngineOptions): JobEngine {
       if (callbackUrl !== undefined) await options.guard.check(callbackUrl, { signal })
       const id = newJobId(world)
       const { text, apart } = storeRequest(order, call, world)
-      if (apart !== undefined) await jobs.keepBody(id, apart)
+      if (apart !== undefined) await jobs.storeBody(id, apart)
       const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: 'PENDING' }
       return {
         row: {

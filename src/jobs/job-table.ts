@@ -214,7 +214,7 @@ export function createJobs(database: Database, { leaseMs }: { leaseMs: number })
       change(BEGIN_SUBMISSION, [id, version, vendor, route, account_id, hold_id, credential ?? null]),
     refusedSubmission: ({ id, version }) => change(REFUSED_SUBMISSION, [id, version]),
     submitted: ({ id, version }, taskId, request) => change(SUBMITTED, [id, version, taskId, request]),
-    keepTask: ({ id, submission }, taskId, request) => change(KEEP_TASK, [id, submission, taskId, request]),
+    storeTask: ({ id, submission }, taskId, request) => change(KEEP_TASK, [id, submission, taskId, request]),
     isDecided: async (id) => (await database.query(IS_DECIDED, [id])).length > 0,
     decide: ({ id, version }, { verdict, error, files, delivered, watchMs }) =>
       change(DECIDE, [
@@ -238,12 +238,12 @@ export function createJobs(database: Database, { leaseMs }: { leaseMs: number })
       await database.query(ANOMALY, [id, anomaly])
     },
     body: async (id) => (await database.query<{ body: string }>(BODY, [id]))[0]?.body,
-    keepBody: (id, body) => bodies.run([id, body]),
+    storeBody: (id, body) => bodies.run([id, body]),
     async dropBody(id) {
       await database.query(DROP_BODY, [id])
     },
     isHeld: async ({ account_id, hold_id }) => (await database.query(IS_HELD, [account_id, hold_id])).length > 0,
-    async tidy() {
+    async prune() {
       await database.query(DROP_BODIES)
     },
     async facts() {

@@ -100,7 +100,11 @@ export interface Jobs {
   /** The vendor has it. The stored request is no longer needed. */
   submitted(job: Fenced, taskId: string, request: string): Promise<boolean>
   /** The same from a worker that has lost the job since its submission (counted from 1) left. False: it is known, or too late. */
-  keepTask(job: { readonly id: string; readonly submission: number }, taskId: string, request: string): Promise<boolean>
+  storeTask(
+    job: { readonly id: string; readonly submission: number },
+    taskId: string,
+    request: string,
+  ): Promise<boolean>
   isDecided(id: string): Promise<boolean>
   /** The vendor works on it, or has made it and we are fetching it. */
   processing(job: Fenced): Promise<void>
@@ -111,13 +115,13 @@ export interface Jobs {
   noteAnomaly(id: string, anomaly: string): Promise<void>
   body(id: string): Promise<string | undefined>
   /** Keeps a request that is too large to travel with the reservation; to be called before it. */
-  keepBody(id: string, body: string): Promise<void>
+  storeBody(id: string, body: string): Promise<void>
   dropBody(id: string): Promise<void>
   isHeld(job: { readonly account_id: string; readonly hold_id: string }): Promise<boolean>
   /** How many open jobs were made by this credential of a vendor, and can be looked after by no other. */
   openAt(vendor: string, credential: string): Promise<number>
   /** Removes the requests of creations that died half way. */
-  tidy(): Promise<void>
+  prune(): Promise<void>
   facts(): Promise<JobFacts>
 }
 

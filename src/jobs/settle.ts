@@ -2,11 +2,11 @@
 // that it may be repeated until it is known to be durable.
 
 import { type Catalog, findProduct } from '../catalog/store.ts'
-import { ownKeyFeeOf } from '../credentials/own-keys.ts'
+import { byokFeeOf } from '../credentials/byok-keys.ts'
 import { FAULTS, Fault } from '../kernel/fault.ts'
 import { withoutContent } from '../kernel/redact.ts'
-import { OWN_KEY, type Resolution } from '../ledger/operation.ts'
-import type { Story } from '../ledger/views.ts'
+import { BYOK, type Resolution } from '../ledger/operation.ts'
+import type { AttemptLog } from '../ledger/views.ts'
 import { type Charge, chargeOf, costOf, decidingOf } from '../meter/charge.ts'
 import { feePricing, type Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -51,11 +51,11 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     costBasis: paid?.cost?.basis,
     attributes: paid?.attributes,
     credential: paid ? (job.credential ?? undefined) : undefined,
-    story: job.verdict === 'FAILED' ? jobStory(job) : undefined,
+    attemptLog: job.verdict === 'FAILED' ? attemptLogOf(job) : undefined,
   }
 }
 
-function jobStory({ error, vendor, route, credential, age_ms: ageMs }: Decided): Story {
+function attemptLogOf({ error, vendor, route, credential, age_ms: ageMs }: Decided): AttemptLog {
   const name = error?.name ?? 'internal'
   const { code = FAULTS.internal.code, status = FAULTS.internal.status, message = FAULTS.internal.text } = error ?? {}
   const attempt = { route, startMs: 0, ms: Math.round(ageMs), status: null, fault: name, phase: null, retried: false }
@@ -83,7 +83,7 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   if (!product) throw new Fault('internal', { internal: { why: 'the catalog version lost the product', job: job.id } })
   const delivered = deliveredUsage(job.delivered ?? {}, request, isByTokens(product.pricing))
   const { estimated } = delivered
-  const fee = job.credential === OWN_KEY ? ownKeyFeeOf(product, job.vendor ?? '', catalog.document) : undefined
+  const fee = job.credential === BYOK ? byokFeeOf(product, job.vendor ?? '', catalog.document) : undefined
   const pricing = fee ? feePricing(product.pricing, fee) : product.pricing
   const usage = fee ? { call: 1, ...delivered.usage } : delivered.usage
   const resolution = job.delivered?.resolution ?? request.resolution

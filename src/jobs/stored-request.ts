@@ -12,7 +12,7 @@ export interface StoredRequest {
   /** Which agent asked, if one did. */
   readonly client?: string | undefined
   /** It was held for at the fee of the account's own key; and whether it may also go by the gateway's, at the price. */
-  readonly ownKey?: { readonly fallback: boolean }
+  readonly byok?: { readonly fallback: boolean }
   /** Drawn by us when the caller chose none: a task can be recognised by it. */
   readonly seed?: number
   /** Absent: it is stored apart, or the vendor has it already. */
@@ -42,7 +42,7 @@ export function storeRequest(
     hasVideos: order.content.some((part) => part.type === 'video_url'),
     endpoint,
     client,
-    ...(own ? { ownKey: { fallback: own.fallback } } : {}),
+    ...(own ? { byok: { fallback: own.fallback } } : {}),
     ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
   }
   const apart = JSON.stringify(order)

@@ -2,11 +2,11 @@
 
 import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
-import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
+import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import { Fault } from '../kernel/fault.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import { withCredential } from '../routing/credential-state.ts'
-import { byOwnKeys, type Candidate, type RouteSources, routeRequest, routesFor } from '../routing/route.ts'
+import { byByokKey, type Candidate, type RouteSources, routeRequest, routesFor } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ClaimedJob } from './job.ts'
 import { readStoredRequest } from './stored-request.ts'
@@ -15,7 +15,7 @@ import type { TaskPlace } from './vendor-tasks.ts'
 interface PlaceDeps {
   readonly catalog: CatalogStore
   readonly routes: RouteSources
-  readonly ownKeys: Pick<OwnKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'use'>
 }
 
 /**
@@ -25,7 +25,7 @@ interface PlaceDeps {
 export async function placeOf(job: ClaimedJob, deps: PlaceDeps): Promise<TaskPlace> {
   const candidates = await candidatesOf(job, deps)
   const ofRoute = candidates.filter((candidate) => candidate.number === job.route)
-  const place = ofRoute.find((one) => (one.credential === OWN_KEY) === (job.credential === OWN_KEY)) ?? ofRoute[0]
+  const place = ofRoute.find((one) => (one.credential === BYOK) === (job.credential === BYOK)) ?? ofRoute[0]
   if (!place) throw new Fault('internal', { internal: { why: 'the route is gone', job: job.id, route: job.route } })
   const credential = place.credentials?.find(({ name }) => name === job.credential) ?? place.credentials?.[0]
   return credential ? withCredential(place, credential) : place
@@ -39,14 +39,14 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   const { routes, routing } = product
   const pool = routesFor({}, product, catalog.document)
   const candidates = routeRequest({ product: job.product }, { routes, routing, pool }, catalog.document, deps.routes)
-  const { ownKey } = readStoredRequest(job.request)
-  if (!ownKey) return candidates
-  const own = ownUseOf(() => deps.ownKeys.use(job.account_id, product, catalog, product.routes))
-  if (own) return byOwnKeys(candidates, { ...own, fallback: ownKey.fallback })
+  const { byok } = readStoredRequest(job.request)
+  if (!byok) return candidates
+  const own = ownUseOf(() => deps.byokKeys.use(job.account_id, product, catalog, product.routes))
+  if (own) return byByokKey(candidates, { ...own, fallback: byok.fallback })
   // Its key was taken away. What it may have made can only be asked for by others; they make one only if the account allows it, as only the fee is
   // held otherwise. A submission that was refused has made nothing.
   const mayBeMade = job.task_id !== null || job.submit_age_ms !== null
-  return ownKey.fallback || mayBeMade ? candidates : []
+  return byok.fallback || mayBeMade ? candidates : []
 }
 
 /** One that can no longer be read is as good as taken away. */
@@ -69,10 +69,10 @@ export async function chooseRoute(
   // What one of several credentials met is nothing against its route.
   const wasAside = ({ vendorName, credentials }: Candidate) =>
     credentials !== undefined && credential !== null && vendors.credentials.health(vendorName, credential).why !== null
-  const isSame = (one: Candidate) => (one.credential === OWN_KEY) === (credential === OWN_KEY)
+  const isSame = (one: Candidate) => (one.credential === BYOK) === (credential === BYOK)
   const refused = (one: Candidate) => Number(one.number === job.route && isSame(one) && !wasAside(one))
   for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => refused(a) - refused(b))) {
-    if (candidate.credential === OWN_KEY) return candidate
+    if (candidate.credential === BYOK) return candidate
     const usable = candidate.credentials ? vendors.credentials.choose(candidate, job.account_id) : candidate
     if (!(usable instanceof Fault) && vendors.available(candidate.vendorName, job.account_id)) return usable
   }

@@ -5,7 +5,7 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { type Batch, createBatch } from '../ledger/batch.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import type { VideoOrder } from '../protocols/media/video-task/request.ts'
 import {
   cancelCall,
@@ -23,7 +23,7 @@ import {
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
 import { vendorCall } from '../protocols/protocol.ts'
-import { ownKeyFault, type Refusal, refusal, retryAfterSeconds, tell } from '../protocols/vendor-fault.ts'
+import { byokKeyFault, describe, type Refusal, refusal, retryAfterSeconds } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { Candidate } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
@@ -48,7 +48,7 @@ export interface Refused {
   /** The credential was put aside. */
   readonly aside?: boolean
   /** It does not take the account's own key. */
-  readonly ownKey?: boolean
+  readonly byok?: boolean
 }
 
 type Submission =
@@ -104,7 +104,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   async function ask(call: HttpCall, place: TaskPlace, begin?: () => Promise<boolean>): Promise<Reply> {
     const { vendorName, vendor, target, account = '' } = place
     // The breaker is about the gateway's credentials.
-    const isOwn = place.credential === OWN_KEY
+    const isOwn = place.credential === BYOK
     const { upstream, vendors, world } = deps
     let heard = false
     let leave: (() => void) | undefined
@@ -201,14 +201,14 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const waitSeconds = retryAfterSeconds(headers)
       const wait = waitSeconds === undefined ? {} : { waitMs: Math.min(waitSeconds, WAIT_SECONDS_MAX) * 1000 }
       const { fault, ours } = refused
-      const told = asFault(tell(fault, { ask: { product: 'the model' }, target: place.target }))
+      const told = asFault(describe(fault, { ask: { product: 'the model' }, target: place.target }))
       const busy = fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable'
       const forNow = busy ? { forNow: told } : {}
       if (place.credentials && refused.credential) return { outcome: 'refused', aside: true, ...forNow }
-      const ofOwnKey = place.credential === OWN_KEY ? ownKeyFault(refused, place.vendorName) : undefined
-      if (ofOwnKey) {
-        const said = ofOwnKey.kind === 'own_key_limited' ? { forNow: ofOwnKey } : { fault: ofOwnKey }
-        return { outcome: 'refused', ownKey: true, ...said, ...wait }
+      const ofByokKey = place.credential === BYOK ? byokKeyFault(refused, place.vendorName) : undefined
+      if (ofByokKey) {
+        const said = ofByokKey.kind === 'byok_key_limited' ? { forNow: ofByokKey } : { fault: ofByokKey }
+        return { outcome: 'refused', byok: true, ...said, ...wait }
       }
       // Our credential, our account, its load: another time it may well take it.
       if (ours !== undefined) return { outcome: 'refused', ours, ...wait }

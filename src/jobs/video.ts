@@ -2,7 +2,7 @@
 // repeated by anybody: what was written durably says where to go on, and nothing is done twice that costs money.
 
 import type { CatalogStore } from '../catalog/store.ts'
-import type { OwnKeys } from '../credentials/own-keys.ts'
+import type { ByokKeys } from '../credentials/byok-keys.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER } from '../kernel/timers.ts'
@@ -28,7 +28,7 @@ export interface StepDeps {
   readonly catalog: CatalogStore
   readonly vendors: Vendors
   readonly routes: RouteSources
-  readonly ownKeys: Pick<OwnKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'use'>
   readonly results: ResultStore
   readonly world: World
   readonly log: Log
@@ -97,7 +97,7 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
       )
       await jobs.refusedSubmission(job)
       // The account allows the gateway's credential where its own key fails.
-      if (submission.ownKey && request.ownKey?.fallback) return again(timing.retryMs, 'CONNECT')
+      if (submission.byok && request.byok?.fallback) return again(timing.retryMs, 'CONNECT')
       if (submission.fault) return fail(job, errorOf(submission.fault), deps)
       return refusedForNow(job, submission, deps)
     case 'stopped':
@@ -123,7 +123,7 @@ async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps:
   if (await deps.jobs.submitted(job, taskId, kept)) return again(pollMs(deps), 'CONNECT')
   // Somebody else took the job for abandoned. They may find the task by its mark, but not every vendor repeats a mark; if
   // they have ended it, the vendor works for nobody.
-  if (await deps.jobs.keepTask({ id: job.id, submission: job.submissions }, taskId, kept))
+  if (await deps.jobs.storeTask({ id: job.id, submission: job.submissions }, taskId, kept))
     deps.log.info({ job: job.id, task: taskId }, 'video task was kept for those who took the job over')
   else if (await deps.jobs.isDecided(job.id))
     await noteLate({ job: job.id, task: taskId, what: 'was accepted' }, place, deps)

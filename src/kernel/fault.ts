@@ -30,7 +30,7 @@ export const FAULTS = {
   },
   access_denied: { code: 20001, status: 403, blame: 'caller', text: 'This key may not do that.' },
   model_restricted: { code: 20001, status: 403, blame: 'caller', text: 'This key may not use that model.' },
-  own_key_refused: {
+  byok_key_rejected: {
     code: 20001,
     status: 403,
     blame: 'caller',
@@ -52,7 +52,7 @@ export const FAULTS = {
     text: 'Not enough credits for the worst case of this call.',
   },
   rate_limited: { code: 40001, status: 429, blame: 'caller', text: 'A limit of this key or account is reached.' },
-  own_key_limited: {
+  byok_key_limited: {
     code: 40001,
     status: 429,
     blame: 'caller',
@@ -181,7 +181,7 @@ export const ADVICE: Record<FaultName, string> = {
   access_denied:
     'The key may not do this: another account owns the job, the key is restricted, or your address is outside its ranges.',
   model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
-  own_key_refused:
+  byok_key_rejected:
     'The owner of the account must replace or remove its own key for this vendor, or allow calls with the gateway’s credential at the full price.',
   not_found: 'Check the path. Analytics and social paths are listed in the reference.',
   model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
@@ -192,7 +192,7 @@ export const ADVICE: Record<FaultName, string> = {
     'The message states what the call needs and what is available. Add credits, or ask for less: a smaller `max_tokens` makes a smaller hold.',
   rate_limited:
     'Wait for `retry-after` seconds. The header `x-tollgate-limit` names the limit. Waiting a moment does not help with a spending limit; it has `x-should-retry: false`.',
-  own_key_limited:
+  byok_key_limited:
     'Wait for `retry-after` seconds. The limit belongs to your own key at the vendor; raise it there, or allow calls with the gateway’s credential.',
   upstream_rate_limited: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
   upstream_invalid:

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { account, call, count, database, fresh, processOf, rows } from '../../test/ledger-part.ts'
 import { openDatabase } from '../database/database.ts'
-import { keepLimits } from './limits.ts'
+import { storeLimits } from './limits.ts'
 
 const PROCESSES = 3
 const ACCOUNTS = 60
@@ -13,11 +13,11 @@ const FOR_MS = 3_000
 const CREDITS = 1_000_000n
 const CHARGE = 3n
 
-test('processes that call the same accounts, lease of them and give back at the same moments leave the books right', async () => {
+test('processes that call the same accounts, lease of them and give back at the same moments leave the ledger right', async () => {
   const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => account(CREDITS)))
   for (const one of accounts.slice(0, ACCOUNTS / 2))
     await database.transaction((tx) =>
-      keepLimits(
+      storeLimits(
         tx,
         { kind: 'account', account: one },
         { requestsPerMinute: 1_000_000, tokensPerMinute: 100_000_000, spendPerDay: '1000000' },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, behind, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
 import type { Ledger } from './ledger.ts'
-import { keepLimits, type Limits } from './limits.ts'
+import { type Limits, storeLimits } from './limits.ts'
 import type { Reservation, Reserved } from './operation.ts'
 
 type Counted = Ledger & { readonly ops: () => number }
@@ -27,7 +27,7 @@ async function floodOf(ledger: Ledger, acc: string, want: bigint, more: Partial<
 const atOnce = (times: number, run: (at: number) => Promise<Reserved>) =>
   Promise.all(Array.from({ length: times }, (_, at) => run(at)))
 const limit = (acc: string, limits: Limits) =>
-  database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, limits))
+  database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, limits))
 
 test('two thousand refusals of an empty account are a few statements, and each is told what it asked for', async () => {
   const ledger = await counting()
@@ -118,7 +118,7 @@ test('a flood beyond a limit is told that limit, and neither other keys nor who 
   const ledger = await counting()
   const acc = await account(1_000n)
   await database.transaction((tx) =>
-    keepLimits(tx, { kind: 'key', account: acc, key: 'k1', earlier: [] }, { requestsPerMinute: 2 }),
+    storeLimits(tx, { kind: 'key', account: acc, key: 'k1', earlier: [] }, { requestsPerMinute: 2 }),
   )
   for (let i = 0; i < 2; i++) assert.equal((await reserve(ledger, acc, 10n)).outcome, 'held')
   await floodOf(ledger, acc, 10n)

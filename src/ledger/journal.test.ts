@@ -1,4 +1,4 @@
-// Settlements on their way into the books: durable before their caller has the last byte, booked once, by whoever comes first.
+// Settlements on their way into the ledger: durable before their caller has the last byte, posted once, by whoever comes first.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -18,7 +18,7 @@ import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import type { Ledger } from './ledger.ts'
 
-/** Books nothing by itself: as a process that dies, or is stopped, right after an answer. */
+/** Posts nothing by itself: as a process that dies, or is stopped, right after an answer. */
 const stopped: World = { ...realWorld, after: (ms, run) => (ms === 250 ? () => undefined : realWorld.after(ms, run)) }
 
 /** A call that a lease covers. */
@@ -33,12 +33,12 @@ async function covered(ledger: Ledger, acc: string): Promise<string> {
 }
 
 const chargesOf = (id: string) => rows<{ amount: bigint }>('select amount from transfer where id = $1', [id])
-/** As if its process were not about to book it any more. */
+/** As if its process were not about to post it any more. */
 const age = (id: string) => rows(`update journal set at = now() - interval '6 seconds' where id = $1`, [id])
 const postedOf = async (acc: string) =>
   (await rows<{ posted: bigint }>('select posted from account where id = $1', [acc]))[0]!.posted
 
-test('what was answered is durable before it is booked, booked by whoever comes first, and by nobody else', async () => {
+test('what was answered is durable before it is posted, posted by whoever comes first, and by nobody else', async () => {
   const [dying, other] = [await processOf({ world: stopped }), await processOf()]
   const acc = await account(100_000n)
   await lease(dying, acc)
@@ -48,14 +48,14 @@ test('what was answered is durable before it is booked, booked by whoever comes 
   const settled = await settle(dying, acc, id, 3n)
   assert.deepEqual([settled.outcome, settled.paid], ['settled', 3n])
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [1, before])
-  // Nobody books what a living process is about to book, however slow this machine is.
+  // Nobody posts what a living process is about to post, however slow this machine is.
   await rows('update journal set at = now() where id = $1', [id])
   await other.sweep()
   assert.equal(await count('journal where id = $1', id), 1)
   await age(id)
   await other.sweep()
   assert.deepEqual([await count('journal where id = $1', id), await postedOf(acc)], [0, before - 3n])
-  // It wakes up, and books what it believes to be its own.
+  // It wakes up, and posts what it believes to be its own.
   await dying.posted()
   assert.deepEqual([await chargesOf(id), await postedOf(acc)], [[{ amount: 3n }], before - 3n])
   const [row] = await rows('select charged, outcome from usage where id = $1', [id])
@@ -86,14 +86,14 @@ test('whoever reads an account finds what every process has answered, also one t
   assert.equal(await postedOf(acc), before - 12n)
 })
 
-test('a lease does not expire before what was spent of it is booked, and the dead have paid what they were told', async () => {
+test('a lease does not expire before what was spent of it is posted, and the dead have paid what they were told', async () => {
   const [dying, other] = [await processOf({ world: stopped }), await processOf()]
   const acc = await account(100_000n)
   await lease(dying, acc)
   await dying.posted()
   const before = await postedOf(acc)
   await settle(dying, acc, await covered(dying, acc), 4n)
-  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dying.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dying.id])
   await rows(`select ledger_expire($1, '20 seconds')`, [acc])
   assert.equal(await count('lease where account_id = $1', acc), 1, 'it expired first')
   await other.sweep()
@@ -134,7 +134,7 @@ for (const [how, whenWritten] of [
     )
   })
 
-test('what cannot be booked because its account is locked waits, and nobody else waits for it', async () => {
+test('what cannot be posted because its account is locked waits, and nobody else waits for it', async () => {
   const ledger = await processOf()
   const [stuck, free] = [await account(100_000n), await account(100_000n)]
   await lease(ledger, stuck)
@@ -160,7 +160,7 @@ test('what cannot be booked because its account is locked waits, and nobody else
   assert.equal((await chargesOf(ids[0])).length, 1)
 })
 
-test('a charge above what was held for the call, and one of a process that was not heard, go into the books directly', async () => {
+test('a charge above what was held for the call, and one of a process that was not heard, go into the ledger directly', async () => {
   let skewMs = 0
   const ledger = await processOf({ world: { ...stopped, elapsedMs: () => realWorld.elapsedMs() + skewMs } })
   const acc = await account(100_000n)
@@ -181,7 +181,7 @@ test('a call whose lease expired while its process slept is told what was paid, 
   await lease(ledger, acc)
   const id = await covered(ledger, acc)
   skewMs = 25_000
-  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
   await other.sweep()
   await other.grant({ account: acc, amount: 2n - (await postedOf(acc)), note: '', actor: 'test' })
   // It is heard again, by itself and by all others.
@@ -197,7 +197,9 @@ test('a settlement that was sent in time and arrives after its lease has expired
     database: behind(async (run, name) => {
       if (isLate && name.startsWith('journal_write')) {
         isLate = false
-        await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
+        await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [
+          ledger.id,
+        ])
         await other.sweep()
         await other.grant({ account: acc, amount: 2n - (await postedOf(acc)), note: '', actor: 'test' })
       }

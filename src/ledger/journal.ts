@@ -1,5 +1,5 @@
-// The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the books a moment
-// later, together with all others of its account. So a call costs one small commit, and the books a tenth of what they cost one by one.
+// The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the ledger a moment
+// later, together with all others of its account. So a call costs one small commit, and the ledger a tenth of what they cost one by one.
 import { type Database, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -11,11 +11,11 @@ import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
   write(op: Journaled): Promise<void>
-  /** Resolves when what stands in an account's journal, by whatever process, is in the books, or cannot be now; without an account, all that was written here before. */
+  /** Resolves when what stands in an account's journal, by whatever process, is in the ledger, or cannot be now; without an account, all that was written here before. */
   post(account?: string): Promise<void>
-  /** Books what others wrote and did not book within so many seconds, and what this process knows nothing of. */
+  /** Posts what others wrote and did not post within so many seconds, and what this process knows nothing of. */
   recover(afterSeconds: number): Promise<void>
-  /** Resolves when nothing is being written, and all is in the books. */
+  /** Resolves when nothing is being written, and all is in the ledger. */
   idle(): Promise<void>
   /** Those that wait to be written. */
   readonly pending: number
@@ -31,7 +31,7 @@ interface JournalOptions {
   readonly log?: Log | undefined
   readonly observe?: ((size: number) => void) | undefined
   readonly run: (op: Op) => Promise<Posted>
-  /** It is in the books. */
+  /** It is in the ledger. */
   readonly posted: (written: Written) => void
 }
 
@@ -41,7 +41,7 @@ interface Written {
   readonly cover: Cover
 }
 
-/** The settlements of an account that wait to be booked. */
+/** The settlements of an account that wait to be posted. */
 interface Waiting {
   readonly account: string
   written: Written[]
@@ -49,21 +49,21 @@ interface Waiting {
   posting: Promise<void> | undefined
 }
 
-/** Long enough for a group of calls even where few call; short for whoever looks at the books. */
+/** Long enough for a group of calls even where few call; short for whoever looks at the ledger. */
 const POST_AFTER_MS = 250
 /** And with every other account that waits so much longer, so that a thousand accounts do not take all of the database's time. */
 const POST_EACH_MS = 1
 const RETRY_AFTER_MS = 500
-/** Statements that book by themselves, at once. Calls need the others. */
+/** Statements that post by themselves, at once. Calls need the others. */
 const POSTS_MAX = 2
 const WRITES_MAX = 2
 const GROUP_MAX = 256
-/** Beyond this the books do not keep up: settlements go into them directly. */
+/** Beyond this the ledger do not keep up: settlements go into them directly. */
 const UNPOSTED_MAX = 20_000
 
 /** Whether a settlement can be written here: it is covered whole, by a lease that stays. */
 export function isCovered({ charge }: Resolution, cover: Cover, unposted: number): boolean {
-  return cover.keep && charge <= cover.amount && unposted < UNPOSTED_MAX
+  return cover.staysLeased && charge <= cover.amount && unposted < UNPOSTED_MAX
 }
 
 export function createJournal({ database, world, run, posted, log, observe }: JournalOptions): Journal {
@@ -94,7 +94,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     return ops.map((op) => written.has(op.value.id) || new Error('its lease is no more'))
   }
 
-  /** Those that are due are booked, the first ones first. */
+  /** Those that are due are posted, the first ones first. */
   function tick(): void {
     const nowMs = world.elapsedMs()
     let nextMs = Number.POSITIVE_INFINITY
@@ -123,7 +123,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
   }
 
   function start(one: Waiting): Promise<void> {
-    one.posting ??= book(one).finally(() => {
+    one.posting ??= postWritten(one).finally(() => {
       one.posting = undefined
       if (one.written.length > 0) later(one, RETRY_AFTER_MS)
       else waiting.delete(one.account)
@@ -131,13 +131,13 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     return one.posting
   }
 
-  async function book(one: Waiting): Promise<void> {
+  async function postWritten(one: Waiting): Promise<void> {
     const { account } = one
     const written = one.written
     one.written = []
     try {
       for (let at = 0; at < written.length; at += GROUP_MAX)
-        await bookAccount(
+        await postAccount(
           account,
           written.slice(at, at + GROUP_MAX).map(({ id }) => id),
         )
@@ -151,23 +151,23 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
   }
 
   /** These, which are found by their ids however much was there before them; or whatever stands in its journal. */
-  async function bookAccount(account: string, ids?: readonly string[]): Promise<void> {
+  async function postAccount(account: string, ids?: readonly string[]): Promise<void> {
     try {
       while ((await run({ kind: 'post', value: { account, ...(ids && { ids }) } })).left);
     } catch (error) {
       if (!isOfAPart(error)) throw error
-      await bookOneByOne(account)
+      await postOneByOne(account)
     }
   }
 
-  /** One that can never be booked stays in the journal, and `ledger verify` names it: nothing is lost, and the others are booked. */
-  async function bookOneByOne(account: string): Promise<void> {
+  /** One that can never be posted stays in the journal, and `ledger verify` names it: nothing is lost, and the others are posted. */
+  async function postOneByOne(account: string): Promise<void> {
     for (const { id } of await database.query<{ id: string }>(OF_ACCOUNT, [account]))
       try {
         await database.query(POST_ONE, [account, [id]])
       } catch (error) {
         if (!isOfAPart(error)) throw error
-        log?.error({ error, id }, 'a settlement in the journal cannot be booked')
+        log?.error({ error, id }, 'a settlement in the journal cannot be posted')
       }
   }
 
@@ -179,7 +179,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     const one = waiting.get(account)
     if (one) await postOf(one)
     const [others] = await database.query(HAS_ROWS, [account])
-    if (others) await bookAccount(account)
+    if (others) await postAccount(account)
   }
 
   async function postOf(one: Waiting): Promise<void> {
@@ -205,7 +205,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     async recover(afterSeconds) {
       for (const { account } of await database.query<{ account: string }>(UNBOOKED, [afterSeconds]))
         if (!waiting.has(account))
-          await bookAccount(account).catch((error: unknown) => {
+          await postAccount(account).catch((error: unknown) => {
             // Whoever has it locked, or the next sweep.
             if (!(error instanceof AccountLocked)) throw error
           })
@@ -250,6 +250,6 @@ const OF_ACCOUNT = statement(
 const HAS_ROWS = statement('journal_has_rows', 'select 1 from journal where account_id = $1 limit 1')
 const POST_ONE = statement('journal_post_one', 'select ledger_post($1, $2, false)', SHORT_MS)
 const UNBOOKED = statement(
-  'journal_unbooked',
+  'journal_unposted',
   'select distinct account_id as account from journal where at <= now() - make_interval(secs => $1) limit 1000',
 )

@@ -20,7 +20,7 @@ import { isLockWait } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLeases } from './leases.ts'
-import { keepLimits } from './limits.ts'
+import { storeLimits } from './limits.ts'
 import type { LeaseChange, Leased, Reserved } from './operation.ts'
 
 test('calls on a lease make no hold of their own, and what they do not use goes back when the key falls silent', async () => {
@@ -50,7 +50,7 @@ test('a process that was silent for too long does not believe in what it had lea
   await lease(ledger, acc)
   // It was stopped: nobody heard of it, and what it held was given back.
   skewMs = 25_000
-  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [ledger.id])
   await other.sweep()
   assert.equal(await count('lease where account_id = $1', acc), 0)
   await ledger.sweep()
@@ -199,16 +199,16 @@ test('a lease that goes back while somebody has its account locked goes back who
 test('a key that was freed and used again is paid once: the late settlement is a loss', async () => {
   const [slept, other] = [await processOf(), await processOf()]
   const acc = await account(1_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '900' }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '900' }))
   const idempotency = { key: 'order-1', requestHash: 'same' }
   const first = await reserve(slept, acc, 100n, { idempotency })
-  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
   await other.sweep()
   const again = await reserve(other, acc, 100n, { idempotency })
   assert.equal(again.outcome, 'held')
-  const keep = { status: 200, contentType: 'text/plain', sealed: Buffer.from('an answer') }
-  await settle(other, acc, again.id, 40n, { idempotent: true, keep })
-  const late = await settle(slept, acc, first.id, 40n, { idempotent: true, keep })
+  const replay = { status: 200, contentType: 'text/plain', sealed: Buffer.from('an answer') }
+  await settle(other, acc, again.id, 40n, { idempotent: true, replay })
+  const late = await settle(slept, acc, first.id, 40n, { idempotent: true, replay })
   assert.deepEqual([late.outcome, late.paid, late.loss], ['late', 0n, 40n])
   assert.deepEqual(await rows('select posted, held from account where id = $1', [acc]), [{ posted: 960n, held: 0n }])
 })

@@ -14,10 +14,10 @@ interface Leases {
   refused(reservation: Reservation): void
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
   coverOf(id: string): Cover | undefined
-  /** What a call spent is written, and not in the books yet: until then the lease has it still. */
+  /** What a call spent is written, and not in the ledger yet: until then the lease has it still. */
   spent(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover): void
-  /** It is in the books. */
-  booked(cover: Cover, outcome: Resolved['outcome']): void
+  /** It is in the ledger. */
+  posted(cover: Cover, outcome: Resolved['outcome']): void
   /** No more calls on these; what none needs goes back. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
   /** Somebody needs what is leased of an account: nothing more is leased of it for a while, so that it is found. */
@@ -73,7 +73,7 @@ interface Lease {
   reported: Credits
   /** What else the account had when this was last changed. Others may have taken it since: it decides who gets how much, never whether it is covered. */
   beside: Credits
-  /** Those that are not in the books. */
+  /** Those that are not in the ledger. */
   calls: number
   /** What was given of the minute's limits, where there are any. */
   window: Window | undefined
@@ -198,7 +198,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     lease.calls += 1
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
-    covers.set(id, { lease: lease.id, amount, keep: true, tokens, second: window?.second ?? 0, reports })
+    covers.set(id, { lease: lease.id, amount, staysLeased: true, tokens, second: window?.second ?? 0, reports })
     if (freeOf(lease) < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
     return {
@@ -354,7 +354,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     coverOf(id) {
       const cover = covers.get(id)
       // Of a lease that goes back, or is no more, nothing is kept.
-      return cover && all.get(cover.lease)?.retired !== false ? { ...cover, keep: false } : cover
+      return cover && all.get(cover.lease)?.retired !== false ? { ...cover, staysLeased: false } : cover
     },
     spent({ id, charge }, cover) {
       const isRecent = covers.get(id)?.reports === reports
@@ -362,9 +362,9 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       if (!lease) return
       lease.open -= cover.amount
       if (isRecent) lease.recent -= cover.amount
-      lease.amount -= cover.keep && charge < cover.amount ? charge : cover.amount
+      lease.amount -= cover.staysLeased && charge < cover.amount ? charge : cover.amount
     },
-    booked(cover, outcome) {
+    posted(cover, outcome) {
       const lease = all.get(cover.lease)
       if (!lease) return
       lease.calls -= 1

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../test/database.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { keepLimits, type Limits } from './limits.ts'
+import { type Limits, storeLimits } from './limits.ts'
 import type { Reservation, Resolution } from './operation.ts'
 
 let database: Database
@@ -162,7 +162,7 @@ test('what a vendor wrote never stands in the way of a settlement', async () => 
   const fault = { name: 'upstream_error', code: 1, status: 502, blame: 'upstream', message } as const
   const settled = await ledger.resolve({
     ...resolution(id, acc, 'settled', 10n),
-    story: { heldMs: null, attempts: [], fault },
+    attemptLog: { heldMs: null, attempts: [], fault },
   })
   assert.equal(settled.outcome, 'settled')
   assert.deepEqual(await state(acc), [990n, 0n])
@@ -171,7 +171,7 @@ test('what a vendor wrote never stands in the way of a settlement', async () => 
 test('limits are exact: requests and tokens per minute, concurrency, spend', async () => {
   const acc = await account(1_000_000n)
   const limit = (limits: Limits) =>
-    database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, limits))
+    database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, limits))
   await limit({ concurrency: 3 })
   const at = (name: string) => `${acc}-${name}`
   const first = await Promise.all(['a', 'b', 'c', 'd'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
@@ -205,7 +205,7 @@ test('limits are exact: requests and tokens per minute, concurrency, spend', asy
 
 test('whoever cannot pay is told so, whatever the limits say', async () => {
   const acc = await account(15n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1 }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1 }))
   assert.equal((await ledger.reserve(reservation(`${acc}-a`, acc, 10n))).outcome, 'held')
   assert.equal((await ledger.reserve(reservation(`${acc}-b`, acc, 10n))).outcome, 'short')
   assert.equal((await ledger.reserve(reservation(`${acc}-c`, acc, 5n))).outcome, 'limited')
@@ -226,8 +226,8 @@ test('the same idempotency key makes one hold; its answer is kept, and a failed 
   const winner = `${acc}-${results.findIndex((r) => r.outcome === 'held')}`
   await ledger.resolve(resolution(winner, acc, 'released', 0n, { idempotent: true }))
   assert.equal((await ledger.reserve(reservation(`${acc}-p`, acc, 1n, { idempotency }))).outcome, 'held')
-  const keep = { status: 200, contentType: 'application/json', sealed: Buffer.from('{"a":1}') }
-  await ledger.resolve(resolution(`${acc}-p`, acc, 'settled', 1n, { idempotent: true, keep }))
+  const replay = { status: 200, contentType: 'application/json', sealed: Buffer.from('{"a":1}') }
+  await ledger.resolve(resolution(`${acc}-p`, acc, 'settled', 1n, { idempotent: true, replay }))
   assert.equal((await ledger.reserve(reservation(`${acc}-q`, acc, 1n, { idempotency }))).outcome, 'idem_replay')
 })
 
@@ -237,7 +237,9 @@ test('the holds of a silent process expire; a settlement that comes late takes i
   await silent.sweep()
   await silent.reserve(reservation(`${acc}-1`, acc, 60n))
   assert.equal(await ledger.sweep(), 0)
-  await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour' where id = 'silent'` })
+  await database.query({
+    text: `update gateway_instance set heartbeat_at = now() - interval '1 hour' where id = 'silent'`,
+  })
   assert.equal(await ledger.sweep(), 1)
   assert.deepEqual(await state(acc), [100n, 0n])
   await ledger.reserve(reservation(`${acc}-2`, acc, 90n))
@@ -336,7 +338,9 @@ test('a process that was cut off from the database does not take the others’ s
   const silent = createLedger({ database, world: realWorld, processId: 'other' })
   await silent.sweep()
   await silent.reserve(reservation(`${acc}-1`, acc, 60n))
-  await database.query({ text: `update process set heartbeat_at = now() - interval '1 hour' where id = 'other'` })
+  await database.query({
+    text: `update gateway_instance set heartbeat_at = now() - interval '1 hour' where id = 'other'`,
+  })
   // The database's clock goes with the judge's.
   const query = (async (what, values) => {
     const rows = await database.query(what, values)
@@ -381,8 +385,8 @@ test('what one account has stored does not travel in the flush of another', asyn
     shared.reserve(reservation(`${small}-${i}`, small, 10n)),
   )
   await shared.reserve(reservation(`${large}-kept`, large, 10n, { idempotency }))
-  const keep = { status: 200, contentType: 'text/plain', sealed: Buffer.alloc(1_000_000) }
-  await around(shared.resolve(resolution(`${large}-kept`, large, 'settled', 5n, { idempotent: true, keep })), (i) =>
+  const replay = { status: 200, contentType: 'text/plain', sealed: Buffer.alloc(1_000_000) }
+  await around(shared.resolve(resolution(`${large}-kept`, large, 'settled', 5n, { idempotent: true, replay })), (i) =>
     shared.resolve(resolution(`${small}-${i}`, small, 'settled', 1n)),
   )
   await shared.resolve(resolution(`${large}-job`, large, 'released', 0n))

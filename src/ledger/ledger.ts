@@ -32,7 +32,7 @@ import { createSystem } from './system.ts'
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
-  /** `within`: the transaction of which it is a part, which has waited for `returned` or `booked` before it began. */
+  /** `within`: the transaction of which it is a part, which has waited for `returned` or `posted` before it began. */
   grant(
     grant: { account: string; amount: Credits; note: string; actor: string },
     within?: Queryable,
@@ -46,7 +46,7 @@ export interface Ledger {
   returned(account: string): Promise<void>
   /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
   sweep(): Promise<number>
-  /** Resolves when every settlement of an account, or of all, that was answered is in the books, or cannot be now. */
+  /** Resolves when every settlement of an account, or of all, that was answered is in the ledger, or cannot be now. */
   posted(account?: string): Promise<void>
   /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
   idle(forMs?: number): Promise<void>
@@ -92,9 +92,9 @@ const LEARNED_MAX = 5
 const TEND_EVERY_MS = 500
 /** For a call whose missing credits lie with a process that does not answer: they come back within `SILENT_SECONDS`. */
 const AWAY_SECONDS = 5
-/** A process books what it wrote within a second. What is older than this was written by one that has died, or does not keep up. */
+/** A process posts what it wrote within a second. What is older than this was written by one that has died, or does not keep up. */
 const ABANDONED_SECONDS = 5
-/** How long somebody who reads the books waits for what is on its way into them. */
+/** How long somebody who reads the ledger waits for what is on its way into them. */
 const BOOKED_WAIT_MS = 500
 
 export function createLedger(options: LedgerOptions): Ledger {
@@ -126,7 +126,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** Goes on without a caller, until the database is back. */
-  function keepOn(work: Promise<unknown>): void {
+  function track(work: Promise<unknown>): void {
     const place = background.add(work)
     const ended = () => background.remove(place, work)
     work.then(ended, ended)
@@ -135,14 +135,14 @@ export function createLedger(options: LedgerOptions): Ledger {
   const liveness = createLiveness({
     ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
     async expire(account) {
-      // What was spent of its leases is in the journal, and must be in the books before they end.
+      // What was spent of its leases is in the journal, and must be in the ledger before they end.
       await journal.post(account)
       const { gone, freed } = await queue.run<Expired>({ kind: 'expire', value: { account } })
       if (freed > 0n) meters?.moved('expired', freed)
       return gone
     },
-    unbooked: () => journal.recover(ABANDONED_SECONDS),
-    unheard: () => leases.recall(() => true),
+    unposted: () => journal.recover(ABANDONED_SECONDS),
+    presumedDead: () => leases.recall(() => true),
     found: giveUp,
   })
   const leases = createLeases({
@@ -164,7 +164,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     run: (op) => queue.run<Posted>(op),
     posted({ id, cover }) {
       owed.delete(id)
-      leases.booked(cover, 'settled')
+      leases.posted(cover, 'settled')
     },
   })
 
@@ -181,7 +181,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         (rows) => {
           if (rows.length > 0) {
             leases.asked(new Set(rows.map((row) => row.id)))
-            // They go back when the books have what was spent of them.
+            // They go back when the ledger have what was spent of them.
             for (const account of new Set(rows.map((row) => row.account)))
               void journal.post(account).catch(() => undefined)
           }
@@ -214,7 +214,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     try {
       const resolved = await retryUntilKnown<Resolved>({ kind: 'resolve', value: resolution, cover }, BACKGROUND_MS)
       if (cover) leases.spent(resolution, cover)
-      if (cover) leases.booked(cover, resolved.outcome)
+      if (cover) leases.posted(cover, resolved.outcome)
       open.delete(resolution.id)
       count(resolution, resolved)
       return resolved
@@ -222,8 +222,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (isFinal(error)) {
         // It will never be written, and took nothing: the sweep gives back its hold, and the lease has its part again.
         if (cover) {
-          leases.spent({ ...resolution, charge: 0n }, { ...cover, keep: true })
-          leases.booked(cover, 'released')
+          leases.spent({ ...resolution, charge: 0n }, { ...cover, staysLeased: true })
+          leases.posted(cover, 'released')
         }
         system.resolved(resolution, 0n)
         open.delete(resolution.id)
@@ -233,7 +233,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** By all processes, where an account is named. */
-  async function book(account?: string): Promise<void> {
+  async function post(account?: string): Promise<void> {
     await journal.post(account)
     if (account === undefined && liveness.hasOthers()) await journal.recover(0)
   }
@@ -241,10 +241,10 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** Settlements that go on: they are decided, and no release may come before them. */
   const owed = new Set<string>()
 
-  /** Into the books at once. */
+  /** Into the ledger at once. */
   function resolveDirectly(resolution: Resolution, cover?: Cover): Promise<Resolved> {
     const going = resolveFor(resolution, cover)
-    keepOn(going.finally(() => owed.delete(resolution.id)))
+    track(going.finally(() => owed.delete(resolution.id)))
     return within(going, resolveForMs, world)
   }
 
@@ -284,7 +284,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     // Whoever waits for this account alone is in nobody's way; so that this stays so, their number is bounded.
     if (queue.isIsolated(account) && (undecided.get(account) ?? 0) >= ISOLATED_MAX)
       throw new Fault('unavailable', {
-        message: 'Too many calls of this account wait for its books. Nothing was charged; try again shortly.',
+        message: 'Too many calls of this account wait to be posted. Nothing was charged; try again shortly.',
         ...{ retryAfterSeconds: 1, internal: { why: 'the account’s queue is full' }, counted: true },
       })
     let unsure = false
@@ -302,7 +302,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       throw error
     } finally {
       // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
-      if (unsure) keepOn(resolveFor(releaseOf(reservation)))
+      if (unsure) track(resolveFor(releaseOf(reservation)))
     }
   }
 
@@ -329,7 +329,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       } finally {
         if (admitted) system.decided(reservation, reserved?.outcome === 'held' ? reserved.amount : undefined)
       }
-      if (reserved.outcome !== 'share') return decided(reserved)
+      if (reserved.outcome !== 'no_slice') return decided(reserved)
       await system.learn()
     }
     throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the limits of the gateway change' } })
@@ -379,7 +379,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     returned,
     sweep: liveness.sweep,
-    posted: (account) => within(book(account), BOOKED_WAIT_MS, world).catch(() => undefined),
+    posted: (account) => within(post(account), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
       const done = queue
         .idle()
@@ -403,12 +403,12 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (open.has(id) || leases.knows(id)) return
     if (product === null) {
       const change = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: true, fresh: false }
-      keepOn(retryUntilKnown({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
+      track(retryUntilKnown({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
       // It may have had an idempotency key, which would be taken for ever.
-      keepOn(resolveFor({ ...release, idempotent: true }))
+      track(resolveFor({ ...release, idempotent: true }))
     }
   }
   return ledger
@@ -420,7 +420,7 @@ function capped(reservation: Reservation, most: Credits): Reservation {
   return { ...reservation, want: atMost(reservation.want), most: atMost(reservation.most ?? reservation.want) }
 }
 
-function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'share' }>): Reserved {
+function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' }>): Reserved {
   if (reserved.outcome !== 'away' && reserved.outcome !== 'tight') return reserved
   throw new Fault('unavailable', {
     message:

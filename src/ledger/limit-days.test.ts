@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, call, database, lease, processOf, reserve, rows } from '../../test/ledger-part.ts'
-import { keepLimits } from './limits.ts'
+import { storeLimits } from './limits.ts'
 
 const limit = (account: string, requestsPerDay: number) =>
-  database.transaction((tx) => keepLimits(tx, { kind: 'account', account }, { requestsPerDay }))
+  database.transaction((tx) => storeLimits(tx, { kind: 'account', account }, { requestsPerDay }))
 
 test('a limit on requests per day refuses the next one until midnight, and the next day is anew', async () => {
   const ledger = await processOf({ leases: false })

@@ -19,7 +19,7 @@ import {
 } from '../../test/ledger-part.ts'
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
 import { openDatabase } from '../database/database.ts'
-import { keepLimits, type Limits } from './limits.ts'
+import { type Limits, storeLimits } from './limits.ts'
 import type { Resolved } from './operation.ts'
 
 test('no call is admitted uncounted while a lease is being changed', async () => {
@@ -32,7 +32,7 @@ test('no call is admitted uncounted while a lease is being changed', async () =>
     }),
   })
   const acc = await account(1_000_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 400 }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 400 }))
   await lease(ledger, acc)
   slow = true
   const endMs = Date.now() + 2_500
@@ -53,7 +53,7 @@ test('no call is admitted uncounted while a lease is being changed', async () =>
 test('free calls are counted among those at the same time, and leave', async () => {
   const ledger = await processOf()
   const acc = await account(1_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { concurrency: 2 }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { concurrency: 2 }))
   for (let i = 0; i < 3; i++) {
     const reserved = await reserve(ledger, acc, 0n)
     assert.equal(reserved.outcome, 'held')
@@ -68,7 +68,7 @@ test('a settlement that waited for new limits counts by them', async () => {
   const reserved = await reserve(ledger, acc, 100n)
   let settled: Promise<Resolved> | undefined
   await database.transaction(async (tx) => {
-    await keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '500', concurrency: 5 })
+    await storeLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '500', concurrency: 5 })
     settled = settle(ledger, acc, reserved.id, 30n)
     await sleep(150)
   })
@@ -83,16 +83,16 @@ test('a settlement that waited for new limits counts by them', async () => {
 test('a late settlement counts against limits on spending', async () => {
   const [slept, other] = [await processOf(), await processOf()]
   const acc = await account(1_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '200' }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '200' }))
   const first = await reserve(slept, acc, 150n)
-  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
   await other.sweep()
   assert.equal((await settle(slept, acc, first.id, 150n)).outcome, 'late')
   assert.deepEqual((await reserve(other, acc, 100n)).outcome, 'limited')
   assert.deepEqual((await reserve(other, acc, 50n)).outcome, 'held')
 })
 
-const system = (limits: Limits) => database.transaction((tx) => keepLimits(tx, { kind: 'system' }, limits))
+const system = (limits: Limits) => database.transaction((tx) => storeLimits(tx, { kind: 'system' }, limits))
 
 test('what is left of the system’s limits is had by one call, whoever else has a share', async () => {
   const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
@@ -119,7 +119,7 @@ test('what a dead process had of the system’s limits is free again, but for wh
     assert.equal((await call(dead, acc, 400n)).outcome, 'held')
     for (let i = 0; i < 2; i++) assert.equal((await reserve(dead, acc, 100n)).outcome, 'held')
     assert.equal((await reserve(other, acc, 500n)).outcome, 'limited')
-    await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
+    await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
     await other.sweep()
     assert.equal((await reserve(other, acc, 601n)).outcome, 'limited')
     assert.equal((await reserve(other, acc, 600n)).outcome, 'held')
@@ -134,7 +134,7 @@ test('four processes admit as much as each limit allows, and not one call more',
   for (const limits of LIMITS)
     for (const kind of ['account', 'key'] as const) {
       const acc = await account(1_000_000n)
-      await database.transaction((tx) => keepLimits(tx, { kind, account: acc, key: 'k1', earlier: [] }, limits))
+      await database.transaction((tx) => storeLimits(tx, { kind, account: acc, key: 'k1', earlier: [] }, limits))
       of.push({ url: fresh.url, account: acc })
     }
   const systemsFrom = of.length
@@ -145,7 +145,7 @@ test('four processes admit as much as each limit allows, and not one call more',
       systems.push(system)
       const its = openDatabase({ connection: system.connection, connectionsMax: 1 })
       await its.query({ text: `insert into account (id, name, posted) values ('acc_1', '', 1000000)` })
-      await its.transaction((tx) => keepLimits(tx, { kind: 'system' }, limits)).finally(() => its.close())
+      await its.transaction((tx) => storeLimits(tx, { kind: 'system' }, limits)).finally(() => its.close())
       of.push({ url: system.url, account: 'acc_1' })
     }
     const isEnough = (counts: readonly Counts[]) => counts.every(({ held }) => held >= 100)
@@ -214,7 +214,7 @@ async function inASecond<T>(run: (isOver: () => boolean) => Promise<T | undefine
 test('no 60 seconds admit one call more than the limit: a call is judged by when it came, to the second and however long it waited', async () => {
   const ledger = await processOf({ leases: false, reserveForMs: 60_000 })
   const acc = await account(1_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 60 }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 60 }))
   const judged = (seconds: number, calls: number) =>
     inASecond(async (isOver) => {
       await cameBefore(acc, seconds, calls)
@@ -256,7 +256,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
     [acc, { requestsPerMinute: 1_000_000 }],
     [other, { spendPerDay: '500' }],
   ] as const)
-    await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: one }, limits))
+    await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: one }, limits))
   await lease(ledger, acc)
   const row = () => rows('select xmin::text as version from counter where account_id = $1', [acc])
   // Now and then a lease is renewed just then, and shares its statement.
@@ -278,7 +278,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
 test('a limit on a minute takes off nothing that it has not counted: calls and leases from before it was set', async () => {
   const ledger = await processOf()
   const set = (acc: string, scope: 'account' | 'key', limits: Limits) =>
-    database.transaction((tx) => keepLimits(tx, { kind: scope, account: acc, key: 'k1', earlier: [] }, limits))
+    database.transaction((tx) => storeLimits(tx, { kind: scope, account: acc, key: 'k1', earlier: [] }, limits))
   const used = (acc: string) =>
     rows<{ scope: string; requests: bigint; tokens: bigint }>(
       `select scope, coalesce(sum(used) filter (where unit = 'requests'), 0)::bigint as requests, sum(used) filter (where unit = 'tokens')::bigint as tokens
@@ -310,7 +310,7 @@ test('a limit on a minute takes off nothing that it has not counted: calls and l
 
 test('a lease is given of the minute only what it asks for, and nothing is counted where it asks for none', async () => {
   const acc = await account(1_000_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1_000 }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1_000 }))
   const ask = async (id: string, requests: number | null) => {
     const change = {
       id,

@@ -37,7 +37,7 @@ type Scope =
  * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is locked as every function of the ledger
  * locks it, so that no call is counted twice or not at all while a counter appears. Processes learn of the gateway's own with their next statement.
  */
-export async function keepLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
+export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
   const account = scope.kind === 'system' ? '' : scope.account
   await (scope.kind === 'system' ? tx.query(LOCK_SYSTEM) : tx.query(LOCK, [account]))
   const name = scope.kind === 'key' ? scope.key : scope.kind
@@ -82,7 +82,7 @@ const KEEP_VERSION = statement(
 )
 const FORGET_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
 /**
- * A counter that is new begins with what was spent in its span (the gateway's sum that up themselves: functions/share.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
+ * A counter that is new begins with what was spent in its span (the gateway's sum that up themselves: functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
  * transaction began.
  */
 const KEEP = statement(

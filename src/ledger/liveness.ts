@@ -21,9 +21,9 @@ interface LivenessOptions {
   /** Gives back what silent processes hold of an account; answers how many holds expired. */
   readonly expire: (account: string) => Promise<number>
   /** Settlements stand in the journal. */
-  readonly unbooked: () => Promise<void>
+  readonly unposted: () => Promise<void>
   /** Others may have taken this process for dead. */
-  readonly unheard: () => void
+  readonly presumedDead: () => void
   /** What is older than a minute or asked for by others, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
   readonly found: (row: Forgotten) => void
 }
@@ -37,7 +37,7 @@ const CUT_OFF_MS = 10_000
 const CLOCK_JUMP_MS = 3_000
 
 export function createLiveness({ database, world, processId, ...options }: LivenessOptions) {
-  const { graceMs, expire, unbooked, unheard, found } = options
+  const { graceMs, expire, unposted, presumedDead, found } = options
   let heardMs = Number.NEGATIVE_INFINITY
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
@@ -59,10 +59,10 @@ export function createLiveness({ database, world, processId, ...options }: Liven
       const jumped = aheadMs !== undefined && Math.abs(ahead - aheadMs) > CLOCK_JUMP_MS + (nowMs - sentMs)
       aheadMs = ahead
       if (nowMs - heardMs > CUT_OFF_MS || jumped) judgeFromMs = nowMs + graceMs
-      if (nowMs - heardMs >= HEARD_MS) unheard()
+      if (nowMs - heardMs >= HEARD_MS) presumedDead()
       heardMs = sentMs
       others = beat?.others ?? false
-      if (beat?.unbooked) await unbooked()
+      if (beat?.unposted) await unposted()
       for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
       if (nowMs < judgeFromMs) return 0
       const silent = await database.query<{ account: string }>(SILENT, [SILENT_SECONDS])
@@ -75,21 +75,21 @@ export function createLiveness({ database, world, processId, ...options }: Liven
 
 interface Beat {
   readonly now_ms: number
-  readonly unbooked: boolean
+  readonly unposted: boolean
   readonly others: boolean
 }
 const HEARTBEAT = statement(
   'heartbeat',
-  `insert into process (id) values ($1) on conflict (id) do update set heartbeat_at = now()
-   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unbooked,
-     exists (select 1 from process p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
+  `insert into gateway_instance (id) values ($1) on conflict (id) do update set heartbeat_at = now()
+   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unposted,
+     exists (select 1 from gateway_instance p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
   SHORT_MS,
 )
 /** A word from the future was said before the clock was set back. */
 const SILENT = statement(
   'ledger_silent',
   `select distinct x.account_id as account from (select account_id, process_id from hold where not job union all select account_id, process_id from lease) x
-   where not exists (select 1 from process p where p.id = x.process_id
+   where not exists (select 1 from gateway_instance p where p.id = x.process_id
      and p.heartbeat_at between now() - make_interval(secs => $1) and now() + make_interval(secs => $1)) limit 1000`,
 )
 const FORGOTTEN = statement(

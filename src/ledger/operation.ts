@@ -1,10 +1,10 @@
 // What the ledger is asked to do, and what becomes of it.
 import type { Credits } from '../kernel/credits.ts'
 import type { ChargeLine, CostBasis } from '../meter/charge.ts'
-import type { Story } from './views.ts'
+import type { AttemptLog } from './views.ts'
 
 /** What a usage row says instead of a credential's name when the account's own was used. No name of a credential is in lower case. */
-export const OWN_KEY = 'own'
+export const BYOK = 'own'
 
 export interface Reservation {
   /** The call's id: it names the hold, the transfer and the usage row. */
@@ -49,7 +49,7 @@ export type Reserved =
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
 export type Undecided =
   | { outcome: 'tight' }
-  | { outcome: 'share' }
+  | { outcome: 'no_slice' }
   /** What is missing lies with a process that does not answer; it comes back when that one is taken for dead. */
   | { outcome: 'away' }
 
@@ -82,16 +82,16 @@ export interface Resolution {
   /** What decided it besides lines and attributes. */
   readonly costBasis?: CostBasis | undefined
   /** Only of a call that failed, or needed more than one attempt. */
-  readonly story?: Story | undefined
+  readonly attemptLog?: AttemptLog | undefined
   /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */
   readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
   readonly idempotent?: boolean
-  readonly keep?: Keep
+  readonly replay?: ReplayAnswer
 }
 
 /** The answer, sealed; without it, it stands with the key already. */
-export interface Keep {
+export interface ReplayAnswer {
   readonly status: number
   readonly contentType: string
   readonly sealed?: Buffer
@@ -111,7 +111,7 @@ export interface Cover {
   readonly lease: string
   readonly amount: Credits
   /** What the call does not spend stays in the lease. */
-  readonly keep: boolean
+  readonly staysLeased: boolean
   /** What limits on tokens counted for it, and in which second. */
   readonly tokens: number
   readonly second: number
@@ -163,12 +163,12 @@ export type Op =
     }
   | { readonly kind: 'resolve'; readonly value: Resolution; readonly cover?: Cover | undefined }
   | { readonly kind: 'lease'; readonly value: LeaseChange }
-  /** Books these of the account's journal; without ids, what stands there. */
+  /** Posts these of the account's journal; without ids, what stands there. */
   | { readonly kind: 'post'; readonly value: { readonly account: string; readonly ids?: readonly string[] } }
   /** Gives back what silent processes hold of the account. */
   | { readonly kind: 'expire'; readonly value: { readonly account: string } }
 export type OpOf<K extends Op['kind']> = Extract<Op, { kind: K }>
-/** Whether there is more to be booked. */
+/** Whether there is more to be posted. */
 export interface Posted {
   readonly left: boolean
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
 import type { Database, Queryable } from '../database/database.ts'
-import { keepLimits } from './limits.ts'
+import { storeLimits } from './limits.ts'
 
 const OTHERS = 3_000
 const ACCOUNTS = 5
@@ -76,7 +76,7 @@ test('a statement of the ledger reads the rows of its calls, however many others
   const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => account(1_000_000n)))
   for (const one of accounts)
     await database.transaction((tx) =>
-      keepLimits(tx, { kind: 'account', account: one }, { tokensPerMinute: 1_000_000, spendPerDay: '1000' }),
+      storeLimits(tx, { kind: 'account', account: one }, { tokensPerMinute: 1_000_000, spendPerDay: '1000' }),
     )
   // One of them has as many keys with limits.
   await rows(

@@ -18,7 +18,7 @@ import {
 } from '../../test/ledger-part.ts'
 import { type Database, openDatabase, type Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
-import { keepLimits } from './limits.ts'
+import { storeLimits } from './limits.ts'
 
 const ROLE = `refused_${process.pid}`
 const PASSWORD = 'before'
@@ -177,7 +177,7 @@ async function others(isLeased: boolean, during: (bad: string) => Promise<() => 
     meters: { batch: (size) => void sizes.push(size), moved() {} },
   })
   const [bad, ...good] = await Promise.all(Array.from({ length: 9 }, () => account(1_000_000n)))
-  await wide.transaction((tx) => keepLimits(tx, { kind: 'account', account: bad! }, { spendPerDay: '900000' }))
+  await wide.transaction((tx) => storeLimits(tx, { kind: 'account', account: bad! }, { spendPerDay: '900000' }))
   const stuck = await Promise.all(Array.from({ length: 6 }, () => reserve(ledger, bad!, 10n)))
   said.length = 0
   saidOf.length = 0

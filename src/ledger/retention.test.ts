@@ -28,7 +28,7 @@ const FACTS = {
 }
 const SETTLED = { ...FACTS, kind: 'settled', charge: 7n, lines: [], inputTokens: 1, outputTokens: 1 } as const
 const KEPT_MONTHS = 3
-const KEEPING = { keepMonths: KEPT_MONTHS, tries: 1 }
+const KEEPING = { usageMonths: KEPT_MONTHS, tries: 1 }
 const monthsAgo = (months: number) => {
   const now = new Date(realWorld.nowMs())
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15)
@@ -76,7 +76,7 @@ test('a long reader of usage and a change of month stop no call, and what had to
   await database.query({ text: `insert into account (id, name, posted) values ('acc', 'acc', 1000000)` })
   const longAgo = at(monthsAgo(40))
   await maintainUsage(database, longAgo, KEEPING)
-  await maintainUsage(database, realWorld, { keepMonths: 100, tries: 1 })
+  await maintainUsage(database, realWorld, { usageMonths: 100, tries: 1 })
   const partitions = async () => {
     const rows = await database.query<{ name: string }>({
       text: `select relname as name from pg_class where relname ~ '^usage_[0-9]{4}_[0-9]{2}$' and relkind = 'r' order by 1`,
@@ -137,9 +137,9 @@ test('a partition has every key and index of the whole', async () => {
 
 test('rows of processes that have gone are removed, and those of living ones stay', async () => {
   await database.query({
-    text: `insert into process (id, heartbeat_at) values ('gone', now() - interval '2 days'), ('here', now())`,
+    text: `insert into gateway_instance (id, heartbeat_at) values ('gone', now() - interval '2 days'), ('here', now())`,
   })
   await maintainUsage(database, realWorld, KEEPING)
-  const rows = await database.query({ text: `select id from process where id in ('gone', 'here')` })
+  const rows = await database.query({ text: `select id from gateway_instance where id in ('gone', 'here')` })
   assert.deepEqual(rows, [{ id: 'here' }])
 })

@@ -45,7 +45,7 @@ const DROP_JOBS = statement(
 const DROP_PROCESSES = statement(
   'process_drop',
   `with gone as (
-     delete from process where ctid = any(array(select ctid from process where heartbeat_at < now() - interval '1 day' limit 5000))
+     delete from gateway_instance where ctid = any(array(select ctid from gateway_instance where heartbeat_at < now() - interval '1 day' limit 5000))
      returning 1
    ) select count(*)::int as count from gone`,
 )
@@ -66,8 +66,8 @@ interface Maintained {
   readonly jobs: number
 }
 
-interface Keeping {
-  readonly keepMonths: number
+interface Retention {
+  readonly usageMonths: number
   /** How often a change of tables is tried before it is left for the next time. */
   readonly tries: number
 }
@@ -75,11 +75,11 @@ interface Keeping {
 export async function maintainUsage(
   database: Database,
   world: World,
-  { keepMonths, tries }: Keeping,
+  { usageMonths, tries }: Retention,
 ): Promise<Maintained> {
   const today = dayOfMs(world.nowMs())
   const present = await listPartitions(database)
-  const oldest = monthOf(today, -keepMonths)
+  const oldest = monthOf(today, -usageMonths)
   const done: Maintained = { made: [], dropped: [], left: [], jobs: 0 }
   const attempt = async (name: string, locksMs: number, change: (tx: Queryable) => Promise<string[]>) => {
     try {
@@ -101,7 +101,7 @@ export async function maintainUsage(
   // When nobody looks at them any more; the removal of large files takes a while.
   for (const name of detached) done.dropped.push(...(await attempt(name, ATTACH_LOCKS_MS, (tx) => dropTable(tx, name))))
 
-  const oldestDate = new Date(monthStart(today, -keepMonths) * DAY_MS)
+  const oldestDate = new Date(monthStart(today, -usageMonths) * DAY_MS)
   await removeAll(database, DROP_REST, [oldest.from])
   await removeAll(database, DROP_HOURS, [oldestDate])
   await removeAll(database, DROP_PROCESSES)

@@ -28,7 +28,7 @@ export async function send(store: Store, ops: readonly Op[]): Promise<Array<Done
       const calls = waiting.filter(({ system }) => system === store.system)
       if (calls.length < waiting.length) {
         const answers = (await send(store, calls)).values()
-        return waiting.map((op) => (op.system === store.system ? answers.next().value! : { outcome: 'share' })) // one for each call
+        return waiting.map((op) => (op.system === store.system ? answers.next().value! : { outcome: 'no_slice' })) // one for each call
       }
       const waitedMs = store.nowMs - calls.reduce((earliest, { cameMs }) => Math.min(earliest, cameMs), store.nowMs)
       const asked = toJson(calls.map(callOf))
@@ -147,15 +147,30 @@ function readLeased(answer: LeaseAnswer): Leased {
 const NOTHING_LEASED = { requests: undefined, tokens: undefined, rate: undefined, seconds: 0, second: 0, available: 0n }
 
 function settlementOf({ value, cover }: OpOf<'resolve'>): object {
-  const { idempotent, keep, givenUp: given_up } = value
-  const kept = keep && { status: keep.status, type: keep.contentType, sealed: keep.sealed?.toString('base64') }
-  return { ...journalRow(value, cover), idempotent, keep: kept, given_up }
+  const { idempotent, replay, givenUp: given_up } = value
+  const stored = replay && {
+    status: replay.status,
+    type: replay.contentType,
+    sealed: replay.sealed?.toString('base64'),
+  }
+  return { ...journalRow(value, cover), idempotent, replay: stored, given_up }
 }
 
 export const JOURNAL_COLUMNS = [
-  ...(['account_id', 'id', 'key_id', 'outcome', 'charged', 'held', 'lease_id', 'keeps', 'tokens', 'second'] as const),
+  ...([
+    'account_id',
+    'id',
+    'key_id',
+    'outcome',
+    'charged',
+    'held',
+    'lease_id',
+    'stays_leased',
+    'tokens',
+    'second',
+  ] as const),
   ...(['input_tokens', 'output_tokens', 'product', 'endpoint', 'status', 'catalog_version', 'lines'] as const),
-  ...(['estimated', 'stream', 'route', 'duration_ms', 'first_byte_ms', 'story', 'cost', 'cost_basis'] as const),
+  ...(['estimated', 'stream', 'route', 'duration_ms', 'first_byte_ms', 'attempt_log', 'cost', 'cost_basis'] as const),
   ...(['attributes', 'credential', 'client'] as const),
 ]
 
@@ -179,7 +194,7 @@ export function journalRow(one: Resolution, cover?: Cover): JournalRow {
     charged: String(one.charge),
     held: String(cover?.amount ?? 0n),
     lease_id: cover?.lease,
-    keeps: cover?.keep ?? true,
+    stays_leased: cover?.staysLeased ?? true,
     tokens: cover?.tokens ?? 0,
     second: cover?.second ?? 0,
     input_tokens: one.inputTokens,
@@ -195,7 +210,7 @@ export function journalRow(one: Resolution, cover?: Cover): JournalRow {
     duration_ms: Math.round(one.durationMs),
     // Zero says that there was none.
     first_byte_ms: one.firstByteMs === 0 ? 0 : Math.max(1, Math.round(one.firstByteMs)),
-    story: one.story,
+    attempt_log: one.attemptLog,
     cost: one.cost === undefined ? undefined : String(one.cost),
     cost_basis: one.costBasis,
     attributes: one.attributes,

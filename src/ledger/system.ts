@@ -1,4 +1,4 @@
-// The limits of the whole gateway. This process takes a slice of what they leave (functions/share.sql) and admits calls against it by itself: no call waits for a row that
+// The limits of the whole gateway. This process takes a slice of what they leave (functions/quota-slice.sql) and admits calls against it by itself: no call waits for a row that
 // all processes share. What a slice has and no call needs goes back within a second, sooner where another process lacks it.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
@@ -71,7 +71,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
   let fromMs = 0
   let turn = 0
   let second = 0
-  /** Paid since this process began, and since it asked last: its share has that still. And what was counted to a minute for nothing. */
+  /** Paid since this process began, and since it asked last: its slice still has that. And what was counted to a minute for nothing. */
   let spent = 0n
   let said = 0n
   let unused: Array<readonly [second: number, requests: number, tokens: number]> = []
@@ -112,7 +112,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
         everything,
         turn,
       ]
-      const [row] = await database.query<{ answer: Answer }>(SHARE, values)
+      const [row] = await database.query<{ answer: Answer }>(TAKE_SLICE, values)
       answer = row?.answer ?? {}
     } catch (error) {
       // What may have been given back is not given back again; what was used besides is rather counted twice than not.
@@ -204,7 +204,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     async tend() {
       const isQuiet = admitted === 0
       admitted = 0
-      const [asked] = isQuiet || spent !== said || !isSure ? [true] : await database.query(ASKED, [processId])
+      const [asked] = isQuiet || spent !== said || !isSure ? [true] : await database.query(RECALLED, [processId])
       if (asked && hasSome()) await joined('ask', () => ask(undefined, false))
     },
     async giveBack() {
@@ -225,13 +225,13 @@ function needOf({ floor, want, most = want, tokens }: Reservation, lately: numbe
   ]
 }
 
-const SHARE = statement(
-  'ledger_share',
-  'select ledger_share($1, make_interval(secs => $2), $3, $4, $5, $6, $7, $8) as answer',
+const TAKE_SLICE = statement(
+  'ledger_quota_slice',
+  'select ledger_quota_slice($1, make_interval(secs => $2), $3, $4, $5, $6, $7, $8) as answer',
   SHORT_MS,
 )
-const ASKED = statement(
-  'share_asked',
-  `select 1 from share where account_id = '' and process_id = $1 and asked_at is not null limit 1`,
+const RECALLED = statement(
+  'quota_slice_recalled',
+  `select 1 from quota_slice where account_id = '' and process_id = $1 and recalled_at is not null limit 1`,
   SHORT_MS,
 )

@@ -77,7 +77,7 @@ export type Stop = z.infer<typeof stop>
 
 /** One attempt at a vendor. A vendor that was passed over has `skipped`. */
 const attemptView = z.object({
-  /** For operators only, as are `credential`, `said` and `mend`. */
+  /** For operators only, as are `credential`, `vendorError` and `fix`. */
   vendor: z.string().exactOptional(),
   /** Which of the vendor's credentials it used, by its name, where there are several. */
   credential: z.string().exactOptional(),
@@ -102,19 +102,19 @@ const attemptView = z.object({
   retried: z.boolean(),
   stopped: stop.nullable(),
   /** The vendor's own words. */
-  said: z.string().exactOptional(),
-  /** What an operator must mend: the account there, the credential or the model's name. */
-  mend: z.string().exactOptional(),
+  vendorError: z.string().exactOptional(),
+  /** What an operator must fix: the account there, the credential or the model's name. */
+  fix: z.string().exactOptional(),
 })
 export type AttemptView = z.infer<typeof attemptView>
 
 /** What befell a call: kept only of those that failed, needed more than one attempt, or were cut short. */
-const story = z.object({
+const attemptLog = z.object({
   /** From the beginning of the call until its credits were held. */
   heldMs: count.nullable(),
   attempts: z.array(attemptView),
   /** Its parameters by name, without anything that was said; of lists, how long they were. */
-  asked: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
+  parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
   /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
   cutAtTokens: count.exactOptional(),
   /** As the caller was told; null: the call succeeded, or its caller left. */
@@ -128,7 +128,7 @@ const story = z.object({
     })
     .nullable(),
 })
-export type Story = z.infer<typeof story>
+export type AttemptLog = z.infer<typeof attemptLog>
 
 const outcome = z.enum(['settled', 'released', 'expired'])
 
@@ -170,7 +170,7 @@ export const usageView = z.object({
   /** For operators only: which of the vendor's credentials it used, by its name; `own` is the account's own. Null: the only one. */
   credential: z.string().nullable().exactOptional(),
   /** It went by the account's own key at the vendor, and cost the fee for that. */
-  ownKey: z.boolean(),
+  byok: z.boolean(),
 })
 export type UsageView = z.infer<typeof usageView>
 
@@ -189,7 +189,7 @@ export const usageDetail = usageView.extend({
   lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: count, amount: credits })),
   /** Null: it was refused before a price was looked at. */
   catalogVersion: count.nullable(),
-  story: story.nullable(),
+  attemptLog: attemptLog.nullable(),
   /** What it sent and was sent is kept, and can be read. */
   content: z.boolean(),
   /** For operators only: who answered it. Null: nobody, or the catalog of that time is not kept. */

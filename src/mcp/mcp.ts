@@ -12,7 +12,7 @@ import { discoveryTools, listFor } from './listing.ts'
 import { mediaTools } from './media-tools.ts'
 import type { PaidDeps } from './paid-call.ts'
 import type { Tool, ToolCaller } from './tool.ts'
-import { createDoor } from './transport.ts'
+import { createTransport } from './transport.ts'
 
 export interface McpDeps extends PaidDeps, AccountDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
@@ -32,7 +32,7 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
   ]
   const offered = (principal: Principal) => tools.filter((tool) => tool.offered(principal, current()))
   const pair = discoveryTools(offered, current)
-  return createDoor({
+  return createTransport({
     tool({ principal }, name) {
       const tool = [...tools, ...pair].find((one) => one.name === name)
       // What is paid is refused by its endpoint, in the endpoint's words.

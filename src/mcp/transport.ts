@@ -42,7 +42,7 @@ const IDEMPOTENCY_KEY = 'tollgate/idempotencyKey'
 const CHARS_SHOWN = 64
 const CLIENT_CHARS_MAX = 80
 
-export function createDoor(offer: Offer): (call: FetchCall) => Promise<Response> {
+export function createTransport(offer: Offer): (call: FetchCall) => Promise<Response> {
   const guests = new WeakMap<Request, ToolCaller>()
   const handler = createMcpHandler(
     ({ requestInfo }) => {

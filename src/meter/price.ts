@@ -56,7 +56,7 @@ export function scaled(price: Pricing, by: bigint): Pricing {
 
 const ONE = 1_000_000n
 
-export const ownKeyFee = z
+export const byokFee = z
   .strictObject({
     /** Credits for each call. */
     call: decimal.optional(),
@@ -65,10 +65,10 @@ export const ownKeyFee = z
   })
   .refine(({ call, share }) => call !== undefined || share !== undefined, 'must name "call", "share" or both')
 
-export type OwnKeyFee = z.output<typeof ownKeyFee>
+export type ByokFee = z.output<typeof byokFee>
 
 /** The fee as a price: every rate by the share, rounded up to what a rate can say, and so much more for the call. */
-export function feePricing(pricing: Pricing, { call = 0n, share = 0n }: OwnKeyFee): Pricing {
+export function feePricing(pricing: Pricing, { call = 0n, share = 0n }: ByokFee): Pricing {
   const shared = scaled(pricing, share)
   return { ...shared, tiers: shared.tiers.map((tier) => ({ ...tier, call: (tier.call ?? 0n) + call })) }
 }

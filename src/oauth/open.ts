@@ -127,6 +127,6 @@ async function mayRegister(database: Database, address: string): Promise<boolean
   return left > 0 && (row?.own ?? 0) < Math.max(1, left / ADDRESS_PART)
 }
 
-export async function forgetOldTokens(database: Database): Promise<void> {
+export async function pruneTokens(database: Database): Promise<void> {
   await removeAll(database, FORGET)
 }

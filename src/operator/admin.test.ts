@@ -297,10 +297,16 @@ test('a key is shown once, works at once, is restricted, and dies at once when i
   const account = await makeAccount()
   const made = await ask<NewKey>('POST', `/accounts/${account}/keys`, {
     ...{ name: 'ci', models: ['alpha-5.4', 'siteanalytics'], ipRanges: ['10.0.0.0/8', '::1'] },
-    ...{ expiresAt: '2099-01-01T00:00:00Z', limits: { spendTotal: 5 }, keepsAnswers: false },
+    ...{ expiresAt: '2099-01-01T00:00:00Z', limits: { spendTotal: 5 }, responseCache: false },
   })
   assert.equal(made.status, 200)
-  assert.equal(made.data.keepsAnswers, false)
+  assert.equal(made.data.responseCache, false)
+  const old = await ask('POST', `/accounts/${account}/keys`, { name: 'old', keepsAnswers: true })
+  assert.match(JSON.stringify(old), /`keepsAnswers` is called `responseCache` now/)
+  assert.match(
+    JSON.stringify(await ask('GET', `/accounts/${account}/own-keys`)),
+    /`own-keys` is called `byok-keys` now/,
+  )
   const { key, ...shown } = made.data
   assert.match(key, /^tg_live_[0-9A-Za-z]{38}$/)
   assert.deepEqual([shown.prefix, shown.last4], [key.slice(0, 12), key.slice(-4)])

@@ -24,8 +24,8 @@ import {
   usageResources,
 } from './resources/usage.ts'
 import {
-  type OwnKeyDeps,
-  ownKeyResources,
+  type ByokKeyDeps,
+  byokKeyResources,
   type VendorDeps,
   vendorCredentialResources,
   vendorResources,
@@ -41,7 +41,7 @@ export interface ResourceDeps
     DeliveryDeps,
     BatchResourceDeps,
     VendorDeps,
-    OwnKeyDeps,
+    ByokKeyDeps,
     OperationsDeps,
     MemberDeps {
   readonly keys: Keys
@@ -62,7 +62,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...connectResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
-    ...ownKeyResources(deps),
+    ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),
   ]

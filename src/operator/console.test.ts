@@ -370,12 +370,12 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       inputTokens: 0,
       outputTokens: 0,
       cost: 7n,
-      story: {
+      attemptLog: {
         heldMs: 1,
         attempts: [
           {
             ...{ vendor: 'textworks', route: 1, startMs: 1, ms: 2, status: 401, fault: 'upstream_failed', phase: null },
-            ...{ cause: null, retried: false, stopped: 'exhausted', said: 'no such key', mend: 'the credential' },
+            ...{ cause: null, retried: false, stopped: 'exhausted', vendorError: 'no such key', fix: 'the credential' },
           },
         ],
         fault: {
@@ -388,14 +388,15 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       },
     },
   })
-  const attemptSeenBy = async (ask: Ask) => (await ask<UsageDetail>('GET', '/usage/req_01call')).data.story?.attempts[0]
+  const attemptSeenBy = async (ask: Ask) =>
+    (await ask<UsageDetail>('GET', '/usage/req_01call')).data.attemptLog?.attempts[0]
   assert.deepEqual(
-    [(await attemptSeenBy(operator))?.vendor, (await attemptSeenBy(operator))?.said],
+    [(await attemptSeenBy(operator))?.vendor, (await attemptSeenBy(operator))?.vendorError],
     ['textworks', 'no such key'],
   )
   for (const person of [owner, member]) {
     const seen = await attemptSeenBy(person)
-    assert.deepEqual([seen?.status, seen?.vendor, seen?.said, seen?.mend], [401, undefined, undefined, undefined])
+    assert.deepEqual([seen?.status, seen?.vendor, seen?.vendorError, seen?.fix], [401, undefined, undefined, undefined])
   }
   // What a call cost us, and the margin, is for operators alone: in a row, in its detail and in the overview.
   const costSeenBy = async (ask: Ask) => [
@@ -478,9 +479,9 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['GET', '/vendors/textworks/credentials', undefined, 200, 403, 403, 403],
     ['PUT', '/vendors/textworks/credentials/SECOND_KEY', { value: 'x' }, 200, 403, 403, 403],
     ['DELETE', '/vendors/textworks/credentials/SECOND_KEY', undefined, 200, 403, 403, 403],
-    ['GET', `/accounts/${mine}/own-keys`, undefined, 200, 200, 200, 403],
-    ['PUT', `/accounts/${mine}/own-keys/textworks`, { value: 'x' }, 409, 409, 403, 403],
-    ['DELETE', `/accounts/${mine}/own-keys/textworks`, undefined, 404, 404, 403, 403],
+    ['GET', `/accounts/${mine}/byok-keys`, undefined, 200, 200, 200, 403],
+    ['PUT', `/accounts/${mine}/byok-keys/textworks`, { value: 'x' }, 409, 409, 403, 403],
+    ['DELETE', `/accounts/${mine}/byok-keys/textworks`, undefined, 404, 404, 403, 403],
     ['GET', '/ledger/verify', undefined, 200, 403, 403, 403],
     ['POST', '/ledger/verify', { full: true }, 200, 403, 403, 403],
     ['GET', '/audit', undefined, 200, 403, 403, 403],

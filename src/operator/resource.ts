@@ -8,11 +8,12 @@ import * as z from 'zod'
 import { readIdempotencyKey } from '../admission/idempotency.ts'
 import { parseRawQuery } from '../catalog/value.ts'
 import type { By } from '../database/audit.ts'
-import type { Session, Visit } from '../identity/sessions.ts'
+import type { Session, SessionUse } from '../identity/sessions.ts'
 import { DAY_MS, dayNumber, parseDay } from '../kernel/calendar.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { renamedHint } from '../kernel/renamed.ts'
 import { ownAccountOf } from '../kernel/test-account.ts'
 import { jsonBody } from '../server/body.ts'
 import { rawQuery } from '../server/server.ts'
@@ -123,7 +124,7 @@ interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly body: B
   readonly actor: Actor
   readonly by: By
-  readonly visit: Visit
+  readonly visit: SessionUse
   /** Of a resource that is `repeatable`, when the caller sent one. */
   readonly idempotencyKey: string | undefined
   /** For what another library reads by itself. */
@@ -232,7 +233,7 @@ export function mountResources(
         if (!actor.operator && !actor.session) scope.hurry(reply.raw)
       },
       handler: async (request, reply) => {
-        await scope.booked()
+        await scope.reserved()
         return answer(entry, request, reply, actors.get(request)!)
       },
     })
@@ -316,7 +317,7 @@ function problemOf(issue: z.core.$ZodIssue, schema: z.ZodType, noun: string): st
     const object = schema instanceof z.ZodPipe ? schema.in : schema
     const known = path === '' && object instanceof z.ZodObject ? Object.keys(object.shape) : []
     const allowed = known.length > 0 ? ` It takes ${known.join(', ')}.` : ''
-    return `${path ? `${path}: ` : ''}There is no ${noun} ${names} here.${allowed}`
+    return `${path ? `${path}: ` : ''}${renamedHint(issue.keys) ?? `There is no ${noun} ${names} here.`}${allowed}`
   }
   const message = issue.message.replace(/^Invalid input: /, '').replace(/\.?$/, '.')
   return `${path || 'body'}: ${message}`

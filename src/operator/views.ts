@@ -63,7 +63,7 @@ const ownFee = z.object({
 })
 
 /** A vendor for which an account may have a key of its own. */
-export const ownKeyView = z.object({
+export const byokKeyView = z.object({
   vendor: z.string(),
   /** false: the catalog takes no own keys there any more, and the one that is stored is not used. */
   taken: z.boolean(),
@@ -78,13 +78,13 @@ export const ownKeyView = z.object({
   fee: ownFee.nullable(),
   products: z.array(z.object({ uid: z.string(), fee: ownFee })),
 })
-export type OwnKeyView = z.infer<typeof ownKeyView>
+export type ByokKeyView = z.infer<typeof byokKeyView>
 
-export const ownKeyStored = page(ownKeyView).extend({
+export const byokKeyStored = page(byokKeyView).extend({
   /** What the vendor said to it; null: no key was given. */
   test: z.object({ ok: z.boolean(), message: z.string() }).nullable(),
 })
-export type OwnKeyStored = z.infer<typeof ownKeyStored>
+export type ByokKeyStored = z.infer<typeof byokKeyStored>
 
 const liveCallView = z.object({
   id: z.string(),

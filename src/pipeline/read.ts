@@ -10,7 +10,7 @@ import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, findDataProduct, type Product } from '../catalog/store.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
-import type { OwnKeys, OwnUse } from '../credentials/own-keys.ts'
+import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
@@ -23,7 +23,7 @@ import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
 import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
 import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
-import { type ImageAskDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
+import { type ImageRequestDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
@@ -53,7 +53,7 @@ export interface Incoming extends Whose {
   readonly query: string
   readonly body: RequestBody
   /** What the caller says of kept answers; absent: nothing. */
-  readonly keeps?: boolean | undefined
+  readonly cacheHeader?: boolean | undefined
 }
 
 export interface RequestBody {
@@ -79,8 +79,8 @@ export interface ReadDeps {
   readonly world: World
   /** A request without a model gets the one that the contract names as the default. */
   readonly presets: boolean
-  readonly ownKeys: Pick<OwnKeys, 'has' | 'use'>
-  readonly pictures: (account: string) => Omit<ImageAskDeps, 'lease'>
+  readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
+  readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
 }
 
 type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own'>
@@ -105,7 +105,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
     if (routes.length === 0 && incoming.spec.sells === 'text')
       throw invalid(`No vendor of "${ask.product}" offers this.`, 'model')
     const asked = cache ? { ask, product, routes, cache } : { ask, product, routes }
-    return deps.ownKeys.has(incoming.principal.accountId) ? byOwnKey(asked, incoming, deps) : asked
+    return deps.byokKeys.has(incoming.principal.accountId) ? byByokKey(asked, incoming, deps) : asked
   } catch (error) {
     if (error instanceof Fault) error.product = productOf(incoming)
     throw error
@@ -120,9 +120,9 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
 }
 
 /** The call itself is counted, as its fee may be by the call. What the key of one account brought is given to nobody else, nor kept. */
-function byOwnKey(asked: Read, { principal, catalog }: Incoming, { ownKeys }: ReadDeps): Read {
+function byByokKey(asked: Read, { principal, catalog }: Incoming, { byokKeys }: ReadDeps): Read {
   const { ask, product, routes } = asked
-  const own = ownKeys.use(principal.accountId, product, catalog, routes)
+  const own = byokKeys.use(principal.accountId, product, catalog, routes)
   if (!own) return asked
   return { ask: { ...ask, worst: { call: 1, ...ask.worst } }, product, routes, own }
 }
@@ -144,23 +144,23 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const isCompact = incoming.spec.id === 'responses/compact'
   const ask = isCompact ? readCompactRequest(json, facts) : readTextRequest(incoming.spec.format!, json, facts)
   const product = permit('text', uid, incoming)
-  return { ask, product, ...(isCompact ? {} : keepingRule(incoming, json, product, ask)) }
+  return { ask, product, ...(isCompact ? {} : cacheRuleOf(incoming, json, product, ask)) }
 }
 
 /** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
 const OF_KEYS = { ttlSeconds: 3600, shared: false, pricing: undefined }
 
 /** Whether an answer may be one that was kept: what sampling makes different each time, or goes on from elsewhere, is not. */
-function keepingRule(
-  { spec, catalog, principal, keeps }: Incoming,
+function cacheRuleOf(
+  { spec, catalog, principal, cacheHeader }: Incoming,
   { text, value }: JsonText,
   { cache }: Model,
   { continues }: PaidRequest,
 ): Pick<Read, 'cache'> {
-  const { keepsAnswers = cache !== undefined && !cache.keysOnly } = principal
+  const { responseCache = cache !== undefined && !cache.keysOnly } = principal
   const inside = value.generationConfig ?? value.generation_config
   const config = isObject(inside) ? inside : value
-  if (!keepsAnswers || continues || keeps === false || !(keeps || config.temperature === 0)) return {}
+  if (!responseCache || continues || cacheHeader === false || !(cacheHeader || config.temperature === 0)) return {}
   const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS
   const whose = catalog.simulated || !shared ? principal.accountId : ''
   const key = createHash('sha256').update(`${spec.format} ${whose} ${text}`).digest('base64')

@@ -1,12 +1,12 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
-import { KeptStream, keepLarge, keepOf } from '../admission/idempotency.ts'
+import { replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
-import { tell, vendorWords } from '../protocols/vendor-fault.ts'
+import { describe, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, isRepeatable, type PathDeps } from './call.ts'
@@ -45,11 +45,11 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const reading = exchange.answer(body, reply.headers)
     const answer = reading instanceof Promise ? await reading : reading
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
-    if (answered.flight) keepFor(answered, answer.keptAs, { ...answer, usage })
+    if (answered.flight) offerToCache(answered, answer.storedAs, { ...answer, usage })
     const status = answer.status ?? 200
-    const keep = answered.idempotency ? await kept(answered, answer, deps) : undefined
+    const replay = answered.idempotency ? await replayFor(answered, answer, deps) : undefined
     settling = true
-    const remembered = answer.keptAs?.length ? remember(answered, answer.keptAs, deps) : undefined
+    const remembered = answer.storedAs?.length ? storeVendorObjects(answered, answer.storedAs, deps) : undefined
     const receipt = await settle(
       answered,
       {
@@ -57,7 +57,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
         estimated: answer.usage === undefined,
         status: answered.out.signal.aborted ? CLIENT_CLOSED_STATUS : status,
         price: answer.price,
-        keep,
+        replay,
       },
       deps,
     )
@@ -81,9 +81,9 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
 }
 
 /** For whoever asks again with the same idempotency key. */
-function kept(answered: Answered, { status = 200, contentType, body }: Answer, deps: PathDeps) {
+function replayFor(answered: Answered, { status = 200, contentType, body }: Answer, deps: PathDeps) {
   const whole = { status, contentType, body: () => Buffer.from(body) }
-  return keepOf(answered, whole, deps.sealer) ?? keepLarge(answered, whole, deps)
+  return replayOf(answered, whole, deps.sealer) ?? storeLargeReplay(answered, whole, deps)
 }
 
 function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Record<string, string> {
@@ -94,7 +94,7 @@ function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Rec
 }
 
 /** An answer that is there already; its hold is for what it used. */
-export async function relayKept(held: Held, kept: CachedResponse, deps: PathDeps): Promise<Settled> {
+export async function relayCached(held: Held, kept: CachedResponse, deps: PathDeps): Promise<Settled> {
   const receipt = await settle(held, { usage: held.ask.worst, estimated: false, status: 200 }, deps)
   const headers: Record<string, string> = { 'content-type': kept.contentType }
   addReceipt(headers, receipt)
@@ -107,7 +107,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   const { out, attempted } = answered
   const { contentType, usage } = attempted.exchange.pass!(attempted.reply.headers)
   answered.flight?.complete()
-  const kept = answered.idempotency ? new KeptStream() : undefined
+  const kept = answered.idempotency ? new StreamCopy() : undefined
   const caller = watchCaller(out, deps)
   const drained = boundDrain(answered, deps)
   let last: Buffer | undefined
@@ -130,8 +130,8 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   }
   if (last === undefined)
     throw toCallerFault(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
-  const keep = keepOf(answered, { status: 200, contentType, body: () => kept?.whole('') }, deps.sealer)
-  const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered), keep }, deps)
+  const replay = replayOf(answered, { status: 200, contentType, body: () => kept?.whole('') }, deps.sealer)
+  const receipt = await settle(answered, { usage, estimated: false, status: statusOf(answered), replay }, deps)
   out.end(last)
   return receipt
 }
@@ -166,7 +166,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   const { reply, candidate } = attempted
   const relay = attempted.exchange.stream!(reply.headers)
   const bytesMax = answered.idempotency?.keepsAll ? ANSWER_BYTES_MAX : undefined
-  const kept = answered.idempotency || answered.flight ? new KeptStream(answered.flight, bytesMax) : undefined
+  const kept = answered.idempotency || answered.flight ? new StreamCopy(answered.flight, bytesMax) : undefined
   let settling = false
 
   const caller = watchCaller(out, deps, () => {
@@ -193,7 +193,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   function forward(piece: string | Buffer | undefined): Promise<void> | undefined {
     if (piece === undefined || piece.length === 0) return undefined
     kept?.push(piece, relay.encoding)
-    if (kept?.isOver || relay.state.keptAs?.length) answered.flight?.complete()
+    if (kept?.isOver || relay.state.storedAs?.length) answered.flight?.complete()
     if (out.signal.aborted) return undefined
     start()
     return caller.write(piece, relay.encoding)
@@ -207,10 +207,10 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     await relay.ready?.()
     const usage = relay.state.usage ?? seenUsage(answered, relay.state)
     settling = true
-    const { keptAs } = relay.state
+    const { storedAs } = relay.state
     const whole = kept?.whole(relay.finish(''))
-    keepFor(answered, keptAs, whole && { body: whole, contentType: typeOf(relay), usage })
-    const remembered = keptAs?.length ? remember(answered, keptAs, deps) : undefined
+    offerToCache(answered, storedAs, whole && { body: whole, contentType: typeOf(relay), usage })
+    const remembered = storedAs?.length ? storeVendorObjects(answered, storedAs, deps) : undefined
     const receipt = await settle(
       answered,
       {
@@ -218,7 +218,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
         estimated: relay.state.usage === undefined,
         status: statusOf(answered),
         price: relay.state.price,
-        keep: await keptStream(answered, typeOf(relay), whole, deps),
+        replay: await replayOfStream(answered, typeOf(relay), whole, deps),
       },
       deps,
     )
@@ -255,25 +255,25 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
 async function settleLeft(
   answered: Answered,
   relay: StreamRelay,
-  kept: KeptStream | undefined,
+  kept: StreamCopy | undefined,
   deps: PathDeps,
 ): Promise<Settled> {
   const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
   if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) throw CLIENT_CLOSED
   const owed = usage ?? seenUsage(answered, relay.state)
   const cut = answered.idempotency?.keepsAll && cutEvent(possibleUsage(answered, withUses(answered, owed)))
-  const keep = cut ? await keptStream(answered, typeOf(relay), kept?.whole(cut), deps) : undefined
+  const replay = cut ? await replayOfStream(answered, typeOf(relay), kept?.whole(cut), deps) : undefined
   return settle(
     answered,
-    { usage: owed, estimated: usage === undefined, status: CLIENT_CLOSED_STATUS, price, keep },
+    { usage: owed, estimated: usage === undefined, status: CLIENT_CLOSED_STATUS, price, replay },
     deps,
   )
 }
 
 /** For whoever asks again, or later. */
-function keptStream(answered: Answered, contentType: string, body: Buffer | undefined, deps: PathDeps) {
+function replayOfStream(answered: Answered, contentType: string, body: Buffer | undefined, deps: PathDeps) {
   const whole = { status: 200, contentType, body: () => body }
-  return body && (keepOf(answered, whole, deps.sealer) ?? keepLarge(answered, whole, deps))
+  return body && (replayOf(answered, whole, deps.sealer) ?? storeLargeReplay(answered, whole, deps))
 }
 
 /** As far as the stream came. */
@@ -286,12 +286,12 @@ function toCallerFault(error: unknown, { ask, attempted, seen }: Answered, { wor
   const { candidate, startMs, reply } = attempted
   const { target, vendorName: vendor, number: route } = candidate
   const hearing = { ask, target }
-  const told = tell(error, hearing)
+  const told = describe(error, hearing)
   const fault = asFault(told)
   const deadlineMs = deadlineOf(fault, candidate.vendor.timeouts)
   const times = { startMs, endMs: world.elapsedMs(), deadlineMs }
   const about = { fault, said: vendorWords(error, hearing), stop: 'broke' as const }
-  seen.trail.tried({ vendor, route, ...times, status: reply.status, ...about })
+  seen.recorder.add({ vendor, route, ...times, status: reply.status, ...about })
   return told
 }
 
@@ -325,7 +325,11 @@ async function readAll(
 }
 
 /** Whose it is must be known before its id is: the next request may come at once, and to another process. */
-async function remember(answered: Answered, ids: readonly string[], { database, log }: PathDeps): Promise<void> {
+async function storeVendorObjects(
+  answered: Answered,
+  ids: readonly string[],
+  { database, log }: PathDeps,
+): Promise<void> {
   const { principal, ask, attempted, requestId } = answered
   const { vendorName: vendor, credential } = attempted.candidate
   const kept = { vendor, credential, product: ask.product }
@@ -366,15 +370,15 @@ function typeOf({ contentType }: StreamRelay): string {
 }
 
 /** What a vendor keeps for one caller is nobody else's, a report that cannot be is no price for others, and an answer that credit cut short is no whole one. */
-function keepFor(
+function offerToCache(
   answered: Answered,
-  keptAs: readonly string[] | undefined,
+  storedAs: readonly string[] | undefined,
   answer: (Answer & { usage: Usage }) | undefined,
 ): void {
   if (!answered.flight) return
   // As it is charged: a hit is held for that, and costs no more than the call did.
   const usage = answer && withUses(answered, answer.usage)
   const isWhole = usage && possibleUsage(answered, usage) === usage && !wasCut(answered, usage)
-  const isKept = isWhole && !keptAs?.length
+  const isKept = isWhole && !storedAs?.length
   answered.flight.complete(isKept ? { ...answer, usage, route: answered.attempted.candidate.number } : undefined)
 }

@@ -49,28 +49,28 @@ const WAIT_MS_MAX = 10_000
 
 export function createResponseCache(world: World): ResponseCache {
   /** Least recently used first. */
-  const kept = new Map<string, { answer: CachedResponse; untilMs: number; bytes: number }>()
+  const entries = new Map<string, { answer: CachedResponse; untilMs: number; bytes: number }>()
   const flights = new Map<string, Promise<void>>()
   let bytes = 0
   let flyingBytes = 0
   const drop = (key: string) => {
-    bytes -= kept.get(key)?.bytes ?? 0
-    kept.delete(key)
+    bytes -= entries.get(key)?.bytes ?? 0
+    entries.delete(key)
   }
 
   function find(key: string): CachedResponse | undefined {
-    const entry = kept.get(key)
+    const entry = entries.get(key)
     if (!entry) return undefined
-    kept.delete(key)
+    entries.delete(key)
     if (world.elapsedMs() >= entry.untilMs) {
       bytes -= entry.bytes
       return undefined
     }
-    kept.set(key, entry)
+    entries.set(key, entry)
     return entry.answer
   }
 
-  function keep({ key, ttlSeconds }: CacheRule, answer: CachedResponse): void {
+  function store({ key, ttlSeconds }: CacheRule, answer: CachedResponse): void {
     drop(key)
     const bodyBytes = Buffer.byteLength(answer.body)
     if (bodyBytes > ANSWER_BYTES_MAX) return
@@ -81,9 +81,9 @@ export function createResponseCache(world: World): ResponseCache {
     const { contentType, usage, route } = answer
     const size = bodyBytes + key.length + ENTRY_BYTES
     const untilMs = world.elapsedMs() + ttlSeconds * 1000
-    kept.set(key, { answer: { body, contentType, usage, route }, untilMs, bytes: size })
+    entries.set(key, { answer: { body, contentType, usage, route }, untilMs, bytes: size })
     bytes += size
-    for (const oldest of kept.keys()) {
+    for (const oldest of entries.keys()) {
       if (bytes <= BYTES_MAX) break
       drop(oldest)
     }
@@ -105,7 +105,7 @@ export function createResponseCache(world: World): ResponseCache {
         if (flights.get(rule.key) !== promise) return
         flights.delete(rule.key)
         flyingBytes -= carried
-        if (answer) keep(rule, answer)
+        if (answer) store(rule, answer)
         resolve()
       },
     }

@@ -5,15 +5,15 @@ import { replay } from '../admission/idempotency.ts'
 import { findObjectOwner, type ObjectOwner } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
-import { byOwnKeys, type Candidate, routeRequest } from '../routing/route.ts'
+import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { CLIENT_CLOSED_STATUS, relayAnswer, relayKept, relayStream } from './relay.ts'
+import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
 
@@ -38,11 +38,11 @@ function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
   if (isJob(arrived)) return accept(arrived, seen, deps)
   const call = arrived as ExchangeCall // What does not become a job is answered by a vendor.
   // A repetition has its own store, and gives the very answer again.
-  return call.cache && !call.idempotency ? answerOrKept(call, call.cache, seen, deps) : answer(call, seen, deps)
+  return call.cache && !call.idempotency ? answerOrCached(call, call.cache, seen, deps) : answer(call, seen, deps)
 }
 
 /** From a vendor, or from what was kept of an answer to the same question. */
-async function answerOrKept(arrived: ExchangeCall, cache: CacheRule, seen: Seen, deps: PathDeps): Promise<Settled> {
+async function answerOrCached(arrived: ExchangeCall, cache: CacheRule, seen: Seen, deps: PathDeps): Promise<Settled> {
   const found = await deps.cache.enter(cache, arrived.out.signal)
   const kept = found && isCached(found) ? found : undefined
   const flight = found && !isCached(found) ? found : undefined
@@ -79,7 +79,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   let attempted: Attempted | undefined
   let settled: Settled
   try {
-    if (kept) return await relayKept(held, kept, deps)
+    if (kept) return await relayCached(held, kept, deps)
     if (ask.gather) await ask.gather(out.signal)
     if (out.signal.aborted) throw CLIENT_CLOSED
     attempted = await attempt(ask, candidatesOf(held, deps), openingOf(held, deps), deps)
@@ -126,7 +126,7 @@ function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidat
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
   const routed = routeRequest(ask, { routes: product.routes, routing, pool: held.routes }, catalog.document, routes)
-  const possible = own ? byOwnKeys(routed, own) : routed
+  const possible = own ? byByokKey(routed, own) : routed
   return objectOwner ? possible.flatMap((one) => atOwner(one, objectOwner, ask)) : possible
 }
 
@@ -135,7 +135,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
   return {
     requestId: held.requestId,
     account: held.principal.accountId,
-    trail: held.seen.trail,
+    recorder: held.seen.recorder,
     isRepeatable: isRepeatable(held),
     createdSeconds: nowSeconds(),
     nowSeconds,
@@ -179,6 +179,6 @@ async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'd
   // What is at no vendor, or found by the account's own key alone.
   if (!objectOwner) return arrived
   // What an own key made, that key can read; what the gateway's made, no other.
-  const own = objectOwner.credential === OWN_KEY && arrived.own ? { ...arrived.own, fallback: false } : undefined
+  const own = objectOwner.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
   return { ...arrived, objectOwner, own }
 }

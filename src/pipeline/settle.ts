@@ -1,7 +1,7 @@
 // From usage to money: what an ending costs, and its one resolution.
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
-import type { Keep, Resolution } from '../ledger/operation.ts'
+import type { ReplayAnswer, Resolution } from '../ledger/operation.ts'
 import { chargeOf, costOf, decidingOf, type VendorCost } from '../meter/charge.ts'
 import { type Unit, USE_UNITS } from '../meter/kind.ts'
 import { INPUT_UNITS, inputTokensOf, OUTPUT_UNITS, outputTokensOf, type Usage } from '../meter/usage.ts'
@@ -25,7 +25,7 @@ interface Ending {
   /** The answer broke off, and what the vendor had reported is owed all the same. */
   readonly fault?: Fault | undefined
   readonly price?: PriceAttributes | undefined
-  readonly keep?: Keep | undefined
+  readonly replay?: ReplayAnswer | undefined
 }
 
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
@@ -61,13 +61,13 @@ export function withUses({ ask: { uses } }: Held, usage: Usage): Usage {
   return uses ? { ...usage, ...uses } : usage
 }
 
-function tellImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps): void {
+function logImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps): void {
   deps.log.warn({ requestId, product: ask.product, usage, anomaly: true }, 'vendor reported impossible usage')
   deps.monitor.impossible(ask.product)
 }
 
 /** The vendor was told a cap that the hold covers, and billed more. */
-function tellOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps: PathDeps): void {
+function logOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps: PathDeps): void {
   const vendor = answered.attempted?.candidate.vendorName ?? ''
   const { requestId, ask } = answered
   deps.log.warn(
@@ -97,7 +97,7 @@ export async function settle(
   const reported = withUses(answered, ending.usage)
   const possible = possibleUsage(answered, reported)
   const isImpossible = possible !== reported
-  if (isImpossible) tellImpossible(answered, ending.usage, deps)
+  if (isImpossible) logImpossible(answered, ending.usage, deps)
   const candidate = answered.attempted?.candidate
   const fee = candidate?.pricing
   const usage = fee ? withCall(possible, answered) : possible
@@ -117,10 +117,10 @@ export async function settle(
   const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve({
     ...resolution,
-    ...(ending.keep ? { keep: ending.keep } : {}),
+    ...(ending.replay ? { replay: ending.replay } : {}),
     ...(deciding ? { attributes: deciding } : {}),
   })
-  if (charge.amount > answered.admitted.held && !estimated) tellOverrun(answered, resolved.loss, deps)
+  if (charge.amount > answered.admitted.held && !estimated) logOverrun(answered, resolved.loss, deps)
   return { status: ending.status, outcome: 'settled', charged: resolved.paid, usage }
 }
 
@@ -171,7 +171,7 @@ function resolutionOf(
     firstByteMs: owed?.attempted?.firstByteMs ?? 0,
     inputTokens: usage ? inputTokensOf(usage) : 0,
     outputTokens: usage ? outputTokensOf(usage) : 0,
-    story: held.seen.story(fault),
+    attemptLog: held.seen.attemptLog(fault),
     idempotent: held.idempotency !== undefined,
     cost: owed?.cost?.amount,
     costBasis: owed?.cost?.basis,

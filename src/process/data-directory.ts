@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import type { World } from '../kernel/world.ts'
 
-export interface Kept {
+export interface DataDirectory {
   readonly secret: string
   readonly operatorToken: string
   /** Set on the start that made the token, and never again. */
   readonly tokenIsNew: boolean
 }
 
-export async function openDataDirectory(config: Config, world: World): Promise<Kept> {
+export async function openDataDirectory(config: Config, world: World): Promise<DataDirectory> {
   await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 })
   const make = () => world.bytes(48).toString('base64url')
   const secret = config.TOLLGATE_SECRET ?? (await readOrMake(join(config.dataDirectory, 'secret'), make)).value

@@ -4,7 +4,7 @@ import type { Gateway } from '../compose.ts'
 import type { Config } from '../config.ts'
 import { statement } from '../database/database.ts'
 import { setupLink } from '../identity/people.ts'
-import type { Kept } from './data-directory.ts'
+import type { DataDirectory } from './data-directory.ts'
 
 /** One of several processes that start on an empty database makes the first account, and only there. */
 const FIRST = statement(
@@ -17,14 +17,14 @@ const FIRST_CREDITS = 1_000_000_000n
 interface FirstMinuteOptions {
   readonly gateway: Gateway
   readonly config: Config
-  readonly kept: Kept
+  readonly directory: DataDirectory
   readonly url: string
   readonly store: string
   readonly seconds: number
   readonly say: (line: string) => void
 }
 
-export async function firstMinute({ gateway, kept, url, store, seconds, say }: FirstMinuteOptions): Promise<void> {
+export async function firstMinute({ gateway, directory, url, store, seconds, say }: FirstMinuteOptions): Promise<void> {
   const { database, catalog } = gateway
   const simulated = Object.entries(catalog.current.document.vendors).filter(([, vendor]) => isSandbox(vendor.baseUrl))
   const [mine] = await database.query(FIRST)
@@ -42,10 +42,10 @@ export async function firstMinute({ gateway, kept, url, store, seconds, say }: F
     say(
       `  Vendors   ${simulated.length} of ${Object.keys(catalog.current.document.vendors).length} are simulated (${simulated.map(([name]) => name).join(', ')}): no vendor key needed, answers are not real.`,
     )
-  if (kept.tokenIsNew) {
+  if (directory.tokenIsNew) {
     say('')
     say(`  Operator token, for /admin/v1 and the command line; kept in the data directory, shown once:`)
-    say(`    ${kept.operatorToken}`)
+    say(`    ${directory.operatorToken}`)
   }
   if (setup !== undefined) {
     say('')

@@ -1,14 +1,14 @@
 // What runs beside the calls: saying that this process lives, tidying up, verifying.
 import type { ApiKeys } from '../admission/api-key.ts'
-import { forgetOldAnswers } from '../admission/idempotency.ts'
+import { pruneReplays } from '../admission/idempotency.ts'
 import { pruneVendorObjects } from '../admission/vendor-objects.ts'
 import type { AssetStore } from '../assets/store.ts'
 import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
-import { forgetBackground } from '../deferred/background.ts'
-import { forgetBatches } from '../deferred/batch-table.ts'
-import { forgetFiles } from '../deferred/files.ts'
+import { pruneBackground } from '../deferred/background.ts'
+import { pruneBatches } from '../deferred/batch-table.ts'
+import { pruneFiles } from '../deferred/files.ts'
 import type { People } from '../identity/people.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
@@ -16,14 +16,14 @@ import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
-import { forgetOldTokens } from '../oauth/open.ts'
+import { pruneTokens } from '../oauth/open.ts'
 import type { Contents } from '../recordings/contents.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Tracer } from '../telemetry/trace.ts'
 import type { Verifier } from '../verify/runs.ts'
 
-interface Kept {
+interface Maintained {
   readonly database: Database
   readonly audit: Audit
   readonly apiKeys: ApiKeys
@@ -31,12 +31,12 @@ interface Kept {
   readonly tracer: Tracer | undefined
   readonly verifier: Verifier
   readonly refusals: Refusals
-  readonly contents: Pick<Contents, 'forget'>
+  readonly contents: Pick<Contents, 'prune'>
   /** What is counted in memory and added to the hour's rows. */
-  readonly hourly: readonly Pick<VendorHours, 'flush' | 'forget'>[]
+  readonly hourly: readonly Pick<VendorHours, 'flush' | 'prune'>[]
   readonly files: AssetStore
   readonly people: People
-  readonly deliveries: Pick<Deliveries, 'forget'>
+  readonly deliveries: Pick<Deliveries, 'prune'>
 }
 
 /** Each is a heartbeat as well: ledger_unreturned in functions/flush.sql takes a process for silent after 4 s, and must change with this. */
@@ -52,7 +52,20 @@ const MAINTAIN_EVERY_MS = 3_600_000
 /** Until each is stopped. */
 export function startMaintenance(
   { config, world, log }: { config: Config; world: World; log: Log },
-  { database, audit, apiKeys, ledger, tracer, verifier, refusals, contents, hourly, files, people, deliveries }: Kept,
+  {
+    database,
+    audit,
+    apiKeys,
+    ledger,
+    tracer,
+    verifier,
+    refusals,
+    contents,
+    hourly,
+    files,
+    people,
+    deliveries,
+  }: Maintained,
 ): Array<() => void> {
   // Somebody who could write to the database may have changed what was done in whose name.
   void audit.verify().then(
@@ -60,18 +73,18 @@ export function startMaintenance(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const FORGET = [forgetOldAnswers, pruneVendorObjects, forgetOldTokens, forgetFiles, forgetBatches, forgetBackground]
+  const FORGET = [pruneReplays, pruneVendorObjects, pruneTokens, pruneFiles, pruneBatches, pruneBackground]
   const answers = () => FORGET.map((forget) => forget(database))
-  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.tidy()])
+  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.prune()])
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, {
-      keepMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
+      usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
       tries: 5,
     })
-    await refusals.forget(config.TOLLGATE_RETENTION_REJECTED_DAYS)
-    await contents.forget()
-    await deliveries.forget()
-    for (const one of hourly) await one.forget()
+    await refusals.prune(config.TOLLGATE_RETENTION_REJECTED_DAYS)
+    await contents.prune()
+    await deliveries.prune()
+    for (const one of hourly) await one.prune()
     if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
   }
   return [

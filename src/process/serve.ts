@@ -63,11 +63,11 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     format: config.TOLLGATE_LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json'),
   })
   await checkPort(config)
-  const kept = await openDataDirectory(config, world)
+  const directory = await openDataDirectory(config, world)
   const embedded = config.DATABASE_URL ? undefined : await startStore(config, stop)
   opened.defer(() => embedded?.stop())
   const sandbox = opened.adopt(await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED }), (it) => it.close())
-  const shared: Shared = { ...kept, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
+  const shared: Shared = { ...directory, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
   const waiting = opened.adopt(createWaitingRoom(config), (it) => it.close())
   const gateway = await untilStoreAnswers(() => openGateway(config, shared, log), {
     ...{ log, stop: stop.signal, onWait: waiting.open },
@@ -81,7 +81,7 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
   await firstMinute({
     gateway,
     config,
-    kept,
+    directory,
     url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
     say,
     seconds: (world.elapsedMs() - startedMs) / 1000,

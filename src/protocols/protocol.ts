@@ -144,7 +144,7 @@ export interface Answer {
   /** How much text came out, for the estimate. */
   readonly outputChars?: number
   /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
-  readonly keptAs?: readonly string[] | undefined
+  readonly storedAs?: readonly string[] | undefined
   /** Known only after the answer, e.g. the resolution that was delivered; merged over the ask's attributes. */
   readonly price?: PriceAttributes | undefined
 }
@@ -183,7 +183,7 @@ export interface StreamState {
   /** What the vendor counted of the prompt when its answer began, for endings without usage. */
   readonly promptUsage?: Usage | undefined
   /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
-  readonly keptAs?: readonly string[] | undefined
+  readonly storedAs?: readonly string[] | undefined
   /** Known only from the answer, e.g. the quality that was drawn; merged over the ask's attributes. */
   readonly price?: PriceAttributes | undefined
   /** Uses of tools at the vendor that were seen so far, for endings without usage. */

@@ -41,7 +41,7 @@ export function vendorWords(error: unknown, hearing: Hearing): string | undefine
 }
 
 /** Whatever was thrown, as the caller may hear it. */
-export function tell(error: unknown, hearing: Hearing): unknown {
+export function describe(error: unknown, hearing: Hearing): unknown {
   return error instanceof VendorFault ? error.told(hearing) : error
 }
 
@@ -147,23 +147,23 @@ export function refusal(status: number, said: VendorSaid | undefined, model: str
 }
 
 /** What a vendor has against an account's own key, in words for the account; undefined where it has nothing against it. */
-export function ownKeyFault({ credential, fault }: Refusal, vendor: string): Fault | undefined {
+export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fault | undefined {
   const { retryAfterSeconds: wait } = fault.details
   const later = wait === undefined ? {} : { retryAfterSeconds: wait }
   switch (credential) {
     case undefined:
       return undefined
     case 'limited':
-      return new Fault('own_key_limited', {
+      return new Fault('byok_key_limited', {
         message: `This account's own key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
         ...later,
       })
     case 'spent':
-      return new Fault('own_key_refused', {
+      return new Fault('byok_key_rejected', {
         message: `The vendor says that the account of your own key for "${vendor}" has no money left. You were not charged.`,
       })
     case 'refused':
-      return new Fault('own_key_refused', {
+      return new Fault('byok_key_rejected', {
         message: `The vendor does not accept this account's own key for "${vendor}". Replace or remove it in the console. You were not charged.`,
       })
   }

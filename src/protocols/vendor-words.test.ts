@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { asFault, type Fault } from '../kernel/fault.ts'
-import { refusal, tell, vendorFault } from './vendor-fault.ts'
+import { describe, refusal, vendorFault } from './vendor-fault.ts'
 import { type Hearing, readErrorBody, scrub } from './vendor-words.ts'
 
 const hearing: Hearing = {
@@ -83,7 +83,7 @@ test('error bodies of every shape in use are read, and others say nothing', () =
   assert.equal(read({ error: {} }), undefined)
 })
 
-const told = (fault: Fault) => asFault(tell(fault, hearing))
+const told = (fault: Fault) => asFault(describe(fault, hearing))
 
 test('an error inside an answer becomes the fault that says who must do what', () => {
   const kind = (error: unknown) => vendorFault(error).kind

@@ -33,7 +33,7 @@ const OF_ACCOUNT = statement(
 )
 const COUNT = statement(
   'content_count',
-  'select count(*)::int as calls from content where account_id = any($1) and expires_at > now() and sealed is not null',
+  'select count(*)::int as calls from recording where account_id = any($1) and expires_at > now() and sealed is not null',
 )
 const EXISTS = statement('content_account', 'select 1 from account where id = $1')
 const KEY = statement('content_key', 'select account_id from api_key where id = $1 and account_id = any($2)')
@@ -46,8 +46,8 @@ const UNSET = statement('content_rule_unset', 'delete from recording_policy wher
 // Rows of another key, or of one that has a rule of its own, are not those of the rule that goes.
 const REMOVE = statement(
   'content_remove_all',
-  `with gone as (delete from content where (account_id, id) in (
-     select c.account_id, c.id from content c where c.account_id = any($1) and case when $2 = '${ACCOUNT}'
+  `with gone as (delete from recording where (account_id, id) in (
+     select c.account_id, c.id from recording c where c.account_id = any($1) and case when $2 = '${ACCOUNT}'
        then not exists (select 1 from recording_policy r where r.account_id = c.account_id and r.scope = c.key_id) else c.key_id = $2 end
      limit 500) returning 1)
    select count(*)::int as count from gone`,

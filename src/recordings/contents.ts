@@ -33,7 +33,7 @@ export interface Contents {
   /** For good, also what is still on its way. False when there is none, and none can come. */
   remove(account: string, requestId: string, by: By): Promise<boolean>
   /** Those whose days are over go. */
-  forget(): Promise<number>
+  prune(): Promise<number>
 }
 
 /** Of everything that is gathered or waits. */
@@ -41,30 +41,30 @@ const HELD_BYTES_MAX = 64 * 1024 * 1024
 const BATCH_CALLS = 16
 
 const HAS = statement(
-  'content_has',
-  'select 1 from content where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
+  'recording_has',
+  'select 1 from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
 )
-const WHOSE = statement('content_whose', 'select account_id from content where id = $1')
+const WHOSE = statement('recording_whose', 'select account_id from recording where id = $1')
 const READ = statement(
-  'content_read',
-  'select sealed, at, expires_at from content where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
+  'recording_read',
+  'select sealed, at, expires_at from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
 )
 // What a call sent may be on its way here, from any process: where it was, an empty row stands for a day, and nothing is put in its place.
 const REMOVE = statement(
-  'content_remove',
-  `insert into content (account_id, id, key_id, sealed, expires_at)
+  'recording_remove',
+  `insert into recording (account_id, id, key_id, sealed, expires_at)
    select $1, $2, '', null, now() + interval '1 day'
-   where exists (select 1 from recording_policy where account_id = $1) or exists (select 1 from content where account_id = $1 and id = $2)
-   on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where content.sealed is not null
+   where exists (select 1 from recording_policy where account_id = $1) or exists (select 1 from recording where account_id = $1 and id = $2)
+   on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where recording.sealed is not null
    returning 1`,
 )
 // Whoever switches it off has to wait for this, or comes first: nothing is written after what was kept is removed.
 const PUT = statement(
-  'content_put',
+  'recording_put',
   `with rules as materialized (
      select account_id, scope from recording_policy where account_id = any($1::text[]) for share
    )
-   insert into content (account_id, id, key_id, sealed, expires_at)
+   insert into recording (account_id, id, key_id, sealed, expires_at)
    select c.account_id, c.id, c.key_id, decode(c.sealed, 'hex'), now() + make_interval(days => c.days)
    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[]) as c(account_id, id, key_id, sealed, days)
    where exists (select 1 from rules r where r.account_id = c.account_id and r.scope in ('account', c.key_id))
@@ -72,8 +72,8 @@ const PUT = statement(
   SHORT_MS,
 )
 const FORGET = statement(
-  'content_forget',
-  `with gone as (delete from content where (account_id, id) in (select account_id, id from content where expires_at < now() limit 500) returning 1)
+  'recording_prune',
+  `with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where expires_at < now() limit 500) returning 1)
    select count(*)::int as count from gone`,
 )
 
@@ -102,7 +102,7 @@ export function createContents({ database, world, log, audit, sealer, catalog, c
   function sealed(recording: Recording): Buffer {
     const { account, requestId } = recording.call
     const clean = (text: string) => withoutCredentials(redact(text, known()))
-    return sealer.seal(placeOf(account, idOf(requestId)), JSON.stringify(recording.kept(clean)))
+    return sealer.seal(placeOf(account, idOf(requestId)), JSON.stringify(recording.stored(clean)))
   }
 
   async function write(): Promise<void> {
@@ -178,7 +178,7 @@ export function createContents({ database, world, log, audit, sealer, catalog, c
         await audit.write(tx, by, { action: 'content.remove', object: requestId, detail: { account } })
         return true
       }),
-    forget: () => removeAll(database, FORGET),
+    prune: () => removeAll(database, FORGET),
   }
 }
 

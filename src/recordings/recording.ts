@@ -92,7 +92,7 @@ export class Recording {
     this.#done(this)
   }
 
-  kept(clean: (text: string) => string): Pick<ContentView, 'request' | 'answer'> {
+  stored(clean: (text: string) => string): Pick<ContentView, 'request' | 'answer'> {
     const { method, path, rule } = this.call
     const unread = { body: `[${this.#unread} bytes of ${this.#contentType || 'an unknown type'}]`, cut: true }
     const answer = this.#unread > 0 ? unread : this.#answer.text(clean, rule.maxBytes)

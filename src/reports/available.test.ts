@@ -14,7 +14,7 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { Fault } from '../kernel/fault.ts'
-import { keepLimits } from '../ledger/limits.ts'
+import { storeLimits } from '../ledger/limits.ts'
 import { createStatements } from './statement.ts'
 
 const statements = () => createStatements(database)
@@ -55,7 +55,7 @@ test('what a process that was killed has leased or held is no reason for a 402: 
   const begun = await reserve(dead, acc, 300n, { idempotency: { key: 'its own hold', requestHash: 'x' } })
   assert.equal(begun.outcome, 'held')
   await dead.posted()
-  await rows(`update process set heartbeat_at = now() - interval '5 seconds' where id = $1`, [dead.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '5 seconds' where id = $1`, [dead.id])
   // It does not hear that it is asked for them.
   const [row] = await rows<{ posted: bigint }>('select posted from account where id = $1', [acc])
   await rows(`update lease set recalled_at = now() - interval '10 seconds' where account_id = $1`, [acc])
@@ -65,7 +65,7 @@ test('what a process that was killed has leased or held is no reason for a 402: 
   )
   assert.ok(refused instanceof Fault && refused.status === 503, String(refused))
   assert.match(refused.message, /come back within 20 seconds/)
-  await rows(`update process set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
   await living.sweep()
   const served = await reserve(living, acc, row!.posted)
   assert.equal(served.outcome, 'held')
@@ -77,7 +77,7 @@ test('what a process that was killed has leased or held is no reason for a 402: 
 test('a limit on requests refuses nobody while places lie unused in the lease of another process', async () => {
   const [one, two] = [await processOf(), await processOf()]
   const acc = await account(1_000_000n)
-  await database.transaction((tx) => keepLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 60 }))
+  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 60 }))
   await lease(one, acc)
   await lease(two, acc)
   let made = await count('transfer where account_id = $1 and kind = $2', acc, 'settled')

@@ -272,7 +272,7 @@ const KEY_SUMS = statement(
 const KEY_ERRORS = statement(
   'figures_errors',
   `select distinct on (key_id) * from (
-     select key_id, id, status, story -> 'fault' ->> 'name' as fault, story -> 'fault' ->> 'message' as message
+     select key_id, id, status, attempt_log -> 'fault' ->> 'name' as fault, attempt_log -> 'fault' ->> 'message' as message
      from (select * from usage where account_id = $1 order by id desc limit $2) u where status >= 400
      union all
      (select key_id, id, status, fault, message from refusal where account_id = $1 order by id desc limit $2)
@@ -373,21 +373,21 @@ interface Row {
 // The hourly sums say whose calls to read, and the key of usage, which begins with the account, finds them: what this costs grows with the calls
 // of the window, and not with the month in which they lie. An index of its own would cost every call something.
 // Test accounts reach simulated vendors, which say nothing about the routes.
-// An attempt that failed stands in the story of its call, also where another route answered in the end.
+// An attempt that failed stands in the attempt log of its call, also where another route answered in the end.
 const FIGURES = statement(
   'route_figures',
   `with callers as materialized (
      select account_id from usage_hour where hour >= $2 and product = $1 and not ${IS_TEST('account_id')} group by account_id limit $4
    ), calls as materialized (
-     select u.route, u.first_byte_ms, u.charged, u.cost, u.story from callers c
-     cross join lateral (select route, first_byte_ms, charged, cost, story from usage where account_id = c.account_id and id >= $3 and product = $1) u limit $5
+     select u.route, u.first_byte_ms, u.charged, u.cost, u.attempt_log from callers c
+     cross join lateral (select route, first_byte_ms, charged, cost, attempt_log from usage where account_id = c.account_id and id >= $3 and product = $1) u limit $5
    ), served as (
      select route, count(*) as answered, percentile_cont(0.5) within group (order by first_byte_ms) filter (where first_byte_ms > 0) as first_byte_ms,
        round(avg(charged))::bigint as charged, round(avg(cost))::bigint as cost
      from calls where route > 0 group by route
    ), missed as (
      select (attempt ->> 'route')::int as route, count(*) as failed
-     from calls, jsonb_array_elements(story -> 'attempts') attempt where attempt ->> 'fault' is not null group by 1
+     from calls, jsonb_array_elements(attempt_log -> 'attempts') attempt where attempt ->> 'fault' is not null group by 1
    )
    select coalesce(s.route, m.route)::int as route, coalesce(s.answered, 0)::bigint as answered, coalesce(m.failed, 0)::bigint as failed,
      s.first_byte_ms, s.charged, s.cost

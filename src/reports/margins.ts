@@ -11,7 +11,7 @@ interface Margins {
   count(resolution: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>, paid: Credits): void
   /** Adds what was counted to the database. */
   flush(): Promise<void>
-  forget(): Promise<void>
+  prune(): Promise<void>
 }
 
 interface Counted {
@@ -70,7 +70,7 @@ export function createMargins(database: Database, world: World): Margins {
         throw error
       }
     },
-    async forget() {
+    async prune() {
       await database.query(FORGET, [KEPT_DAYS])
     },
   }

@@ -11,7 +11,7 @@ let database: Database
 before(async () => {
   fresh = await freshDatabase()
   database = openDatabase({ connection: { ...fresh.connection }, connectionsMax: 2 })
-  await maintainUsage(database, realWorld, { keepMonths: 24, tries: 1 })
+  await maintainUsage(database, realWorld, { usageMonths: 24, tries: 1 })
 })
 after(async () => {
   await database.close()

@@ -6,11 +6,11 @@ import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import {
   type AccountView,
+  type AttemptLog,
   type LedgerView,
-  type Story,
   type UsageDetail,
   type UsageView,
   usageView,
@@ -154,10 +154,10 @@ type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
 const ELSEWHERE: Readonly<Record<string, string>> = {
   keyName: 'k.name',
   job: 'j.id',
-  fault: `u.story -> 'fault' ->> 'name'`,
-  message: `u.story -> 'fault' ->> 'message'`,
+  fault: `u.attempt_log -> 'fault' ->> 'name'`,
+  message: `u.attempt_log -> 'fault' ->> 'message'`,
   calls: '1',
-  ownKey: `u.credential is not distinct from '${OWN_KEY}'`,
+  byok: `u.credential is not distinct from '${BYOK}'`,
   // A zero says that there was none.
   route: 'nullif(u.route, 0)',
   firstByteMs: 'nullif(u.first_byte_ms, 0)',
@@ -189,7 +189,7 @@ const OF_REFUSAL: Readonly<Record<string, string>> = {
   calls: 'u.count',
   cost: 'null::bigint',
   credential: 'null::text',
-  ownKey: 'false',
+  byok: 'false',
   client: `''`,
 } satisfies Record<UsageField, string>
 
@@ -202,10 +202,10 @@ type UsageRow = Readonly<Record<UsageField, unknown>> & {
   readonly account_id: string
   readonly lines: readonly ChargeLine[]
   readonly catalog_version: number | null
-  readonly story: Story | null
+  readonly attempt_log: AttemptLog | null
 }
 
-function toView({ id, account_id: _, lines, catalog_version: __, story: ___, ...row }: UsageRow): UsageView {
+function toView({ id, account_id: _, lines, catalog_version: __, attempt_log: ___, ...row }: UsageRow): UsageView {
   const units: Partial<Record<Unit, number>> = {}
   for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
   // The tests read every answer by its view, so a column of another type than its field is found.
@@ -221,7 +221,7 @@ function shown(value: unknown): unknown {
 }
 
 /** A refusal has a fault, and nothing else to tell. */
-function storyOfRefusal({ outcome, fault: name, status, message }: UsageRow): Story | null {
+function attemptLogOfRefusal({ outcome, fault: name, status, message }: UsageRow): AttemptLog | null {
   if (outcome !== 'refused' || !isFaultName(name)) return null
   const { code, blame } = FAULTS[name]
   const fault = { name, code, status: Number(status), blame, message: String(message) }
@@ -240,8 +240,8 @@ function usageDetail(row: UsageRow): Omit<UsageDetail, 'content'> {
       amount: formatExact(BigInt(quantity) * rate),
     }
   })
-  const story = row.story ?? storyOfRefusal(row)
-  return { ...toView(row), account: row.account_id, lines, catalogVersion: row.catalog_version, story }
+  const attemptLog = row.attempt_log ?? attemptLogOfRefusal(row)
+  return { ...toView(row), account: row.account_id, lines, catalogVersion: row.catalog_version, attemptLog }
 }
 
 /** A line before the rounding: whole millionths of a micro-credit. */
@@ -266,9 +266,9 @@ const ACCOUNTS = statement(
    order by id desc limit $4`,
 )
 const SELECTED = USAGE_COLUMNS.map(([name, column]) => `${column} as "${name}"`)
-const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, u.story, ${SELECTED.join(', ')}
+const SELECT_USAGE = `select u.id, u.account_id, u.lines, u.catalog_version, u.attempt_log, ${SELECTED.join(', ')}
    from usage u left join api_key k on k.id = u.key_id left join job j on j.account_id = u.account_id and j.hold_id = u.id`
-const SELECT_REFUSALS = `select u.id, u.account_id, '[]'::jsonb as lines, null::int as catalog_version, null::jsonb as story, ${USAGE_COLUMNS.map(
+const SELECT_REFUSALS = `select u.id, u.account_id, '[]'::jsonb as lines, null::int as catalog_version, null::jsonb as attempt_log, ${USAGE_COLUMNS.map(
   ([name]) => `${OF_REFUSAL[name]} as "${name}"`,
 ).join(', ')}
    from refusal u left join api_key k on k.id = u.key_id`

@@ -3,10 +3,17 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
 import { type Exchange, type OpenOptions, type PaidRequest, vendorCall } from '../protocols/protocol.ts'
-import { ownKeyFault, type Refusal, refusal, retryAfterSeconds, tell, vendorWords } from '../protocols/vendor-fault.ts'
+import {
+  byokKeyFault,
+  describe,
+  type Refusal,
+  refusal,
+  retryAfterSeconds,
+  vendorWords,
+} from '../protocols/vendor-fault.ts'
 import type { Hearing } from '../protocols/vendor-words.ts'
 import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { Candidate } from './route.ts'
@@ -37,16 +44,16 @@ interface AttemptDeps {
 interface AttemptOptions extends OpenOptions {
   /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
   readonly account: string
-  readonly trail: AttemptLog
+  readonly recorder: AttemptRecorder
   /** Whoever asks again with the same idempotency key gets this very answer: it is heard to the end, whoever leaves. */
   readonly isRepeatable: boolean
 }
 
 /** Hears of the attempts of a call, each when it has ended. */
-export interface AttemptLog {
+export interface AttemptRecorder {
   /** Of all of them; otherwise not of a first one that succeeds, as nearly all do. */
   readonly all: boolean
-  tried(attempt: VendorAttempt): void
+  add(attempt: VendorAttempt): void
 }
 
 export interface VendorAttempt {
@@ -69,9 +76,9 @@ export interface VendorAttempt {
   readonly deadlineMs?: number | undefined
   /** Why there is no other attempt; undefined: another may follow. */
   readonly stop?: Stop
-  /** What the vendor said, without our secrets; and what the operator must mend. */
-  readonly said?: string | undefined
-  readonly mend?: string | undefined
+  /** What the vendor said, without our secrets; and what the operator must fix. */
+  readonly vendorError?: string | undefined
+  readonly fix?: string | undefined
 }
 
 const ATTEMPTS_MAX = 3
@@ -83,7 +90,7 @@ const ERROR_BODY_BYTES_MAX = 262_144
 interface Verdict extends Refusal {
   /** Another vendor, or another try, may well succeed. */
   readonly curable: boolean
-  readonly said: string | undefined
+  readonly vendorError: string | undefined
 }
 
 export async function attempt(
@@ -93,7 +100,7 @@ export async function attempt(
   deps: AttemptDeps,
 ): Promise<Attempted> {
   const { vendors, world } = deps
-  const { trail } = open
+  const { recorder } = open
   const { product } = ask
   let last: Fault | undefined
   let attempts = 0
@@ -107,7 +114,7 @@ export async function attempt(
     const candidate = choose(route, open, vendors)
     if (candidate instanceof Fault) {
       last ??= candidate
-      trail.tried({ ...placeOf(route), ...instant(world), skipped: true, fault: candidate })
+      recorder.add({ ...placeOf(route), ...instant(world), skipped: true, fault: candidate })
       continue
     }
     if (attempts > 0 && isAlone && !another) await sleep(world, RETRY_SAME_MS)
@@ -117,7 +124,7 @@ export async function attempt(
     if (leave instanceof Fault) {
       // Too many wait for this one; the next may have room.
       last = leave
-      trail.tried({ ...placeOf(candidate), ...instant(world), skipped: true, fault: leave })
+      recorder.add({ ...placeOf(candidate), ...instant(world), skipped: true, fault: leave })
       continue
     }
     attempts += 1
@@ -139,7 +146,7 @@ export async function attempt(
         return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
       }
       const said = await judge(reply, exchange, { ask, target })
-      const verdict = candidate.credential === OWN_KEY ? byOwnKey(said, candidate, isAlone) : said
+      const verdict = candidate.credential === BYOK ? byByokKey(said, candidate, isAlone) : said
       another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
       leave()
@@ -184,10 +191,10 @@ function answeredBy(
 ): number {
   const endMs = world.elapsedMs()
   const latencyMs = endMs - startMs
-  if (candidate.credential !== OWN_KEY)
+  if (candidate.credential !== BYOK)
     vendors.answered(candidate.vendorName, open.account, { status, latencyMs, product })
   if (candidate.credentials) vendors.credentials.succeeded(candidate, open.account)
-  if (open.trail.all || !isFirst) open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
+  if (open.recorder.all || !isFirst) open.recorder.add({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
   return latencyMs
 }
 
@@ -199,19 +206,29 @@ function refusedBy(
   { vendors, world, log }: AttemptDeps,
 ): boolean {
   const { vendorName: vendor } = candidate
-  const { fault, said, ours: mend, curable } = verdict
+  const { fault, vendorError, ours: fix, curable } = verdict
   const endMs = world.elapsedMs()
   // What a vendor has against one of several credentials is nothing against the vendor.
   const ofCredential = candidate.credentials !== undefined && verdict.credential !== undefined
   const refusal = ofCredential ? { vendorsFault: false } : verdict
-  if (candidate.credential !== OWN_KEY)
+  if (candidate.credential !== BYOK)
     vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal, product })
   if (ofCredential) {
     const seconds = fault.details.retryAfterSeconds
     vendors.credentials.putAside(candidate, open.account, { why: verdict.credential, status, seconds })
   }
   const stop = curable ? {} : { stop: 'refused' as const }
-  open.trail.tried({ ...placeOf(candidate), startMs, endMs, queuedMs, status, fault, said, mend, ...stop })
+  open.recorder.add({
+    ...placeOf(candidate),
+    startMs,
+    endMs,
+    queuedMs,
+    status,
+    fault,
+    vendorError,
+    fix,
+    ...stop,
+  })
   logRefusal(verdict, candidate, { ...about(open, candidate, attempts), status }, log)
   return ofCredential
 }
@@ -226,16 +243,16 @@ function failedAt(
   const fault = asFault(error)
   const { vendorName: vendor } = candidate
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault }
-  const isOwn = candidate.credential === OWN_KEY
+  const isOwn = candidate.credential === BYOK
   if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
     if (!isOwn) vendors.undecided(vendor, open.account)
-    open.trail.tried({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
+    open.recorder.add({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
     throw error
   }
   if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
   // Whoever was too slow once has used up the caller's patience.
   const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
-  open.trail.tried({
+  open.recorder.add({
     ...tried,
     deadlineMs: deadlineOf(fault, candidate.vendor.timeouts),
     ...(slow ? { stop: 'slow' } : {}),
@@ -276,7 +293,7 @@ function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
 /** With the credential to use; or why it cannot be asked now. */
 function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
   // The breaker is about the gateway's credentials, and an account's own key must not be able to open or close it.
-  if (route.credential === OWN_KEY) return route
+  if (route.credential === BYOK) return route
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
   if (!route.credentials) return route // As nearly always.
   const candidate = vendors.credentials.choose(route, account)
@@ -306,7 +323,7 @@ function enter(
   vendors: Vendors,
 ) {
   const noPlace = (error: unknown): Fault => {
-    if (credential !== OWN_KEY) vendors.undecided(name, account)
+    if (credential !== BYOK) vendors.undecided(name, account)
     if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
     return error
   }
@@ -319,8 +336,8 @@ function enter(
 }
 
 /** What a vendor has against the account's own key is the account's to mend, and said so; another candidate may do all the same. */
-function byOwnKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean): Verdict {
-  const fault = ownKeyFault(verdict, vendorName)
+function byByokKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean): Verdict {
+  const fault = byokKeyFault(verdict, vendorName)
   const { ours: _, ...rest } = verdict
   return fault ? { ...rest, fault, curable: !isAlone } : rest
 }
@@ -336,6 +353,6 @@ async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Hearing)
     hearing.target.model,
     wait === undefined ? {} : { retryAfterSeconds: wait },
   )
-  const fault = asFault(tell(verdict.fault, hearing))
-  return { ...verdict, fault, curable: fault.blame === 'upstream', said: vendorWords(verdict.fault, hearing) }
+  const fault = asFault(describe(verdict.fault, hearing))
+  return { ...verdict, fault, curable: fault.blame === 'upstream', vendorError: vendorWords(verdict.fault, hearing) }
 }

@@ -1,9 +1,9 @@
 // Which routes an ask may take, in which order.
 import { createHash } from 'node:crypto'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
-import type { OwnUse } from '../credentials/own-keys.ts'
+import type { OwnUse } from '../credentials/byok-keys.ts'
 import type { World } from '../kernel/world.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
@@ -145,13 +145,13 @@ function heldCredentials(
 }
 
 /** The account's own keys first; the gateway's credentials only where the account allows it. */
-export function byOwnKeys(candidates: readonly Candidate[], { vendors, fallback }: OwnUse): Candidate[] {
+export function byByokKey(candidates: readonly Candidate[], { vendors, fallback }: OwnUse): Candidate[] {
   const own = candidates.flatMap(({ credentials: _, cost: __, ...candidate }) => {
     const found = vendors.get(candidate.vendorName)
     if (!found) return []
     // The catalog's extra headers may say who the gateway is there.
     const target = { ...candidate.target, secret: found.secret, headers: {} }
-    return [{ ...candidate, target, credential: OWN_KEY, pricing: found.pricing }]
+    return [{ ...candidate, target, credential: BYOK, pricing: found.pricing }]
   })
   return fallback ? [...own, ...candidates] : own
 }

@@ -9,7 +9,7 @@ export interface VendorHours {
   count(one: Asked): void
   /** Adds what was counted to the database. */
   flush(): Promise<void>
-  forget(): Promise<void>
+  prune(): Promise<void>
 }
 
 interface Counted {
@@ -76,7 +76,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
         throw error
       }
     },
-    async forget() {
+    async prune() {
       await database.query(FORGET, [KEPT_DAYS])
     },
   }

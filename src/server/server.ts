@@ -8,6 +8,7 @@ import type { Surface } from '../catalog/endpoint.ts'
 import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { renamedHint } from '../kernel/renamed.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { addressReader, isTrusted } from './address.ts'
 import { drainBody, linkOf, takeWhole } from './body.ts'
@@ -36,8 +37,8 @@ declare module 'fastify' {
     hurry(response: ServerResponse): void
     /** Browsers of other sites may call what is at this path. */
     crossSite(url: string): void
-    /** Whoever reads the books finds in them what was answered before. */
-    booked: () => Promise<void>
+    /** Whoever reads the ledger finds in them what was answered before. */
+    reserved: () => Promise<void>
   }
   interface FastifyContextConfig {
     surface?: Surface
@@ -250,13 +251,14 @@ function preflightHeaders({ methods }: Place<ApiRoute>): Record<string, string> 
   }
 }
 
-function notTaken({ method = '', headers }: IncomingMessage, place: Place<ApiRoute> | undefined): Fault {
+function notTaken({ method = '', headers, url = '' }: IncomingMessage, place: Place<ApiRoute> | undefined): Fault {
   if (place && headers.upgrade?.toLowerCase() === 'websocket')
     return new Fault('request_invalid', {
       message: 'WebSockets are not offered here. Send a POST, with "stream": true for events.',
     })
   // A path that takes the method and was not found has a part that is too long.
-  if (!place || place.methods.has(method)) return new Fault('not_found')
+  const message = renamedHint(url.split(/[/?]/))
+  if (!place || place.methods.has(method)) return new Fault('not_found', message ? { message } : {})
   const allow = [...place.methods.keys()].join(', ')
   return new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })
 }

@@ -4,19 +4,19 @@ import type { Fault, FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
-import type { AttemptView, Story } from '../ledger/views.ts'
+import type { AttemptLog, AttemptView } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
 import { isObject } from '../protocols/check.ts'
-import type { AttemptLog, VendorAttempt } from '../routing/attempt.ts'
+import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
 import type { RefusedCall } from './refusals.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
   /** Its credits were held. */
   readonly held: boolean
-  readonly trail: AttemptLog
+  readonly recorder: AttemptRecorder
   /** What befell it, for its usage row; undefined: nothing worth telling. */
-  story(fault?: Fault): Story | undefined
+  attemptLog(fault?: Fault): AttemptLog | undefined
   /** The answer ended at this many output tokens of each choice, because the credits that were left covered no more. */
   cutAt(tokens: number): void
   /** A stage of the path has ended now; stages follow one another. */
@@ -153,7 +153,7 @@ interface Load {
   refused(call: LiveCall): void
 }
 
-class SeenCall implements Seen, AttemptLog {
+class SeenCall implements Seen, AttemptRecorder {
   readonly call: LiveCall
   readonly all: boolean
   readonly #beginning: Beginning
@@ -201,11 +201,11 @@ class SeenCall implements Seen, AttemptLog {
     return this.#heldMs !== undefined
   }
 
-  get trail(): AttemptLog {
+  get recorder(): AttemptRecorder {
     return this
   }
 
-  tried(attempt: VendorAttempt): void {
+  add(attempt: VendorAttempt): void {
     // Of an answer that broke off, the trace knows the attempt already.
     if (attempt.stop !== 'broke') this.#trace(attempt)
     // A first attempt that succeeds is nothing to tell.
@@ -220,18 +220,18 @@ class SeenCall implements Seen, AttemptLog {
     this.#cutAtTokens = tokens
   }
 
-  story(fault?: Fault): Story | undefined {
+  attemptLog(fault?: Fault): AttemptLog | undefined {
     const tried = this.#tried ?? []
     const cutAtTokens = this.#cutAtTokens
     if (tried.length === 0 && fault === undefined && cutAtTokens === undefined) return undefined
     const { startedMs, ask } = this.#beginning
-    const asked = askedOf(ask.sent)
+    const parameters = parametersOf(ask.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
-      attempts: tried.map((one, at) => toldAttempt(one, startedMs, at + 1 < tried.length)),
-      ...(asked ? { asked } : {}),
+      attempts: tried.map((one, at) => attemptView(one, startedMs, at + 1 < tried.length)),
+      ...(parameters ? { parameters } : {}),
       ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
-      fault: fault ? toldFault(fault, ask.sent) : null,
+      fault: fault ? faultView(fault, ask.sent) : null,
     }
   }
 
@@ -306,15 +306,19 @@ class SeenCall implements Seen, AttemptLog {
 }
 
 /** What a message repeats of the request is not kept. */
-function toldFault({ kind: name, code, status, blame, message }: Fault, sent?: string): NonNullable<Story['fault']> {
+function faultView(
+  { kind: name, code, status, blame, message }: Fault,
+  sent?: string,
+): NonNullable<AttemptLog['fault']> {
   return { name, code, status, blame, message: withoutContent(message, sent) }
 }
 
 /** Bounded, whatever a vendor made of it. */
 const WORD_CHARS_MAX = 200
 
-function toldAttempt(tried: VendorAttempt, callStartedMs: number, retried: boolean): AttemptView {
-  const { vendor, route, credential, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, said, mend } = tried
+function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boolean): AttemptView {
+  const { vendor, route, credential, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, vendorError, fix } =
+    attempt
   const { phase, code, why } = fault?.details.internal ?? {}
   const word = (value: unknown) => (value === undefined ? null : String(value).slice(0, WORD_CHARS_MAX))
   return {
@@ -331,13 +335,13 @@ function toldAttempt(tried: VendorAttempt, callStartedMs: number, retried: boole
     cause: word(code ?? why),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     retried,
-    stopped: fault === undefined || retried ? null : (tried.stop ?? 'exhausted'),
-    ...(said === undefined ? {} : { said }),
-    ...(mend === undefined ? {} : { mend }),
+    stopped: fault === undefined || retried ? null : (attempt.stop ?? 'exhausted'),
+    ...(vendorError === undefined ? {} : { vendorError }),
+    ...(fix === undefined ? {} : { fix }),
   }
 }
 
-// The parameters of a request that failed, for its story: settings by the names that the formats give them, and how much there was of the
+// The parameters of a request that failed, for its attempt log: settings by the names that the formats give them, and how much there was of the
 // rest. Nothing of what was said, and nothing under a name of the caller's own.
 
 /** Numbers, switches and short words. */
@@ -353,21 +357,21 @@ const TOLD_CHARS_MAX = 40
 /** Reading a longer one again would cost more than it tells. */
 const SENT_CHARS_MAX = 65_536
 
-type Asked = Record<string, string | number | boolean>
+type Sent = Record<string, string | number | boolean>
 
-function askedOf(sent: string | undefined): Asked | undefined {
+function parametersOf(sent: string | undefined): Sent | undefined {
   if (sent === undefined || sent.length > SENT_CHARS_MAX) return undefined
   const body = membersOf(sent)
-  const asked: Asked = {}
+  const found: Sent = {}
   for (const members of [body, body.generationConfig]) {
     if (!isObject(members)) continue
-    for (const name of SETTINGS) if (isSetting(members[name])) asked[name] = members[name]
+    for (const name of SETTINGS) if (isSetting(members[name])) found[name] = members[name]
   }
   for (const name of COUNTED) {
     const list = body[name]
-    if (Array.isArray(list) && list.length > 0) asked[name] = list.length
+    if (Array.isArray(list) && list.length > 0) found[name] = list.length
   }
-  return Object.keys(asked).length > 0 ? asked : undefined
+  return Object.keys(found).length > 0 ? found : undefined
 }
 
 function isSetting(value: unknown): value is string | number | boolean {

@@ -29,7 +29,7 @@ export interface Refusals {
   /** The same, for the last time: what comes later has nobody to write it. */
   close(): Promise<void>
   /** Those older than this go. */
-  forget(days: number): Promise<number>
+  prune(days: number): Promise<number>
   readonly dropped: number
 }
 
@@ -133,7 +133,7 @@ export function createRefusals({ database, world, log }: { database: Database; w
     isNoted: (fault) => noted.has(fault),
     flush,
     close,
-    forget: (days) => removeAll(database, FORGET, [idAtTime(world.nowMs() - days * DAY_MS)]),
+    prune: (days) => removeAll(database, FORGET, [idAtTime(world.nowMs() - days * DAY_MS)]),
     get dropped() {
       return dropped
     },

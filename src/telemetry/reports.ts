@@ -106,11 +106,11 @@ function shown({ atMs, charged, ...call }: LiveCall): ReportedCall {
 
 const WRITE = statement(
   'report_write',
-  `insert into process (id, report, reported_at) values ($1, $2::jsonb, now() + make_interval(secs => $3))
+  `insert into gateway_instance (id, report, reported_at) values ($1, $2::jsonb, now() + make_interval(secs => $3))
    on conflict (id) do update set report = excluded.report, reported_at = excluded.reported_at`,
 )
 const READ = statement(
   'report_read',
-  `select id, case when reported_at > now() - interval '8 seconds' then report end as report from process
+  `select id, case when reported_at > now() - interval '8 seconds' then report end as report from gateway_instance
    where id <> $1 and heartbeat_at > now() - make_interval(secs => $2) order by id limit 200`,
 )

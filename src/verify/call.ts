@@ -3,7 +3,7 @@ import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { timeOfId } from '../kernel/world.ts'
-import { OWN_KEY } from '../ledger/operation.ts'
+import { BYOK } from '../ledger/operation.ts'
 import { movement } from '../ledger/views.ts'
 import { type Attributes, type ChargeLine, type CostBasis, chargeOf, costAgain, sumOf } from '../meter/charge.ts'
 import { feePricing, type Pricing, scaled } from '../meter/price.ts'
@@ -160,7 +160,7 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
   /** At once for what is known. */
   function priceOf(version: number, product: string, kind?: Kind): Found | Promise<Found> {
     const isBatch = kind?.endpoint.startsWith(BATCH) === true
-    const name = `${version} ${product} ${isBatch} ${kind?.route} ${kind?.credential === OWN_KEY}`
+    const name = `${version} ${product} ${isBatch} ${kind?.route} ${kind?.credential === BYOK}`
     return (
       known.get(name) ??
       readPrice(version, product, kind).then((price) => {
@@ -264,8 +264,8 @@ function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog,
   }
   const given = product.routes[route - 1]
   if (!given) return `it was served by route ${route}, which its product does not have.`
-  if (credential !== OWN_KEY) return { pricing: base, cost: given.cost }
-  const fee = product.ownKeyFee ?? document.vendors[given.vendor]?.ownKeyFee
+  if (credential !== BYOK) return { pricing: base, cost: given.cost }
+  const fee = product.byokFee ?? document.vendors[given.vendor]?.byokFee
   if (!fee) return 'it was charged as one by an own key, for which its vendor takes none.'
   return { pricing: feePricing(base, fee), cost: 'free' }
 }

@@ -23,7 +23,7 @@ const COUNTED = `c.scope, c.name, c.unit, c.span, c.max, c.used, (select coalesc
 const IN_SPAN = (BEFORE = '0 hours') =>
   `(c.span = 'total' or u.hour >= to_timestamp(c.second) - interval '${BEFORE}'
     and u.hour < (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || nullif(c.span, 'total'))::interval) at time zone 'UTC')`
-/** What was booked at midnight stands in the hour in which its transaction began, and is counted when the account was locked. */
+/** What was posted at midnight stands in the hour in which its transaction began, and is counted when the account was locked. */
 const AND_HOUR_BEFORE = IN_SPAN('1 hour')
 
 // Keys may lie on another server than what counts for them.
@@ -102,8 +102,8 @@ function* checkCounter(name: string, row: CounterRow, trimmed: bigint): Generato
     yield `The limits of ${name} count ${formatCredits(used)} as spent ${span === 'total' ? 'in all' : `of the ${span}`}, but its usage sums to ${formatCredits(used < own ? own : most)}.`
 }
 
-// What a process has spent since it last said so is a part of its share, beside what its calls hold.
-/** Of credits, `used` has what was spent up to `since`: functions/share.sql. */
+// What a process has spent since it last said so is a part of its quota slice, beside what its calls hold.
+/** Of credits, `used` has what was spent up to `since`: functions/quota-slice.sql. */
 const SYSTEM = statement(
   'verify_system_limits',
   `select ${COUNTED}, x.spent as own, x.spent as all
@@ -112,22 +112,22 @@ const SYSTEM = statement(
      where c.unit = 'credits' and not ${IS_TEST('u.account_id')} and u.hour < c.since and (c.span = 'total' or u.hour >= date_trunc(nullif(c.span, 'total'), c.since, 'UTC'))) x
    where c.account_id = '' order by c.name`,
 )
-const SHARED = statement(
-  'verify_shared',
+const SLICED = statement(
+  'verify_sliced',
   `select c.name from counter c where c.account_id = '' and c.unit in ('credits', 'calls')
-     and c.max < (select coalesce(sum(s.amount), 0) from share s where s.account_id = '' and s.unit = c.unit)`,
+     and c.max < (select coalesce(sum(s.amount), 0) from quota_slice s where s.account_id = '' and s.unit = c.unit)`,
 )
-const SHARES = statement(
-  'verify_shares',
-  `select account_id, process_id, unit, amount from share where account_id <> '' or unit not in ('credits', 'calls') or amount < 0 limit 100`,
+const SLICES = statement(
+  'verify_slices',
+  `select account_id, process_id, unit, amount from quota_slice where account_id <> '' or unit not in ('credits', 'calls') or amount < 0 limit 100`,
 )
-interface ShareRow {
+interface SliceRow {
   readonly account_id: string
   readonly process_id: string
   readonly unit: string
   readonly amount: bigint
 }
-/** Processes ask for a share only where a version says that there are limits. */
+/** Processes take a quota slice only where a version says that there are limits. */
 const IN_FORCE = statement(
   'verify_system_version',
   `select exists (select 1 from setting where name = 'system-limits') as set, exists (select 1 from counter where account_id = '') as counted`,
@@ -150,17 +150,17 @@ export async function checkSystemLimits(database: Queryable): Promise<string[]> 
   const [force] = await database.query<{ set: boolean; counted: boolean }>(IN_FORCE)
   if (force?.set && !force.counted) problems.push('The limits of the system are set, but nothing counts for them.')
   if (force?.counted && !force.set) problems.push('The limits of the system are counted, but not in force.')
-  for (const { name } of await database.query<{ name: string }>(SHARED))
-    problems.push(`The shares of the system's limit ${name} are more than the limit.`)
+  for (const { name } of await database.query<{ name: string }>(SLICED))
+    problems.push(`The quota slices of the system's limit ${name} are more than the limit.`)
   for (const { account_id, scope } of await database.query<{ account_id: string; scope: string }>(STRANGERS))
     problems.push(
       account_id === ''
         ? `There are limits (${scope}) that are neither those of the system nor of an account.`
         : `There are limits (${scope}) of account ${account_id}, which does not exist.`,
     )
-  for (const { account_id, process_id, unit, amount } of await database.query<ShareRow>(SHARES))
+  for (const { account_id, process_id, unit, amount } of await database.query<SliceRow>(SLICES))
     problems.push(
-      `The share of process ${process_id} (${unit}) ${account_id === '' ? `cannot be ${amount}` : `is that of account ${account_id}`}.`,
+      `The quota slice of process ${process_id} (${unit}) ${account_id === '' ? `cannot be ${amount}` : `is that of account ${account_id}`}.`,
     )
   return problems
 }

@@ -57,7 +57,7 @@ interface ProcessRow {
 const PROCESSES = statement(
   'verify_processes',
   `select id, (extract(epoch from now() - heartbeat_at) * 1000)::float8 as silent_ms,
-     (extract(epoch from now() - started_at) * 1000)::float8 as age_ms from process`,
+     (extract(epoch from now() - started_at) * 1000)::float8 as age_ms from gateway_instance`,
 )
 
 /** Answers who lives; nobody is called dead where none has lived for long enough to have noticed. */
@@ -256,10 +256,10 @@ interface DeferredRow extends Keyed {
   /** Neither the account's own key nor that of another is told by a null: it was removed. */
   readonly key_account: string | null
   readonly wrong: boolean
-  /** What its calls in the books say against it, if they do. */
+  /** What its calls in the ledger say against it, if they do. */
   readonly unpaid: string | null
 }
-/** `CALLS`: finds by `page` what is in the books; by itself, since it may lie on another server. `UNPAID`: a sentence. */
+/** `CALLS`: finds by `page` what is in the ledger; by itself, since it may lie on another server. `UNPAID`: a sentence. */
 const DEFERRED = ({ TABLE, WRONG, CALLS, UNPAID }: Record<'TABLE' | 'WRONG' | 'CALLS' | 'UNPAID', string>) =>
   `with page as materialized (
      select x.*, ${WRONG} as wrong from ${TABLE} x
@@ -314,7 +314,7 @@ const BACKGROUND = statement(
   }),
 )
 
-/** Batches and responses in the background: whose they are, and whether what they say of themselves agrees with itself and the books. */
+/** Batches and responses in the background: whose they are, and whether what they say of themselves agrees with itself and the ledger. */
 async function checkDeferred({ database, since, usageSince, report }: TableCheck): Promise<void> {
   for (const [what, page] of [
     ['Batch', BATCHES],
@@ -367,7 +367,7 @@ export async function checkTables(check: TableCheck): Promise<{ holds: number; j
   return { holds, jobs }
 }
 
-// What is on its way into the books: each settlement of the journal against its account, its lease and what was booked.
+// What is on its way into the ledger: each settlement of the journal against its account, its lease and what was posted.
 
 interface JournalCheck {
   readonly database: Database
@@ -393,21 +393,21 @@ interface JournalRow {
   readonly cost: bigint | null
   readonly cost_basis: CostBasis | null
   readonly minutes: number
-  readonly keeps: boolean
+  readonly stays_leased: boolean
   readonly waived: boolean
   readonly leased: boolean
   readonly known: boolean
-  readonly booked: boolean
+  readonly posted: boolean
 }
 
 const JOURNAL_ROWS = 1_000
-/** A settlement is booked within a second; that of a process that died, by the next that looks. */
+/** A settlement is posted within a second; that of a process that died, by the next that looks. */
 const LATE_MINUTES = 2
 const JOURNAL = statement(
   'verify_journal',
   `select j.id, j.account_id, j.product, j.catalog_version, j.outcome, j.charged, j.held, j.lines, j.estimated, j.credential, j.endpoint, j.route, j.first_byte_ms, j.attributes, j.cost, j.cost_basis, floor(extract(epoch from now() - j.at) / 60)::int as minutes,
-     j.keeps, j.waived, a.id is not null as known, exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
-     exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as booked
+     j.stays_leased, j.waived, a.id is not null as known, exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
+     exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as posted
    from journal j left join account a on a.id = j.account_id
    where (j.account_id, j.id) > ($1, $2) order by j.account_id, j.id limit ${JOURNAL_ROWS}`,
 )
@@ -438,20 +438,20 @@ function* problemsOf({
   outcome,
   charged,
   held,
-  keeps,
+  stays_leased: staysLeased,
   waived,
   endpoint,
   minutes,
-  booked,
+  posted,
   leased,
 }: JournalRow): Generator<string> {
   if (!known) yield 'is of an account that does not exist.'
   if (outcome !== 'settled' && outcome !== 'released') yield `is "${outcome}".`
-  // Seen by others only while a lease covers it, which does not end before it is booked: a call with a hold of its own is written and booked at once.
-  if (!leased && !booked) yield 'is covered by no lease.'
+  // Seen by others only while a lease covers it, which does not end before it is posted: a call with a hold of its own is written and posted at once.
+  if (!leased && !posted) yield 'is covered by no lease.'
   if (charged < 0n || charged > held) yield `charges ${charged} micro-credits of ${held} that were held for it.`
-  if (!keeps || waived) yield 'is booked otherwise than one that a lease covers.'
+  if (!staysLeased || waived) yield 'is posted otherwise than one that a lease covers.'
   if (endpoint.startsWith(BATCH)) yield 'is of a batch, whose calls have holds of their own.'
   if (minutes >= LATE_MINUTES)
-    yield booked ? `was booked, but still stands there after ${minutes} minutes.` : `has waited for ${minutes} minutes.`
+    yield posted ? `was posted, but still stands there after ${minutes} minutes.` : `has waited for ${minutes} minutes.`
 }

@@ -72,7 +72,7 @@ before(async () => {
   await catalog.apply({ ...SMALL_CATALOG, models: { ...SMALL_CATALOG.models, beta: BETA }, endpoints: {} }, BY, 'fewer')
   accounts = createAccounts({ database, world: realWorld, ledger, audit })
   await ledger.sweep()
-  await sql(`update process set started_at = now() - interval '1 day'`)
+  await sql(`update gateway_instance set started_at = now() - interval '1 day'`)
   await accounts.changeSystemLimits({ spendPerDay: '900000000000', spendPerMonth: '9000000000000' }, BY)
   const limits = { concurrency: 100, spendPerDay: '90000000', spendTotal: '90000000' }
   ids.account = await accounts.create({ name: 'A', credits: 100_000_000n, limits }, BY)
@@ -150,7 +150,7 @@ async function resolve(options: Calling, by = ledger) {
     charge: estimated && charge.amount > want ? want : charge.amount,
     ...{ estimated, stream: false, route: kept ? 0 : 1, durationMs: 12, firstByteMs: kept ? 0 : 3 },
     ...{ inputTokens: usage?.input ?? 0, outputTokens: usage?.output ?? 0 },
-    ...(keep ? { idempotent: true, keep } : {}),
+    ...(keep ? { idempotent: true, replay: keep } : {}),
   })
 }
 
@@ -251,8 +251,8 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
 })
 
 const TABLES =
-  `account hold lease journal transfer usage usage_hour counter share setting idempotency job api_key batch background margin_hour
-  catalog_version audit credit_idempotency process`.split(/\s+/)
+  `account hold lease journal transfer usage usage_hour counter quota_slice setting idempotency job api_key batch background margin_hour
+  catalog_version audit credit_idempotency gateway_instance`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */
 async function keepTables(): Promise<(what: string) => Promise<void>> {
@@ -334,7 +334,7 @@ test(`each of ${CORRUPTIONS.length} corruptions is named, and when it is undone 
   }
   assert.deepEqual(await problems(nightly), [])
   assert.deepEqual(missed, [])
-  await sql('delete from journal') // The next sweep would book it.
+  await sql('delete from journal') // The next sweep would post it.
 })
 
 /** An account of its own, with calls of some hours ago. */

@@ -204,7 +204,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   const document = structuredClone(home.gateway.catalog.current.input)
   const vendor = document.vendors.newcomer
   assert.ok(vendor)
-  document.vendors.newcomer = { ...vendor, ownKeyFee: { call: '0.01', share: '0.05' } }
+  document.vendors.newcomer = { ...vendor, byokFee: { call: '0.01', share: '0.05' } }
   await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
   await operator.go(`/a/${account}/keys`)
   await page.getByText('0.01 credits a call + 5 % of the price').waitFor()
@@ -223,7 +223,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   // When the vendor moves, the key is not sent to its new address.
   const row = page.getByRole('table', { name: 'Own keys at vendors' }).getByRole('row', { name: 'newcomer' })
   const movedTo = async (baseUrl: string) => {
-    document.vendors.newcomer = { ...vendor, ownKeyFee: { call: '0.01', share: '0.05' }, baseUrl }
+    document.vendors.newcomer = { ...vendor, byokFee: { call: '0.01', share: '0.05' }, baseUrl }
     await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
     await operator.go('/')
     await operator.go(`/a/${account}/keys`)

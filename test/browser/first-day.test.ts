@@ -34,7 +34,7 @@ test('the link that the first start prints makes the operator’s login, once', 
   const lines: string[] = []
   await firstMinute({
     ...{ gateway: home.gateway, config: home.config, url: home.url, store: 'a test', seconds: 0 },
-    kept: { secret: SECRET, operatorToken: OPERATOR_TOKEN, tokenIsNew: false },
+    directory: { secret: SECRET, operatorToken: OPERATOR_TOKEN, tokenIsNew: false },
     say: (line) => lines.push(line),
   })
   const link = lines.map((line) => line.trim()).find((line) => line.includes('/console/setup#token='))

@@ -170,7 +170,7 @@ test('a key is switched on for the response cache where it is made, and its row 
     .getByText('response cache on')
     .waitFor()
   const { items } = await home.gateway.keys.list(account, { cursor: undefined, limit: 10 })
-  assert.equal(items.find(({ name }) => name === 'evaluations')?.keepsAnswers, true)
+  assert.equal(items.find(({ name }) => name === 'evaluations')?.responseCache, true)
 })
 
 test('a replaced key says when it ends and answers until then, can be ended now, and is told apart from its successor', async () => {

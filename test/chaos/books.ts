@@ -16,7 +16,7 @@ export interface Books {
   readonly holds: number
 }
 
-/** What was acknowledged is durable at once, and booked by whoever lives. */
+/** What was acknowledged is durable at once, and posted by whoever lives. */
 async function allBooked(database: Database): Promise<void> {
   for (const startedMs = performance.now(); ; ) {
     const rows = await database.query({ text: 'select 1 from journal limit 1' })

@@ -147,7 +147,7 @@ Last run: ${today()}. ${options.processes} processes, one Postgres, ${options.pe
 | Killed processes (kill -9) | ${kills.length}; the next one was ready after ${Math.round(Math.max(0, ...kills.map(({ readyMs }) => readyMs)))} ms at most |
 | Postgres restarts | ${outages.length}; away for ${outages.map(({ fromMs, toMs }) => `${Math.round(toMs - fromMs)} ms`).join(' and ')} |
 | Answers | ${JSON.stringify(counts).replaceAll(/["{}]/g, '').replaceAll(',', ', ')} |
-| Acknowledged charges | ${books.acknowledged}, all in the books with the amount that the caller was told |
+| Acknowledged charges | ${books.acknowledged}, all in the ledger with the amount that the caller was told |
 | Lost or doubled charges | 0 |
 | Holds and leases left | 0, ${Math.round(holdsMs)} ms after the load ended |
 | Answers with 401 | 0 |

@@ -91,7 +91,7 @@ try {
   await writePart(
     'soak',
     `
-Last run: ${today()}, ${minutes} minutes with ${load}: ${JSON.stringify(countBy(traffic.told)).replaceAll(/["{}]/g, '').replaceAll(',', ', ')}; ${books.acknowledged} acknowledged charges, all in the books; \`ledger verify\` ok.
+Last run: ${today()}, ${minutes} minutes with ${load}: ${JSON.stringify(countBy(traffic.told)).replaceAll(/["{}]/g, '').replaceAll(',', ', ')}; ${books.acknowledged} acknowledged charges, all in the ledger; \`ledger verify\` ok.
 
 | Minute | Calls | Memory (MB) | Heap (MB) | Open files | p50 (ms) | p99 (ms) |
 |---|---|---|---|---|---|---|

@@ -133,12 +133,12 @@ const month: Trouble<Store> = {
   fault: 'a change of month while somebody reads usage',
   async run({ direct }, _, forMs) {
     const at = (months: number) => ({ ...realWorld, nowMs: () => realWorld.nowMs() + months * MONTH_MS })
-    await maintainUsage(direct, at(-60), { keepMonths: 100, tries: 5 })
+    await maintainUsage(direct, at(-60), { usageMonths: 100, tries: 5 })
     const fromMs = performance.now()
     let [changes, made, dropped, left] = [0, 0, 0, 0]
     const change = async (reading: boolean) => {
       changes += 1
-      const done = await maintainUsage(direct, at(changes), { keepMonths: 36, tries: reading ? 2 : 20 })
+      const done = await maintainUsage(direct, at(changes), { usageMonths: 36, tries: reading ? 2 : 20 })
       made += done.made.length
       dropped += done.dropped.length
       left += done.left.length

@@ -259,7 +259,7 @@ test('one that was not streamed shows what was made of it as well', async () => 
   else assert.deepEqual([textOf(shown).startsWith(PARTIAL), cost], [true, costOf(shown)])
 })
 
-test('all of it agrees with the books', async () => {
+test('all of it agrees with the ledger', async () => {
   await g.settled()
   const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
   assert.deepEqual(problems, [])

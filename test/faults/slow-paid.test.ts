@@ -100,7 +100,7 @@ interface Asked {
   readonly slowly: boolean
 }
 
-/** The bytes that were read until the gateway cut the caller off or the answer ended, and what was booked. */
+/** The bytes that were read until the gateway cut the caller off or the answer ended, and what was posted. */
 async function read(g: TestGateway, { path, body, slowly }: Asked): Promise<{ bytes: number; row: Row }> {
   const { id, key } = await g.account()
   const sent = request(g.url + path, {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
-import type { Story, UsageDetail, UsageView } from '../../src/ledger/views.ts'
+import type { AttemptLog, UsageDetail, UsageView } from '../../src/ledger/views.ts'
 import { OPERATOR_TOKEN, type TestGateway } from '../gateway.ts'
 import { until } from '../until.ts'
 import {
@@ -61,14 +61,14 @@ async function told(body = chatBody('hello')): Promise<{ status: number; text: s
   return { status: reply.status, text, detail: await detailOf(reply.headers.get('x-request-id')) }
 }
 
-const inShort = ({ attempts }: Story) =>
+const inShort = ({ attempts }: AttemptLog) =>
   attempts.map((one) => [one.vendor, one.route, one.status, one.fault, one.phase, one.cause, one.retried, one.stopped])
 
-test('a plain success has no story, and says which route answered and when its first byte came', async () => {
+test('a plain success has no attempt log, and says which route answered and when its first byte came', async () => {
   first.answer = ({ response }) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('hello', usage(1, 1)))
   const { detail } = await told()
-  assert.deepEqual([detail.story, detail.fault, detail.route], [null, null, 1])
+  assert.deepEqual([detail.attemptLog, detail.fault, detail.route], [null, null, 1])
   assert.ok(detail.firstByteMs !== null && detail.firstByteMs >= 1)
 })
 
@@ -83,7 +83,7 @@ test('what failed says with which parameters it was asked, and nothing of what w
       seed: 7,
     }),
   )
-  assert.deepEqual(detail.story?.asked, {
+  assert.deepEqual(detail.attemptLog?.parameters, {
     ...{ max_tokens: 77, temperature: 0.25, seed: 7, reasoning_effort: 'low', messages: 1 },
   })
   assert.ok(!/secret question|mara/.test(JSON.stringify(detail)))
@@ -94,15 +94,15 @@ test('a call that took another way tells of the attempt before, in the vendor’
     response.writeHead(529).end(`{"error":{"type":"overloaded_error","message":"too busy for ${SECRET}"}}`)
   const { status, detail } = await told()
   assert.equal(status, 200)
-  const { story } = detail
-  assert.ok(story)
-  assert.deepEqual(inShort(story), [
+  const { attemptLog } = detail
+  assert.ok(attemptLog)
+  assert.deepEqual(inShort(attemptLog), [
     ['first', 1, 529, 'upstream_unavailable', null, null, true, null],
     ['second', 2, 200, null, null, null, false, null],
   ])
-  assert.equal(story.fault, null)
-  assert.equal(story.attempts[0]?.said, 'overloaded_error: too busy for [key]')
-  assert.ok(story.heldMs !== null && story.attempts[1]!.startMs >= story.attempts[0]!.startMs)
+  assert.equal(attemptLog.fault, null)
+  assert.equal(attemptLog.attempts[0]?.vendorError, 'overloaded_error: too busy for [key]')
+  assert.ok(attemptLog.heldMs !== null && attemptLog.attempts[1]!.startMs >= attemptLog.attempts[0]!.startMs)
 })
 
 test('a failure tells of each attempt, its cause and deadline, and what the caller was told', async () => {
@@ -110,11 +110,11 @@ test('a failure tells of each attempt, its cause and deadline, and what the call
   second.answer = ({ response }) => response.writeHead(500).end()
   const reset = await told()
   assert.equal(reset.status, 502)
-  assert.deepEqual(inShort(reset.detail.story!), [
+  assert.deepEqual(inShort(reset.detail.attemptLog!), [
     ['first', 1, null, 'upstream_failed', 'first-byte', 'ECONNRESET', true, null],
     ['second', 2, 500, 'upstream_failed', null, null, false, 'exhausted'],
   ])
-  const { fault } = reset.detail.story!
+  const { fault } = reset.detail.attemptLog!
   assert.deepEqual([fault?.name, fault?.code, fault?.blame], ['upstream_failed', 50000, 'upstream'])
   assert.ok(reset.text.includes(fault!.message))
   assert.deepEqual([reset.detail.route, reset.detail.firstByteMs, reset.detail.fault], [null, null, 'upstream_failed'])
@@ -122,15 +122,15 @@ test('a failure tells of each attempt, its cause and deadline, and what the call
   first.answer = () => {}
   const slow = await told()
   assert.equal(slow.status, 504)
-  const [attempt] = slow.detail.story!.attempts
+  const [attempt] = slow.detail.attemptLog!.attempts
   assert.deepEqual([attempt?.phase, attempt?.deadlineMs, attempt?.stopped], ['first-byte', 300, 'slow'])
 
   first.answer = ({ response }) => response.writeHead(400).end('{"error":{"message":"temperature is too high"}}')
   const refused = await told()
-  assert.deepEqual(inShort(refused.detail.story!), [
+  assert.deepEqual(inShort(refused.detail.attemptLog!), [
     ['first', 1, 400, 'upstream_invalid', null, null, false, 'refused'],
   ])
-  assert.match(refused.detail.story!.fault!.message, /temperature is too high/)
+  assert.match(refused.detail.attemptLog!.fault!.message, /temperature is too high/)
 })
 
 test('an answer that breaks off is one attempt that failed, with the status that it had', async () => {
@@ -139,7 +139,9 @@ test('an answer that breaks off is one attempt that failed, with the status that
     response.write(chunk('once '), () => response.socket?.resetAndDestroy())
   }
   const { detail } = await told(chatBody('hello', { stream: true }))
-  assert.deepEqual(inShort(detail.story!), [['first', 1, 200, 'upstream_failed', 'body', 'ECONNRESET', false, 'broke']])
+  assert.deepEqual(inShort(detail.attemptLog!), [
+    ['first', 1, 200, 'upstream_failed', 'body', 'ECONNRESET', false, 'broke'],
+  ])
 })
 
 test('a caller who leaves before the first byte leaves behind for whom it waited', async () => {
@@ -157,6 +159,6 @@ test('a caller who leaves before the first byte leaves behind for whom it waited
   const { data } = (await listed.json()) as { data: Page<UsageView> }
   const row = data.items[0]!
   assert.deepEqual([row.status, row.fault, row.firstByteMs, row.route], [499, null, null, null])
-  const { story } = await detailOf(row.id)
-  assert.deepEqual([story?.fault, story?.attempts[0]?.stopped], [null, 'left'])
+  const { attemptLog } = await detailOf(row.id)
+  assert.deepEqual([attemptLog?.fault, attemptLog?.attempts[0]?.stopped], [null, 'left'])
 })

@@ -1,4 +1,4 @@
-// Sends fuzzed requests to a gateway from a thread of their own, and checks the log and the books afterwards.
+// Sends fuzzed requests to a gateway from a thread of their own, and checks the log and the ledger afterwards.
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'

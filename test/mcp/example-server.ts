@@ -14,7 +14,7 @@ import { silentLog } from '../../src/kernel/log.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import type { Prompt, Resource } from '../../src/mcp/mcp.ts'
 import { InputNeeded, objectSchema, type Tool, type ToolAnswer, type ToolCall } from '../../src/mcp/tool.ts'
-import { createDoor } from '../../src/mcp/transport.ts'
+import { createTransport } from '../../src/mcp/transport.ts'
 import { createServer } from '../../src/server/server.ts'
 import { createByteBudget } from '../../src/upstream/budget.ts'
 
@@ -219,7 +219,7 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
   mountFetch(api, ['/mcp'], {
     publicUrl: () => url,
     challenge: () => 'Bearer',
-    answer: createDoor({
+    answer: createTransport({
       ...{ resources, prompts, world: realWorld, log: silentLog, instructions: 'Examples.' },
       tool: (_guest, wanted) => tools.find(({ name }) => name === wanted),
       list: () =>

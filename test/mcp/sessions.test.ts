@@ -32,7 +32,7 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
     other.kill('SIGKILL')
     await other.exited
     // Twenty seconds of silence pass at once; the living one is heard again by its own next sweep.
-    await g.gateway.database.query({ text: `update process set heartbeat_at = now() - interval '1 minute'` })
+    await g.gateway.database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 minute'` })
     await g.gateway.ledger.sweep()
   }
 

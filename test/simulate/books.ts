@@ -43,7 +43,7 @@ interface State {
   readonly held: number
   readonly holds: readonly Row[]
   readonly leases: readonly Row[]
-  /** Settlements that are not in the books: what they will take out of their leases. */
+  /** Settlements that are not in the ledger: what they will take out of their leases. */
   readonly journal: ReadonlyArray<{ readonly id: string; readonly amount: number }>
   readonly counters: readonly Counter[]
   readonly shares: readonly Share[]
@@ -61,7 +61,7 @@ const SEE = {
     (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'name', name, 'unit', unit, 'span', span, 'max', max,
        'used', used + case when account_id = '' and unit = 'credits' then (select coalesce(sum(x.charged), 0) from (
          select u.charged from usage_hour u where u.hour >= counter.since union all select j.charged from journal j) x) else 0 end)), '[]') from counter) as counters,
-    (select coalesce(json_agg(json_build_object('process', process_id, 'unit', unit, 'amount', amount)), '[]') from share) as shares,
+    (select coalesce(json_agg(json_build_object('process', process_id, 'unit', unit, 'amount', amount)), '[]') from quota_slice) as shares,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'kind', outcome, 'amount', charged)), '[]') from usage) as spent`,
 }
 
@@ -128,7 +128,7 @@ export class Books {
 
   /** To be called after a statement. Answers what is wrong. */
   async look({ name = '' }: Statement, on: Queryable): Promise<string[]> {
-    if (!/^(ledger_|journal_|lease_|share_|grant)/.test(name)) return []
+    if (!/^(ledger_|journal_|lease_|quota_|grant)/.test(name)) return []
     const [state] = await on.query<State>(SEE)
     return this.#all(name, state!)
   }
@@ -292,7 +292,7 @@ export class Books {
   }
 }
 
-/** By call: what it spent, in the books or on its way into them. */
+/** By call: what it spent, in the ledger or on its way into them. */
 function actual({ journal, spent }: Pick<State, 'journal' | 'spent'>): Map<string, number> {
   return new Map([...journal, ...spent].map(({ id, amount }) => [id, amount]))
 }

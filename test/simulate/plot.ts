@@ -1,12 +1,12 @@
 // What a story is about: who calls when, what they may spend, and what an operator does meanwhile. Drawn from its seed.
-import { keepLimits, type Limits } from '../../src/ledger/limits.ts'
+import { type Limits, storeLimits } from '../../src/ledger/limits.ts'
 import type { Line } from './faulty-database.ts'
 import { keysOf } from './text-calls.ts'
 import type { Chance } from './virtual-world.ts'
 
 export const STORY_MS = 60_000
 
-type Scope = Parameters<typeof keepLimits>[1]
+type Scope = Parameters<typeof storeLimits>[1]
 
 export interface Plot {
   readonly texts: number
@@ -72,7 +72,7 @@ export async function setLimits(line: Line, plot: Plot): Promise<void> {
     await line.arrange('limits', async (tx) => {
       if (scope.kind === 'account') await tx.query(OF_ACCOUNT, [scope.account, limits])
       if (scope.kind === 'key') await tx.query(OF_KEY, [scope.account, limits, scope.key])
-      await keepLimits(tx, scope, limits)
+      await storeLimits(tx, scope, limits)
     })
 }
 

@@ -162,7 +162,7 @@ export class Process implements Mortal {
       })
     return startJobs({
       ...{ database, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
-      ownKeys: { use: () => undefined },
+      byokKeys: { use: () => undefined },
       mailer: undefined,
       audit: createAudit({ database, world }),
       results: {

@@ -69,10 +69,10 @@ const asIs = <T>(it: T): T => it
 
 type Slice = Row & { readonly version?: string }
 
-/** Alters what a process says of the gateway's limits, or is answered. The parameters are those of functions/share.sql. */
+/** Alters what a process says of the gateway's limits, or is answered. The parameters are those of functions/quota-slice.sql. */
 function onShare(say: (values: Value[]) => Value[], answer: (slice: Slice) => Slice): Sabotage {
   return (statement, values, run) => {
-    if (statement.name !== 'ledger_share') return undefined
+    if (statement.name !== 'ledger_quota_slice') return undefined
     return run<{ answer: Slice }>(statement, say([...values])).then(([row]) => [{ answer: answer(row!.answer) }])
   }
 }
@@ -113,9 +113,9 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     return Promise.resolve(rowsOf(rows).map(({ id }) => ({ id })))
   },
   // Whoever settles a call itself books the rows of all.
-  'what the dead wrote into the journal is never booked': ({ name }) =>
+  'what the dead wrote into the journal is never posted': ({ name }) =>
     name === 'journal_unbooked' || name === 'journal_of_account' ? Promise.resolve([]) : undefined,
-  'a settlement of the journal is booked twice': (statement, values, run) => {
+  'a settlement of the journal is posted twice': (statement, values, run) => {
     if (statement.name !== 'ledger_post') return undefined
     const again = `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', j.id || '+again'))).* from journal j where account_id = $1`
     return run({ text: again }, values).then(() => run(statement, values))

@@ -903,7 +903,7 @@ export type QuoteAnswer = {
     }[]
     available: string
     affordable: boolean
-    ownKey: boolean
+    byok: boolean
     catalogVersion: number
   }
   requestId: string

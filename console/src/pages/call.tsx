@@ -10,7 +10,7 @@ import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { type UsageDetail, unitRow } from '../wire.ts'
 import { CallContent } from './call-content.tsx'
-import { Verdict, Waterfall } from './call-story.tsx'
+import { Verdict, Waterfall } from './call-verdict.tsx'
 import { keyLabels } from './key-label.ts'
 import { OutcomeBadge } from './usage.tsx'
 
@@ -72,8 +72,8 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
   const keyId = call.keyName === null ? undefined : call.keyId
   const keys = useQuery(`keys/${call.account}/choice`, (signal) => api.keys(call.account, { limit: 200 }, signal))
   // A call that went well at once has no attempts to tell of.
-  const tried = call.story?.attempts.flatMap(({ vendor }) => vendor ?? []) ?? []
-  const vendors = [...new Set([...tried, ...(call.vendor ? [call.vendor] : [])])]
+  const attempted = call.attemptLog?.attempts.flatMap(({ vendor }) => vendor ?? []) ?? []
+  const vendors = [...new Set([...attempted, ...(call.vendor ? [call.vendor] : [])])]
   return (
     <Card title="Request">
       <Facts
@@ -105,7 +105,10 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
             ),
           ],
           call.outcome === 'refused' ? false : ['Answer', call.stream ? 'streamed' : 'whole'],
-          ...Object.entries(call.story?.asked ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
+          ...Object.entries(call.attemptLog?.parameters ?? {}).map(([name, value]): [string, string] => [
+            name,
+            String(value),
+          ]),
           vendors.length > 0
             ? [
                 plural(vendors.length, 'Vendor').replace(/^\d+ /, ''),
@@ -227,7 +230,7 @@ function othersOf(call: UsageDetail): [string, string][] {
     lines,
     catalogVersion,
     fault,
-    story,
+    attemptLog,
     keyId,
     account,
     message,

@@ -48,7 +48,7 @@ export function KeyForm({ account, edit, preset, children, onClose, onMade, onSa
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
-  const [keeps, setKeeps] = useState(keptWord(edit?.keepsAnswers))
+  const [keeps, setKeeps] = useState(cacheWord(edit?.responseCache))
   const [test, setTest] = useState(preset?.test ?? false)
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
@@ -59,7 +59,7 @@ export function KeyForm({ account, edit, preset, children, onClose, onMade, onSa
       models: models ? [...models] : null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
-      keepsAnswers: keeps === '' ? null : keeps === 'on',
+      responseCache: keeps === '' ? null : keeps === 'on',
       limits: textsAsLimits(limits, edit?.limits ?? {}),
     }
     if (edit) await api.changeKey(edit.id, input)
@@ -148,9 +148,9 @@ function Expiry({ expires, onExpires, date, onDate }: ExpiryProps) {
   )
 }
 
-function keptWord(keepsAnswers: boolean | null = null): string {
-  if (keepsAnswers === null) return ''
-  return keepsAnswers ? 'on' : 'off'
+function cacheWord(responseCache: boolean | null = null): string {
+  if (responseCache === null) return ''
+  return responseCache ? 'on' : 'off'
 }
 
 /** The day's last moment in the zone that the page shows. */

@@ -13,11 +13,11 @@ import { Named, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
 import { AgentKeyForm } from './agent-key.tsx'
+import { ByokKeysCard } from './byok-keys.tsx'
 import { ContentCard } from './content-card.tsx'
 import { figureColumns, useKeyFigures } from './key-figures.tsx'
 import { KeyForm } from './key-form.tsx'
 import { NewKeyDialog } from './new-key.tsx'
-import { OwnKeysCard } from './own-keys.tsx'
 
 export function KeysPage({ account }: { account: string }) {
   const { query } = useLocation()
@@ -76,7 +76,7 @@ export function KeysPanel({
     <>
       {keys.data?.some((key) => key.test) ? <TestBalance account={account} /> : null}
       <KeyTable account={account} list={keys} onAsk={setAsk} onCreate={() => onCreating(true)} />
-      <OwnKeysCard account={account} />
+      <ByokKeysCard account={account} />
       {creating ? <Form account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
       {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
       {ask?.about === 'edit' ? (
@@ -244,7 +244,7 @@ function restrictionsOf(row: Key): string[] {
   return [
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
     row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
-    row.keepsAnswers === null ? '' : `response cache ${row.keepsAnswers ? 'on' : 'off'}`,
+    row.responseCache === null ? '' : `response cache ${row.responseCache ? 'on' : 'off'}`,
   ].flatMap((part) => part || [])
 }
 

@@ -1,5 +1,5 @@
 -- Gives back what processes hold of an account that have been silent for so long: their holds but for those of jobs, and their leases, of which all that
--- was spent is in the books. A word from the future was said before the clock was set back: whoever lives has spoken since.
+-- was spent is in the ledger. A word from the future was said before the clock was set back: whoever lives has spoken since.
 -- Answers [how many holds expired, how much was given back].
 create or replace function ledger_expire(account text, silent interval) returns jsonb
 language plpgsql
@@ -20,7 +20,7 @@ begin
   perform 1 from account a where a.id = account for update;
   dead := array(
     select x.process_id from (select h.process_id from hold h where h.account_id = account and not h.job union select e.process_id from lease e where e.account_id = account) x
-    where not exists (select 1 from process p where p.id = x.process_id and p.heartbeat_at between now() - silent and now() + silent));
+    where not exists (select 1 from gateway_instance p where p.id = x.process_id and p.heartbeat_at between now() - silent and now() + silent));
   insert into journal (account_id, id, key_id, outcome, charged, held, tokens, second, input_tokens, output_tokens, product, endpoint, status, catalog_version, lines,
     estimated, stream, route, duration_ms, first_byte_ms)
   select h.account_id, h.id, h.key_id, 'expired', 0, 0, 0, 0, 0, 0, h.product, '', 500, h.catalog_version, '[]', false, false, 0, 0, 0

@@ -1,7 +1,7 @@
--- The one arithmetic of settlements: books rows of an account's journal, whoever wrote them. A row is the right to book it, so that it does not
+-- The one arithmetic of settlements: posts rows of an account's journal, whoever wrote them. A row is the right to post it once, so that it does not
 -- matter who does and how often it is tried. Those of `told` come first, and then as many others as one statement should take; without `others`, none.
 -- Answers {"left": whether there are more, "told": [[id, outcome, paid, loss, hold], …]}, also of those that the account could not pay. Outcomes besides the row's own: `late` (its hold or lease
--- had expired, and the amount was taken anew), `already` (it was booked before).
+-- had expired, and the amount was taken anew), `already` (it was posted before).
 create or replace function ledger_post(account text, told text[], others boolean) returns jsonb
 language plpgsql
 -- Every row is reached by its key, whatever the planner knows of the tables' sizes: a table that was empty when it was last vacuumed is
@@ -18,14 +18,14 @@ as $$
 declare
   o record; r record;
   h_amount bigint; h_tokens bigint; h_made timestamptz; e_amount bigint; e_made timestamptz; t_was text; t_amount bigint; t_loss bigint;
-  -- What is booked now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
+  -- What is posted now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
   wanted text[] := told; ids text[];
   -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
   known text[];
   with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
   -- The leases of these rows; one that has expired has no amount.
   leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
-  -- By the place of the row in the order of ids: 0 (booked before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
+  -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
   b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
   -- Its transfers.
@@ -41,7 +41,7 @@ begin
   end if;
   known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.keeps, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
     from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
@@ -65,7 +65,7 @@ begin
     elsif lease_left[at] is null then
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
     else
-      freed := least(r.held, lease_left[at], case when r.keeps then r.charged end); lease_left[at] := lease_left[at] - freed;
+      freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
     end if;
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
@@ -116,9 +116,9 @@ begin
     select t.*, row_number() over (order by t.id) as n from taken t
   ), used as (
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
-      duration_ms, first_byte_ms, story, cost, cost_basis, attributes, credential, client)
+      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client)
     select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
-      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.story, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client
     from placed j where b_kind[j.n] > 0
   )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

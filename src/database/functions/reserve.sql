@@ -5,7 +5,7 @@
 -- served. open: calls of the account that leases of the process cover. last: it has waited for what others have leased, and now takes no for an answer.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
 -- Answers [{as, amount, available, limit, max, wait, rate_max, rate_left}, …]. `as` is held, short or limited; tight: others were asked for what they have leased; away:
--- it lies with a process that does not answer; share: the process must learn of the gateway's limits first; gone, frozen, no_account, idem_conflict, idem_running, idem_replay.
+-- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
 language plpgsql
 set enable_seqscan = off
@@ -29,7 +29,7 @@ declare
 begin
   select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
-    return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'share' end)) from jsonb_array_elements(calls));
+    return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
   -- Not before the account is locked: new limits may be what was waited for.
   counters := array(select counter_now(c, now_second) from counter c
@@ -129,9 +129,9 @@ language plpgsql stable as $$
 begin
   return (select coalesce(sum(u.amount), 0) from (
     select case when p.heartbeat_at > now() - interval '4 seconds' then greatest(e.amount - e.in_use, 0) else e.amount end as amount
-      from lease e left join process p on p.id = e.process_id where e.account_id = account and e.process_id <> process
+      from lease e left join gateway_instance p on p.id = e.process_id where e.account_id = account and e.process_id <> process
     union all
-    select h.amount from hold h left join process p on p.id = h.process_id
+    select h.amount from hold h left join gateway_instance p on p.id = h.process_id
       where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
 end $$;
 

@@ -1,5 +1,5 @@
--- Resolves calls of an account that have holds of their own, or that a lease covers no more: they are written to the journal and booked at once.
--- calls: rows of the journal, each with `idempotent` where the call had an idempotency key, `keep` where its answer is to be replayed
+-- Resolves calls of an account that have holds of their own, or that a lease covers no more: they are written to the journal and posted at once.
+-- calls: rows of the journal, each with `idempotent` where the call had an idempotency key, `replay` where its answer is to be replayed
 -- ({status, type, sealed}), and `given_up` where its reservation made a job of which nobody was told: unless that has been begun, it goes with its
 -- hold; if it has, it goes on, and its hold stays.
 -- Answers [[id, outcome, paid, loss, hold], …].
@@ -21,7 +21,7 @@ declare
 begin
   perform 1 from account a where a.id = account for update;
   if given_up <> '{}' then
-    -- A body that it has besides is removed by the housekeeping.
+    -- A body that it has besides is removed by maintenance.
     for r in delete from job j where j.account_id = account and j.hold_id = any(given_up) and j.verdict is null and j.submit_started_at is null returning j.hold_id loop
       delete from idempotency d where d.account_id = account and d.hold_id = r.hold_id;
     end loop;
@@ -35,12 +35,12 @@ begin
   where a.id = account and j.id <> all(begun)
   on conflict (account_id, id) do nothing;
   answers := ledger_post(account, ids, false) -> 'told';
-  for r in select x.id, x.keep from jsonb_to_recordset(calls) as x(id text, keep jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
-    if r.keep is null then
+  for r in select x.id, x.replay from jsonb_to_recordset(calls) as x(id text, replay jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
+    if r.replay is null then
       delete from idempotency d where d.account_id = account and d.hold_id = r.id and d.status is null;
     else
       -- A large answer was put there before: see admission/idempotency.ts.
-      update idempotency d set status = (r.keep ->> 'status')::int, content_type = r.keep ->> 'type', freed = false, sealed = coalesce(decode(r.keep ->> 'sealed', 'base64'), d.sealed)
+      update idempotency d set status = (r.replay ->> 'status')::int, content_type = r.replay ->> 'type', freed = false, sealed = coalesce(decode(r.replay ->> 'sealed', 'base64'), d.sealed)
       where d.account_id = account and d.hold_id = r.id and d.status is null;
     end if;
   end loop;

@@ -129,7 +129,7 @@ const fields = {
   expiresAt: moment.nullable().optional(),
   limits: limitsInput.nullable().optional(),
   ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
-  keepsAnswers: z.boolean().nullable().optional(),
+  responseCache: z.boolean().nullable().optional(),
 }
 
 const creation = z.strictObject({ ...fields, test: z.boolean().optional() }).transform(withMs)

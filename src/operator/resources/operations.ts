@@ -33,7 +33,7 @@ const SIZE = statement('system_size', 'select pg_database_size(current_database(
 // A process that has been silent for a minute is gone.
 const PROCESSES = statement(
   'system_processes',
-  `select id, started_at, heartbeat_at from process where heartbeat_at > now() - interval '1 minute' order by id limit 500`,
+  `select id, started_at, heartbeat_at from gateway_instance where heartbeat_at > now() - interval '1 minute' order by id limit 500`,
 )
 
 export function operationsResources(deps: OperationsDeps): Resource[] {

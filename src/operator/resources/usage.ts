@@ -96,11 +96,11 @@ function withoutCost<T extends { cost?: string | null; credential?: string | nul
 /** Who the vendors are, and what they say about their own accounts, is the operator's. */
 function withoutVendors(known: UsageDetail): UsageDetail {
   const detail = withoutCost(known)
-  if (detail.story === null) return detail
-  const attempts = detail.story.attempts.map(
-    ({ vendor: _, said: __, mend: ___, credential: ____, ...attempt }) => attempt,
+  if (detail.attemptLog === null) return detail
+  const attempts = detail.attemptLog.attempts.map(
+    ({ vendor: _, vendorError: __, fix: ___, credential: ____, ...attempt }) => attempt,
   )
-  return { ...detail, story: { ...detail.story, attempts } }
+  return { ...detail, attemptLog: { ...detail.attemptLog, attempts } }
 }
 
 /** The statements take moments by these names. */
@@ -268,7 +268,7 @@ function nothingKept(): Fault {
 }
 
 export interface BatchResourceDeps {
-  readonly batches: Pick<Batches, 'desk' | 'cancel'>
+  readonly batches: Pick<Batches, 'queries' | 'cancel'>
 }
 
 const whose = z.strictObject({ test })
@@ -285,19 +285,19 @@ export function batchResources({ batches }: BatchResourceDeps): Resource[] {
     resource('GET /accounts/{id}/batches', 'member', {
       query: z.strictObject({ ...paging, test, status: z.enum(BATCH_STATUSES).optional() }),
       answer: page(batchView),
-      run: ({ params, query }) => batches.desk.list(of(params.id, query), query),
+      run: ({ params, query }) => batches.queries.list(of(params.id, query), query),
     }),
     resource('GET /accounts/{id}/batches/{batch}', 'member', {
       query: whose,
       answer: batchDetail,
-      run: async ({ params, query }) => found(await batches.desk.find(of(params.id, query), params.batch), 'batch'),
+      run: async ({ params, query }) => found(await batches.queries.find(of(params.id, query), params.batch), 'batch'),
     }),
     resource('GET /accounts/{id}/batches/{batch}/lines', 'member', {
       query: z.strictObject({ ...paging, test, outcome: z.enum(['failed', 'completed']).default('failed') }),
       answer: page(batchLine),
       async run({ params, query: { outcome, ...query } }) {
         const wanted = { ...query, ok: outcome === 'completed' }
-        return found(await batches.desk.lines(of(params.id, query), params.batch, wanted), 'batch')
+        return found(await batches.queries.lines(of(params.id, query), params.batch, wanted), 'batch')
       },
     }),
     resource('POST /accounts/{id}/batches/{batch}/cancel', 'member', {
@@ -306,14 +306,14 @@ export function batchResources({ batches }: BatchResourceDeps): Resource[] {
       async run({ params, query, by }) {
         const account = of(params.id, query)
         found(await batches.cancel(account, params.batch, by), 'batch')
-        return found(await batches.desk.find(account, params.batch), 'batch')
+        return found(await batches.queries.find(account, params.batch), 'batch')
       },
     }),
     resource('GET /accounts/{id}/files/{file}/check', 'member', {
       query: z.strictObject({ test, endpoint: z.enum(ENDPOINT_URLS).default('/v1/chat/completions') }),
       answer: fileCheck,
       run: async ({ params, query }) =>
-        found(await batches.desk.check(of(params.id, query), params.file, query.endpoint), 'file'),
+        found(await batches.queries.check(of(params.id, query), params.file, query.endpoint), 'file'),
     }),
   ]
 }

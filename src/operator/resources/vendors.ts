@@ -11,14 +11,14 @@ import {
 } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { originOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-credentials.ts'
+import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../credentials/byok-keys.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
-import { isForElsewhere, type OwnKeys, ownKeyFeeOf, shownEnd } from '../../credentials/own-keys.ts'
 import { type Database, statement } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
-import type { OwnKeyFee } from '../../meter/price.ts'
+import type { ByokFee } from '../../meter/price.ts'
 import type { CredentialHealth } from '../../routing/credential-state.ts'
 import { probedRoute } from '../../routing/probe.ts'
 import { targetOf } from '../../routing/route.ts'
@@ -29,10 +29,10 @@ import type { Reports } from '../../telemetry/reports.ts'
 import { createMinuteBudget } from '../../upstream/budget.ts'
 import { type Resource, resource, secret } from '../resource.ts'
 import {
+  type ByokKeyView,
+  byokKeyStored,
+  byokKeyView,
   credentialView,
-  type OwnKeyView,
-  ownKeyStored,
-  ownKeyView,
   type VendorCredentialView,
   type VendorView,
   vendorCredentialView,
@@ -325,9 +325,9 @@ function isoOf(ms: number | null): string | null {
 // Keys at vendors that an account has brought itself. They are tested when they are stored: at the vendor's address of the catalog and nowhere
 // else, so often and no more, and only what came of it is told. Where the vendor is stays the operator's.
 
-export interface OwnKeyDeps {
+export interface ByokKeyDeps {
   readonly catalog: CatalogStore
-  readonly ownKeys: OwnKeys
+  readonly byokKeys: ByokKeys
   readonly world: World
   readonly sandboxUrl: () => string | undefined
   readonly probe: ConnectDeps['probe']
@@ -336,14 +336,14 @@ export interface OwnKeyDeps {
 /** For each account: whoever has stolen keys must not find out here which of them work. */
 const TESTS_PER_MINUTE = 5
 
-export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
-  const { catalog, ownKeys, world } = deps
+export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
+  const { catalog, byokKeys, world } = deps
   const tests = createMinuteBudget(world, TESTS_PER_MINUTE)
 
-  async function list(account: string): Promise<{ items: OwnKeyView[]; next: null }> {
+  async function list(account: string): Promise<{ items: ByokKeyView[]; next: null }> {
     const { document } = catalog.current
-    const stored = new Map((await ownKeys.list(account)).map((one) => [one.vendor, one]))
-    const taken = Object.keys(document.vendors).filter((vendor) => takesOwnKeys(vendor, document))
+    const stored = new Map((await byokKeys.list(account)).map((one) => [one.vendor, one]))
+    const taken = Object.keys(document.vendors).filter((vendor) => takesByokKeys(vendor, document))
     // One that was stored before the catalog stopped taking it is shown, so that it can be removed.
     const items = [...new Set([...taken, ...stored.keys()])].sort().map((vendor) => {
       const known = stored.get(vendor)
@@ -356,7 +356,7 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
         last4,
         fallback,
         updatedAt: updatedAt?.toISOString() ?? null,
-        fee: feeView(document.vendors[vendor]?.ownKeyFee),
+        fee: feeView(document.vendors[vendor]?.byokFee),
         products: productsAt(vendor, document),
       }
     })
@@ -367,7 +367,7 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
     const { document } = catalog.current
     const vendor = document.vendors[vendorName]
     const probed = probedRoute(vendorName, document)
-    if (!vendor || !probed || !takesOwnKeys(vendorName, document))
+    if (!vendor || !probed || !takesByokKeys(vendorName, document))
       throw new Fault('conflict', { message: `Own keys for "${vendorName}" are not taken here.` })
     const wait = tests.spend(account, 1)
     if (wait !== undefined)
@@ -381,20 +381,20 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
   }
 
   return [
-    resource('GET /accounts/{id}/own-keys', 'member', {
-      answer: page(ownKeyView),
+    resource('GET /accounts/{id}/byok-keys', 'member', {
+      answer: page(byokKeyView),
       run: ({ params }) => list(params.id),
     }),
-    resource('PUT /accounts/{id}/own-keys/{name}', 'owner', {
+    resource('PUT /accounts/{id}/byok-keys/{name}', 'owner', {
       body: z.strictObject({ value: secret.optional(), fallback: z.boolean().optional() }),
-      answer: ownKeyStored,
+      answer: byokKeyStored,
       async run({ params: { id, name: vendor }, body: { value, fallback }, by }) {
-        const before = (await ownKeys.list(id)).find((one) => one.vendor === vendor)
+        const before = (await byokKeys.list(id)).find((one) => one.vendor === vendor)
         const allowed = fallback ?? before?.fallback ?? false
         if (value === undefined) {
           if (!before)
             throw new Fault('request_invalid', { message: 'Give the key as "value": none is stored.', param: 'value' })
-          await ownKeys.allowFallback(id, { vendor, fallback: allowed }, by)
+          await byokKeys.allowFallback(id, { vendor, fallback: allowed }, by)
           return { ...(await list(id)), test: null }
         }
         // The one that it was tested at, whatever the catalog says afterwards.
@@ -402,14 +402,14 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
         const told = inWords(await test(id, vendor, value), vendor)
         if (told.refused)
           throw new Fault('request_invalid', { message: `${told.message} It was not stored.`, param: 'value' })
-        await ownKeys.store(id, { vendor, value, fallback: allowed, origin }, by)
+        await byokKeys.store(id, { vendor, value, fallback: allowed, origin }, by)
         return { ...(await list(id)), test: { ok: told.ok, message: told.message } }
       },
     }),
-    resource('DELETE /accounts/{id}/own-keys/{name}', 'owner', {
-      answer: page(ownKeyView),
+    resource('DELETE /accounts/{id}/byok-keys/{name}', 'owner', {
+      answer: page(byokKeyView),
       async run({ params: { id, name }, by }) {
-        if (!(await ownKeys.remove(id, name, by)))
+        if (!(await byokKeys.remove(id, name, by)))
           throw new Fault('not_found', { message: `This account has no key of its own for "${name}".` })
         return list(id)
       },
@@ -418,20 +418,20 @@ export function ownKeyResources(deps: OwnKeyDeps): Resource[] {
 }
 
 /** The catalog has a fee for calls by own keys there. */
-function takesOwnKeys(vendor: string, document: CatalogDocument): boolean {
-  return document.vendors[vendor]?.ownKeyFee !== undefined || productsAt(vendor, document).length > 0
+function takesByokKeys(vendor: string, document: CatalogDocument): boolean {
+  return document.vendors[vendor]?.byokFee !== undefined || productsAt(vendor, document).length > 0
 }
 
 /** What has a route there and a fee for it. */
-function productsAt(vendor: string, document: CatalogDocument): OwnKeyView['products'] {
+function productsAt(vendor: string, document: CatalogDocument): ByokKeyView['products'] {
   return Object.entries({ ...document.models, ...document.endpoints }).flatMap(([uid, product]) => {
     if (!product.enabled || !product.routes.some((route) => route.vendor === vendor && route.enabled)) return []
-    const fee = ownKeyFeeOf(product, vendor, document)
+    const fee = byokFeeOf(product, vendor, document)
     return fee ? [{ uid, fee: feeView(fee) ?? {} }] : []
   })
 }
 
-function feeView(fee: OwnKeyFee | undefined): OwnKeyView['fee'] {
+function feeView(fee: ByokFee | undefined): ByokKeyView['fee'] {
   if (!fee) return null
   const { call, share } = fee
   return {

@@ -7,7 +7,7 @@ import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
 import type { PaidRequest, Exchange, Target } from '../protocol.ts'
 
-export interface DataAsk extends PaidRequest {
+export interface AnalyticsRequest extends PaidRequest {
   /** What is asked, in full: the key of a cached answer is made of it. */
   readonly query: NormalisedQuery
 }
@@ -18,7 +18,7 @@ export function readAnalyticsRequest(
   rawQuery: string,
   nowMs: number,
   { perRow = false }: { perRow?: boolean } = {},
-): DataAsk {
+): AnalyticsRequest {
   const query = readQuery(spec, rawQuery, nowMs)
   return {
     product: spec.product,

@@ -7,7 +7,7 @@ import type { DataTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
-import { DATA_HEADERS, type DataAsk, jsonType } from './site-analytics.ts'
+import { DATA_HEADERS, type AnalyticsRequest, jsonType } from './site-analytics.ts'
 import type { Exchange, OpenOptions, Target } from '../protocol.ts'
 
 /** The vendor's least page. */
@@ -21,7 +21,7 @@ export function readSocialRequest(
   pathParams: Readonly<Record<string, string>>,
   rawQuery: string,
   { traits, perRow = false }: { readonly traits: DataTraits; readonly perRow?: boolean },
-): DataAsk {
+): AnalyticsRequest {
   // No parameter of these endpoints depends on the clock.
   const query = readQuery(spec, rawQuery, 0, pathParams)
   const asked = new Map(query)
@@ -40,7 +40,7 @@ export function readSocialRequest(
 
 type Asked = ReadonlyMap<string, string>
 
-interface SocialAsk {
+interface SocialRequest {
   readonly asked: Asked
   readonly since: Continuation | undefined
   readonly traits: DataTraits
@@ -51,7 +51,7 @@ const usageOf = (perRow: boolean, rows: number): Usage => (perRow ? { call: 1, r
 
 function openSocial(
   spec: DataEndpointSpec,
-  { asked, since, traits, perRow }: SocialAsk,
+  { asked, since, traits, perRow }: SocialRequest,
   target: Target,
   { createdSeconds }: Pick<OpenOptions, 'createdSeconds'>,
 ): Exchange {

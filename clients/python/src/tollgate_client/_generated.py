@@ -613,7 +613,7 @@ class QuoteAnswerData(Answer):
     lines: list[QuoteAnswerDataLinesItem]
     available: str
     affordable: bool
-    own_key: bool = Field(alias="ownKey")
+    byok: bool
     catalog_version: int = Field(alias="catalogVersion")
 
 

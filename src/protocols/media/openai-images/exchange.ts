@@ -7,7 +7,7 @@ import type { Exchange, OpenOptions, Target } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
-import type { CheckedImages, ImageAskDeps, KeptFile } from './request.ts'
+import type { CheckedImages, ImageRequestDeps, StoredImage } from './request.ts'
 import { type Drawn, priceOf, readDrawn, writeAnswer } from './result.ts'
 
 interface ImagesOpening {
@@ -17,16 +17,16 @@ interface ImagesOpening {
   readonly worst: Usage
   readonly target: Target
   readonly options: OpenOptions
-  readonly keep: ImageAskDeps['keep']
+  readonly store: ImageRequestDeps['store']
 }
 
-export function openImages({ checked, images, worst, target, options, keep }: ImagesOpening): Exchange {
-  let keeping: Promise<KeptFile> | undefined
+export function openImages({ checked, images, worst, target, options, store: storeFile }: ImagesOpening): Exchange {
+  let storing: Promise<StoredImage> | undefined
 
   /** From here on there is a file, which goes again if the call fails after all. */
-  function store(drawn: Drawn): Promise<KeptFile> {
-    keeping = keep(drawn.pieces, drawn.type)
-    return keeping
+  function store(drawn: Drawn): Promise<StoredImage> {
+    storing = storeFile(drawn.pieces, drawn.type)
+    return storing
   }
 
   return {
@@ -53,8 +53,8 @@ export function openImages({ checked, images, worst, target, options, keep }: Im
       : {}),
     said: readErrorBody,
     async discard() {
-      const kept = await keeping?.catch(() => undefined)
-      await kept?.remove()
+      const stored = await storing?.catch(() => undefined)
+      await stored?.remove()
     },
   }
 }

@@ -5,7 +5,7 @@ import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts
 import { isObject, text } from '../../check.ts'
 import type { PriceAttributes, StreamRelay, StreamState } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
-import type { CheckedImages, KeptFile } from './request.ts'
+import type { CheckedImages, StoredImage } from './request.ts'
 import { type Drawn, DrawnReader, priceOf, writeEvent } from './result.ts'
 
 const NEWLINE = 0x0a
@@ -18,7 +18,7 @@ interface ImageRelayOptions {
   readonly checked: CheckedImages
   /** What is charged when the vendor reports nothing. */
   readonly unreported: Usage
-  store(drawn: Drawn): Promise<KeptFile>
+  store(drawn: Drawn): Promise<StoredImage>
 }
 
 export class ImageRelay implements StreamRelay, StreamState {

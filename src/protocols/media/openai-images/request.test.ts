@@ -5,7 +5,7 @@ import { realWorld } from '../../../kernel/world.ts'
 import { createByteBudget } from '../../../upstream/budget.ts'
 import { type Exchange, type PaidRequest, type Target, vendorCall } from '../../protocol.ts'
 import { readImageBody } from './body.ts'
-import { type ImageAskDeps, readImageRequest, SIZES } from './request.ts'
+import { type ImageRequestDeps, readImageRequest, SIZES } from './request.ts'
 
 const signal = new AbortController().signal
 const MB = 1_048_576
@@ -28,14 +28,14 @@ async function opened(ask: PaidRequest): Promise<Exchange> {
   return { ...exchange, call: vendorCall(exchange.call, target) }
 }
 
-async function depsOf(over: Partial<ImageAskDeps> = {}) {
+async function depsOf(over: Partial<ImageRequestDeps> = {}) {
   const kept: Buffer[] = []
   const removed: string[] = []
   const budget = createByteBudget({ world: realWorld, bytesMax: 1024 * MB, queueMax: 10 })
   const lease = await budget.acquire('a', 1000, signal)
-  const deps: ImageAskDeps = {
+  const deps: ImageRequestDeps = {
     fetchImage: async () => ({ bytes: JPEG, type: 'jpeg' }),
-    async keep(pieces, type) {
+    async store(pieces, type) {
       const url = `http://gateway.example/assets/${kept.length}.${type}`
       kept.push(Buffer.concat([...pieces]))
       return { url, remove: async () => void removed.push(url) }
@@ -46,7 +46,7 @@ async function depsOf(over: Partial<ImageAskDeps> = {}) {
   return { deps, kept, removed, budget, lease }
 }
 
-async function ask(request: object, over: Partial<ImageAskDeps> = {}) {
+async function ask(request: object, over: Partial<ImageRequestDeps> = {}) {
   const bytes = Buffer.from(JSON.stringify(request))
   const body = await readImageBody(
     (async function* () {

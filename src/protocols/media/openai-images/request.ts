@@ -32,20 +32,20 @@ const INPUT_IMAGE_TOKENS = 6_500
 const INPUT_TOKENS_MOST = 2 * (PROMPT_CHARS_MAX + IMAGES_MAX * INPUT_IMAGE_TOKENS)
 const OUTPUT_TOKENS_MOST = 2 * OUTPUT_TOKENS.high * 8
 
-export interface KeptFile {
+export interface StoredImage {
   /** Absolute, and good for as long as the store keeps the file. */
   readonly url: string
   remove(): Promise<void>
 }
 
-export interface ImageAskDeps {
+export interface ImageRequestDeps {
   /** Fetches what a caller points at, through the guard. */
   fetchImage(
     url: string,
     options: { bytesMax: number; signal: AbortSignal },
   ): Promise<{ bytes: Buffer; type: ImageType }>
   /** Writes a result where callers can get it, durably. */
-  keep(pieces: readonly Buffer[], type: ImageType): Promise<KeptFile>
+  store(pieces: readonly Buffer[], type: ImageType): Promise<StoredImage>
   /** The memory of this request; grown for references that must be fetched, and released by whoever made it. */
   readonly lease: ByteLease
 }
@@ -66,7 +66,7 @@ interface ImageModel {
   readonly pricing?: Pricing | undefined
 }
 
-export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps: ImageAskDeps): PaidRequest {
+export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps: ImageRequestDeps): PaidRequest {
   const fields = new Fields(body.json)
   const prompt = readPrompt(fields)
   for (const mask of MASKS)
@@ -103,7 +103,8 @@ export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps
     inputTokensMost: INPUT_TOKENS_MOST,
     outputTokensMost: OUTPUT_TOKENS_MOST,
     gather: (signal) => fetched.load(signal),
-    open: (target, options) => openImages({ checked, images: fetched.images, worst, target, options, keep: deps.keep }),
+    open: (target, options) =>
+      openImages({ checked, images: fetched.images, worst, target, options, store: deps.store }),
   }
 }
 
@@ -153,10 +154,10 @@ function readReferences(fields: Fields, body: ImageRequestBody): readonly (strin
 class References {
   private readonly references: readonly (string | InlineImage)[]
   private readonly inlineBytes: number
-  private readonly deps: ImageAskDeps
+  private readonly deps: ImageRequestDeps
   images: readonly InlineImage[] = []
 
-  constructor(references: readonly (string | InlineImage)[], inlineBytes: number, deps: ImageAskDeps) {
+  constructor(references: readonly (string | InlineImage)[], inlineBytes: number, deps: ImageRequestDeps) {
     this.references = references
     this.inlineBytes = inlineBytes
     this.deps = deps

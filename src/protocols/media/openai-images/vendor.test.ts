@@ -69,7 +69,7 @@ async function generate(request: object) {
     signal,
   )
   const { fetchImage } = createGuardedFetch({ world: realWorld, allow: [picturesHost] })
-  const ask = readImageRequest(body, { uid: 'alpha-image-2' }, { lease, fetchImage, keep: host.keep })
+  const ask = readImageRequest(body, { uid: 'alpha-image-2' }, { lease, fetchImage, store: host.store })
   const target: Target = {
     protocol: 'openai-images',
     baseUrl: `${sandbox.url}/openai`,

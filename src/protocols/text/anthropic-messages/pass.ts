@@ -61,7 +61,7 @@ export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTrait
   return {
     body: renamed(body, whole, uid),
     contentType: 'application/json',
-    keptAs: idsOf(whole.value, keeps),
+    storedAs: idsOf(whole.value, keeps),
     usage: toUsage(readMessagesUsage(whole.value.usage)),
     outputChars,
   }
@@ -85,7 +85,7 @@ const TEXT_DELTA = /"delta":\{"type":"[a-z_]{1,40}","(?:text|thinking|partial_js
 
 export class MessagesObserver extends Observer {
   readonly keepAlive = MESSAGES_KEEP_ALIVE
-  keptAs: readonly string[] = []
+  storedAs: readonly string[] = []
   private readonly uid: string
   private readonly keeps: boolean
   private counted: Json = {}
@@ -129,7 +129,7 @@ export class MessagesObserver extends Observer {
       case 'message_delta': {
         const data = readData(dataOf(block))
         this.counted = mergedReports(this.counted, isObject(data) ? data.usage : undefined)
-        if (isObject(data) && isObject(data.delta)) this.keptAs = [...this.keptAs, ...idsOf(data.delta)]
+        if (isObject(data) && isObject(data.delta)) this.storedAs = [...this.storedAs, ...idsOf(data.delta)]
         this.final = isObject(data) && isObject(data.usage)
         return block
       }
@@ -170,7 +170,7 @@ export class MessagesObserver extends Observer {
     const data = readData(dataOf(block))
     const message = isObject(data) && isObject(data.message) ? data.message : {}
     this.counted = mergedReports({}, message.usage)
-    this.keptAs = idsOf(message, this.keeps)
+    this.storedAs = idsOf(message, this.keeps)
     const span = memberSpan(block, 'message', block.length - 2 - dataOf(block).length)
     const model = span && memberSpan(block, 'model', span[0])
     if (!model || message.model === this.uid) return block

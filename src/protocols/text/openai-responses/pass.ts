@@ -35,7 +35,7 @@ export function passResponsesAnswer(body: Buffer, uid: string): Answer {
   return {
     body: out === whole.bytes ? body : Buffer.from(out, 'latin1'),
     contentType: 'application/json',
-    keptAs: idsOfResponse(whole.value),
+    storedAs: idsOfResponse(whole.value),
     usage: toUsage(readResponsesUsage(whole.value.usage, whole.value.output)),
     outputChars: objects(whole.value.output).reduce((sum, item) => sum + outputChars(item), 0),
   }
@@ -77,7 +77,7 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete'])
 
 export class ResponsesObserver extends Observer {
   readonly keepAlive = RESPONSES_KEEP_ALIVE
-  keptAs: readonly string[] | undefined
+  storedAs: readonly string[] | undefined
   private readonly uid: string
   private reported: unknown
   private items: unknown
@@ -117,7 +117,7 @@ export class ResponsesObserver extends Observer {
       }
       this.reported = response?.usage
       this.items = response?.output
-      this.keptAs = response && idsOfResponse(response)
+      this.storedAs = response && idsOfResponse(response)
       this.held = out
       this.terminal = true
       return ''

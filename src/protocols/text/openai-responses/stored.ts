@@ -40,8 +40,8 @@ export function storedRequest(question: StoredQuestion, uid: string): PaidReques
       },
       answer(body) {
         const shown = isResponse ? passResponsesAnswer(body, uid).body : body
-        const keptAs = method === 'DELETE' ? [] : idsMade(readWhole(body).value, path, sent?.value)
-        return { body: shown, contentType: 'application/json', keptAs, usage: {} }
+        const storedAs = method === 'DELETE' ? [] : idsMade(readWhole(body).value, path, sent?.value)
+        return { body: shown, contentType: 'application/json', storedAs, usage: {} }
       },
       said: readErrorBody,
     }),

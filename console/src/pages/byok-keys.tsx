@@ -9,13 +9,13 @@ import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { Ago, Badge, Card } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { OwnKey } from '../wire.ts'
+import type { ByokKey } from '../wire.ts'
 
-type Ask = { about: 'store' | 'fallback' | 'remove'; key: OwnKey }
+type Ask = { about: 'store' | 'fallback' | 'remove'; key: ByokKey }
 
-export function OwnKeysCard({ account }: { account: string }) {
+export function ByokKeysCard({ account }: { account: string }) {
   const owner = useMayManage(account)
-  const keys = useQuery(`own-keys/${account}`, (signal) => api.ownKeys(account, signal))
+  const keys = useQuery(`byok-keys/${account}`, (signal) => api.byokKeys(account, signal))
   const [ask, setAsk] = useState<Ask>()
   const items = keys.data?.items ?? []
   if (items.length === 0) return null
@@ -67,14 +67,14 @@ export function OwnKeysCard({ account }: { account: string }) {
 
 const failing = (fallback: boolean) => (fallback ? 'The gateway’s credential, at the price' : 'The call fails')
 
-function feeInWords(fee: OwnKey['fee']): string {
+function feeInWords(fee: ByokKey['fee']): string {
   if (fee === null) return 'by model'
   const share = fee.share === undefined ? undefined : `${Number(fee.share) * 100} % of the price`
   const call = fee.call === undefined ? undefined : `${fee.call} credits a call`
   return [call, share].filter((part) => part !== undefined).join(' + ')
 }
 
-function actionsOf(key: OwnKey, onAsk: (ask: Ask) => void): MenuItem[] {
+function actionsOf(key: ByokKey, onAsk: (ask: Ask) => void): MenuItem[] {
   const items: MenuItem[] = []
   if (key.taken)
     items.push({
@@ -91,7 +91,7 @@ function actionsOf(key: OwnKey, onAsk: (ask: Ask) => void): MenuItem[] {
 
 interface DialogProps {
   account: string
-  own: OwnKey
+  own: ByokKey
   onClose: () => void
 }
 
@@ -103,9 +103,9 @@ function StoreDialog({ account, own, onClose }: DialogProps) {
       action="Test and store"
       run={async (form) => {
         const value = String(form.get('value') ?? '').trim()
-        const { test } = await api.putOwnKey(account, own.vendor, { value, fallback })
+        const { test } = await api.putByokKey(account, own.vendor, { value, fallback })
         toast(test?.message ?? 'The key is stored.')
-        refresh(`own-keys/${account}`)
+        refresh(`byok-keys/${account}`)
       }}
       onClose={onClose}
     >
@@ -129,9 +129,9 @@ function FallbackDialog({ account, own, onClose }: DialogProps) {
       title={`If your key for ${own.vendor} fails`}
       action="Save"
       run={async () => {
-        await api.putOwnKey(account, own.vendor, { fallback })
+        await api.putByokKey(account, own.vendor, { fallback })
         toast('Saved.')
-        refresh(`own-keys/${account}`)
+        refresh(`byok-keys/${account}`)
       }}
       onClose={onClose}
     >
@@ -158,9 +158,9 @@ function RemoveDialog({ account, own, onClose }: DialogProps) {
       action="Remove"
       danger
       run={async () => {
-        await api.dropOwnKey(account, own.vendor)
+        await api.dropByokKey(account, own.vendor)
         toast('The key was removed.')
-        refresh(`own-keys/${account}`)
+        refresh(`byok-keys/${account}`)
       }}
       onClose={onClose}
     >

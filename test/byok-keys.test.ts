@@ -5,7 +5,7 @@ import { after, beforeEach, test } from 'node:test'
 import { parseCredits } from '../src/kernel/credits.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { Overview, UsageDetail } from '../src/ledger/views.ts'
-import type { OwnKeyStored, OwnKeyView, VendorView } from '../src/operator/views.ts'
+import type { ByokKeyStored, ByokKeyView, VendorView } from '../src/operator/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { until } from './until.ts'
@@ -23,15 +23,15 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KE
   const document = structuredClone(g.gateway.catalog.current.input)
   const cost = { unit: 'credits' as const, tiers: [{ input: '100', output: '400' }] }
   const house = { credential: 'HOUSE_KEY', headers: { 'x-house': 'ours' } }
-  document.vendors.text = { baseUrl: text.url, ...house, ownKeyFee: { call: '0.01', share: '0.05' } }
-  document.vendors.films = { baseUrl: films.url, ...house, ownKeyFee: { share: '0.1' } }
+  document.vendors.text = { baseUrl: text.url, ...house, byokFee: { call: '0.01', share: '0.05' } }
+  document.vendors.films = { baseUrl: films.url, ...house, byokFee: { share: '0.1' } }
   document.vendors.closed = { baseUrl: text.url, ...house }
   const alpha = document.models['alpha-5.4']
   assert.ok(alpha)
   const pricing = { unit: 'credits' as const, tiers: [{ input: '200', output: '800' }] }
   const routes = alpha.routes.map((route) => ({ ...route, vendor: 'text', cost }))
   document.models['alpha-5.4'] = { ...alpha, routes, pricing, cache: { ttlSeconds: 600 } }
-  document.models.flat = { ...alpha, routes, pricing, ownKeyFee: { call: '5' } }
+  document.models.flat = { ...alpha, routes, pricing, byokFee: { call: '5' } }
   document.models.house = { ...alpha, routes: routes.map((route) => ({ ...route, vendor: 'closed' })), pricing }
   document.models['videogen-2.0']?.routes.splice(0, 1, { vendor: 'films', protocol: 'video-task' })
   await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
@@ -49,16 +49,16 @@ beforeEach(async () => {
     vendor.moods.set(HOUSE, WORKS).set(OWN, WORKS)
     vendor.asked.length = 0
   }
-  const { items } = (await g.operator<Page<OwnKeyView>>('GET', `/accounts/${owner.id}/own-keys`)).data
+  const { items } = (await g.operator<Page<ByokKeyView>>('GET', `/accounts/${owner.id}/byok-keys`)).data
   for (const { vendor, stored } of items)
-    if (stored) await g.operator('DELETE', `/accounts/${owner.id}/own-keys/${vendor}`)
+    if (stored) await g.operator('DELETE', `/accounts/${owner.id}/byok-keys/${vendor}`)
 })
 
 const originAt = (vendor: string) => new URL((vendor === 'films' ? films : text).url).origin
 
 /** Without the test, of which there are so many a minute. */
 const bring = (vendor: string, fallback = false) =>
-  g.gateway.ownKeys.store(
+  g.gateway.byokKeys.store(
     owner.id,
     { vendor, value: OWN, fallback, origin: originAt(vendor) },
     { actor: 'test', ip: null, requestId: null },
@@ -102,28 +102,28 @@ async function verified(): Promise<void> {
 }
 
 test('a key is tested when it is stored: at the address of the catalog, with nothing of the house, and a wrong one is refused', async () => {
-  const path = `/accounts/${owner.id}/own-keys/text`
+  const path = `/accounts/${owner.id}/byok-keys/text`
   const wrong = await g.operator<{ message: string }>('PUT', path, { value: 'sk-wrong-00000000cccc' })
   assert.equal(wrong.status, 400)
   assert.match(wrong.data.message, /text does not accept the key. It was not stored/)
   assert.doesNotMatch(wrong.data.message, /127\.0\.0\.1|sk-wrong/)
-  const right = await g.operator<OwnKeyStored>('PUT', path, { value: OWN })
+  const right = await g.operator<ByokKeyStored>('PUT', path, { value: OWN })
   assert.deepEqual(right.data.test, { ok: true, message: 'text takes the key.' })
   const shown = right.data.items.find(({ vendor }) => vendor === 'text')
   assert.deepEqual([shown?.stored, shown?.last4, shown?.fallback], [true, 'bbbb', false])
   assert.deepEqual(shown?.fee, { call: '0.01', share: '0.05' })
   assert.doesNotMatch(JSON.stringify(right.data), /sk-own/)
   assert.ok(text.asked.every(({ key }) => key !== HOUSE))
-  const closed = await g.operator<{ message: string }>('PUT', `/accounts/${owner.id}/own-keys/closed`, { value: OWN })
+  const closed = await g.operator<{ message: string }>('PUT', `/accounts/${owner.id}/byok-keys/closed`, { value: OWN })
   assert.equal(closed.status, 409)
-  assert.equal((await g.operator('PUT', `/accounts/${owner.id}/own-keys/nowhere`, { value: OWN })).status, 409)
-  assert.equal((await g.operator('PUT', `/accounts/${other.id}/own-keys/text`, { fallback: true })).status, 400)
+  assert.equal((await g.operator('PUT', `/accounts/${owner.id}/byok-keys/nowhere`, { value: OWN })).status, 409)
+  assert.equal((await g.operator('PUT', `/accounts/${other.id}/byok-keys/text`, { fallback: true })).status, 400)
   const tries = await Promise.all(Array.from({ length: 6 }, () => g.operator('PUT', path, { value: OWN })))
   assert.ok(
     tries.some(({ status }) => status === 429),
     'so many tests a minute',
   )
-  const [row] = await g.gateway.database.query<{ sealed: string }>({ text: 'select sealed::text from own_key' })
+  const [row] = await g.gateway.database.query<{ sealed: string }>({ text: 'select sealed::text from byok_key' })
   assert.ok(!Buffer.from(row?.sealed.slice(2) ?? '', 'hex').includes(OWN), 'it lies there sealed')
 })
 
@@ -135,9 +135,9 @@ test('its calls cost the fee, which hold, quote, usage and headers show; the ven
     max_tokens: 50,
   })
   const quote = (
-    (await quoted.json()) as { data: { ownKey: boolean; hold: string; lines: { unit: string; rate: string }[] } }
+    (await quoted.json()) as { data: { byok: boolean; hold: string; lines: { unit: string; rate: string }[] } }
   ).data
-  assert.equal(quote.ownKey, true)
+  assert.equal(quote.byok, true)
   assert.deepEqual(
     quote.lines.map(({ unit, rate }) => [unit, rate]),
     [
@@ -150,14 +150,14 @@ test('its calls cost the fee, which hold, quote, usage and headers show; the ven
   assert.equal(answered.status, 200)
   assert.deepEqual(new Set(text.keysAsked()), new Set([OWN]))
   const usage = await usageOf(answered)
-  assert.deepEqual([usage.credential, usage.ownKey, usage.cost], ['own', true, '0'])
+  assert.deepEqual([usage.credential, usage.byok, usage.cost], ['own', true, '0'])
   const fee = 10_000n + (priceOf(usage) * 5n + 99n) / 100n
   assert.equal(micro(usage.charged), fee)
   assert.equal(micro(answered.headers.get('x-tollgate-charge') ?? ''), fee)
   assert.equal(micro(usage.held), micro(quote.hold))
   assert.ok(micro(usage.held) >= fee)
   const paid = await usageOf(await chat(other))
-  assert.deepEqual([paid.credential, paid.ownKey], [null, false])
+  assert.deepEqual([paid.credential, paid.byok], [null, false])
   assert.equal(micro(paid.charged), priceOf(paid))
   assert.equal(text.keysAsked().at(-1), HOUSE)
   const { data } = await g.operator<Overview>('GET', `/accounts/${owner.id}/overview`)
@@ -176,10 +176,10 @@ test('a product may have a fee of its own, a stream costs it too, and nobody els
   const kept = { temperature: 0, messages: [{ role: 'user', content: 'The same question' }] }
   const first = await chat(owner, kept)
   assert.equal(first.headers.get('x-cache'), null)
-  assert.equal((await usageOf(first)).ownKey, true)
+  assert.equal((await usageOf(first)).byok, true)
   assert.equal((await chat(owner, kept)).headers.get('x-cache'), null)
   const house = await usageOf(await chat(owner, { model: 'house' }))
-  assert.equal(house.ownKey, false, 'a vendor without a fee takes no own keys')
+  assert.equal(house.byok, false, 'a vendor without a fee takes no own keys')
   await verified()
 })
 
@@ -221,15 +221,15 @@ test('a key that can no longer be read sends no call by the house’s credential
   await bring('text')
   const by = { actor: 'test', ip: null, requestId: null }
   await g.gateway.database.query(
-    { text: `update own_key set sealed = sealed || '\\x00'::bytea where account_id = $1` },
+    { text: `update byok_key set sealed = sealed || '\\x00'::bytea where account_id = $1` },
     [owner.id],
   )
-  await g.gateway.ownKeys.allowFallback(owner.id, { vendor: 'text', fallback: false }, by)
+  await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: false }, by)
   const refused = await chat(owner)
   assert.equal(refused.status, 403)
   assert.match(await refused.text(), /can no longer be read here. Store it again/)
   assert.deepEqual(text.keysAsked(), [])
-  await g.gateway.ownKeys.allowFallback(owner.id, { vendor: 'text', fallback: true }, by)
+  await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: true }, by)
   assert.equal((await chat(owner)).status, 200)
   assert.deepEqual(text.keysAsked(), [HOUSE])
 })
@@ -237,13 +237,13 @@ test('a key that can no longer be read sends no call by the house’s credential
 test('where the account allows it the house’s credential is taken when the key fails, at the price, which was held', async () => {
   await bring('text', true)
   const own = await usageOf(await chat(owner))
-  assert.equal(own.ownKey, true)
+  assert.equal(own.byok, true)
   assert.ok(micro(own.held) > micro(own.charged) * 3n, 'the price was held')
   text.moods.set(OWN, { status: 401 })
   const answered = await chat(owner)
   assert.equal(answered.status, 200)
   const usage = await usageOf(answered)
-  assert.deepEqual([usage.credential, usage.ownKey], [null, false])
+  assert.deepEqual([usage.credential, usage.byok], [null, false])
   assert.equal(micro(usage.charged), priceOf(usage))
   assert.ok(micro(usage.held) >= micro(usage.charged))
   assert.notEqual(usage.cost, '0')
@@ -254,7 +254,7 @@ test('where the account allows it the house’s credential is taken when the key
 
 test('a caller who has less than the worst case is capped so that the fee is covered, and one who has less than the fee is told', async () => {
   const poor = await g.account({ credits: micro('5.2') })
-  await g.gateway.ownKeys.store(
+  await g.gateway.byokKeys.store(
     poor.id,
     { vendor: 'text', value: OWN, fallback: false, origin: originAt('text') },
     { actor: 'test', ip: null, requestId: null },
@@ -328,7 +328,7 @@ test('a video that waits for the own key never goes by the house’s credential,
     return row?.waits ? row.submissions : 0
   }
   await until(async () => (await submissions()) > 0)
-  await g.operator('DELETE', `/accounts/${owner.id}/own-keys/films`)
+  await g.operator('DELETE', `/accounts/${owner.id}/byok-keys/films`)
   // It would be tried again after the second that the vendor asked for.
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   assert.deepEqual(new Set(films.keysAsked()), new Set([OWN]))

@@ -21,11 +21,11 @@ const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
 }
 
 /** The last attempt that failed, which decided the end. */
-const failedLast = (call: UsageDetail) => call.story?.attempts.findLast(({ fault }) => fault !== null)
+const failedLast = (call: UsageDetail) => call.attemptLog?.attempts.findLast(({ fault }) => fault !== null)
 
 export function Verdict({ call }: { call: UsageDetail }) {
   const operator = useIsOperator()
-  const fault = call.story?.fault
+  const fault = call.attemptLog?.fault
   const name = fault?.name ?? call.fault
   const attempt = failedLast(call)
   if (!name) return call.status >= 400 || attempt ? <Survived call={call} /> : null
@@ -57,13 +57,13 @@ export function Verdict({ call }: { call: UsageDetail }) {
 
 /** What vendors say about their own accounts is nobody else's business. */
 function ForOperators({ attempt }: { attempt: Attempt }) {
-  if (!attempt.said && !attempt.mend) return null
+  if (!attempt.vendorError && !attempt.fix) return null
   return (
     <Note tone="warn">
-      {attempt.said ? <p>The vendor said: “{attempt.said}”</p> : null}
-      {attempt.mend ? (
+      {attempt.vendorError ? <p>The vendor said: “{attempt.vendorError}”</p> : null}
+      {attempt.fix ? (
         <p>
-          You need to fix this: {attempt.mend}. <Link to="/operator/vendors">Vendors</Link>
+          You need to fix this: {attempt.fix}. <Link to="/operator/vendors">Vendors</Link>
         </p>
       ) : null}
     </Note>
@@ -71,8 +71,8 @@ function ForOperators({ attempt }: { attempt: Attempt }) {
 }
 
 function Survived({ call }: { call: UsageDetail }) {
-  const failed = call.story?.attempts.filter(({ fault }) => fault !== null) ?? []
-  const cutAt = call.story?.cutAtTokens
+  const failed = call.attemptLog?.attempts.filter(({ fault }) => fault !== null) ?? []
+  const cutAt = call.attemptLog?.cutAtTokens
   if (cutAt !== undefined)
     return (
       <Note>
@@ -149,11 +149,11 @@ export function Waterfall({ call }: { call: UsageDetail }) {
 }
 
 function spansOf(call: UsageDetail): Span[] {
-  const { story, firstByteMs, durationMs } = call
+  const { attemptLog, firstByteMs, durationMs } = call
   const spans: Span[] = []
-  const held = story?.heldMs ?? null
+  const held = attemptLog?.heldMs ?? null
   if (held !== null) spans.push({ name: 'Admission and hold', from: 0, to: held, tone: 'calm' })
-  for (const attempt of story?.attempts ?? []) {
+  for (const attempt of attemptLog?.attempts ?? []) {
     if (attempt.queuedMs)
       spans.push({
         name: 'Queue',
@@ -174,7 +174,7 @@ function spansOf(call: UsageDetail): Span[] {
     })
   }
   if (firstByteMs !== null) {
-    if (!story) spans.push({ name: 'Until the first byte', from: 0, to: firstByteMs, tone: 'busy' })
+    if (!attemptLog) spans.push({ name: 'Until the first byte', from: 0, to: firstByteMs, tone: 'busy' })
     if (durationMs > firstByteMs)
       spans.push({
         name: call.stream ? 'Streaming the answer' : 'The rest of the answer',

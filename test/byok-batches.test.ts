@@ -16,7 +16,7 @@ let owner: { id: string; key: string }
 const g = testGateway({ env: { HOUSE_KEY: HOUSE } }, async () => {
   text = await startKeyedVendor(() => `${g.sandbox.url}/openai`)
   const document = structuredClone(g.gateway.catalog.current.input)
-  document.vendors.text = { baseUrl: text.url, credential: 'HOUSE_KEY', ownKeyFee: { call: '0.01' } }
+  document.vendors.text = { baseUrl: text.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
   const alpha = document.models['alpha-5.4'] ?? assert.fail()
   const routes = alpha.routes.map((route) => ({ ...route, vendor: 'text' }))
   document.models['alpha-5.4'] = { ...alpha, routes, batchFactor: '0.5' }
@@ -30,7 +30,7 @@ beforeEach(() => {
 })
 
 const bring = (fallback: boolean) =>
-  g.gateway.ownKeys.store(
+  g.gateway.byokKeys.store(
     owner.id,
     { vendor: 'text', value: OWN, fallback, origin: new URL(text.url).origin },
     { actor: 'test', ip: null, requestId: null },

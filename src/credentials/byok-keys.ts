@@ -10,7 +10,7 @@ import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import { feePricing, type OwnKeyFee, type Pricing } from '../meter/price.ts'
+import { type ByokFee, feePricing, type Pricing } from '../meter/price.ts'
 
 /** With which of its own keys a call of an account may go, and at which price. */
 export interface OwnUse {
@@ -22,7 +22,7 @@ export interface OwnUse {
   readonly prices: readonly Pricing[]
 }
 
-interface StoredOwnKey {
+interface StoredByokKey {
   readonly vendor: string
   readonly last4: string | null
   readonly fallback: boolean
@@ -31,17 +31,17 @@ interface StoredOwnKey {
   readonly updatedAt: Date
 }
 
-type Sold = Pick<Product, 'pricing' | 'ownKeyFee'>
+type Sold = Pick<Product, 'pricing' | 'byokFee'>
 
-export interface OwnKeys {
+export interface ByokKeys {
   /** Whether the account has any, as few have. */
   has(account: string): boolean
   /**
-   * Undefined: it has none for the vendors of these routes, or the catalog takes none there. Throws own_key_refused when one can no longer be
+   * Undefined: it has none for the vendors of these routes, or the catalog takes none there. Throws byok_key_rejected when one can no longer be
    * read and the account does not allow another.
    */
   use(account: string, product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
-  list(account: string): Promise<StoredOwnKey[]>
+  list(account: string): Promise<StoredByokKey[]>
   store(
     account: string,
     key: { vendor: string; value: string; fallback: boolean; origin: string },
@@ -65,30 +65,33 @@ interface Kept extends Row {
   secret?: string | undefined
 }
 
-const ALL = statement('own_key_all', 'select account_id, vendor, sealed, fallback, origin from own_key')
+const ALL = statement('byok_key_all', 'select account_id, vendor, sealed, fallback, origin from byok_key')
 const LIST = statement(
-  'own_key_list',
-  'select vendor, last4, fallback, origin, updated_at from own_key where account_id = $1 order by vendor',
+  'byok_key_list',
+  'select vendor, last4, fallback, origin, updated_at from byok_key where account_id = $1 order by vendor',
 )
 const STORE = statement(
-  'own_key_store',
-  `insert into own_key (account_id, vendor, sealed, last4, fallback, origin) values ($1, $2, $3, $4, $5, $6)
+  'byok_key_store',
+  `insert into byok_key (account_id, vendor, sealed, last4, fallback, origin) values ($1, $2, $3, $4, $5, $6)
    on conflict (account_id, vendor) do update
    set sealed = excluded.sealed, last4 = excluded.last4, fallback = excluded.fallback, origin = excluded.origin, updated_at = now()`,
 )
 const FALLBACK = statement(
-  'own_key_fallback',
-  'update own_key set fallback = $3 where account_id = $1 and vendor = $2 returning vendor',
+  'byok_key_fallback',
+  'update byok_key set fallback = $3 where account_id = $1 and vendor = $2 returning vendor',
 )
-const REMOVE = statement('own_key_remove', 'delete from own_key where account_id = $1 and vendor = $2 returning vendor')
+const REMOVE = statement(
+  'byok_key_remove',
+  'delete from byok_key where account_id = $1 and vendor = $2 returning vendor',
+)
 
-export async function openOwnKeys(options: {
+export async function openByokKeys(options: {
   database: Database
   changes: Changes
   world: World
   audit: Audit
   secrets: Secrets
-}): Promise<OwnKeys> {
+}): Promise<ByokKeys> {
   const { database, changes, world, audit } = options
   const key = options.secrets.key('own-key')
   let kept = new Map<string, Map<string, Kept>>()
@@ -102,7 +105,7 @@ export async function openOwnKeys(options: {
     kept = next
   }
   await read()
-  changes.watch('own-keys', read)
+  changes.watch('byok-keys', read)
 
   function secretOf(row: Kept): string | undefined {
     row.secret ??= unseal(key, placeOf(row.account_id, row.vendor), row.sealed)
@@ -118,55 +121,55 @@ export async function openOwnKeys(options: {
       return useOf(rows, product, document, secretOf)
     },
     async list(account) {
-      const rows = await database.query<Omit<StoredOwnKey, 'updatedAt'> & { updated_at: Date }>(LIST, [account])
+      const rows = await database.query<Omit<StoredByokKey, 'updatedAt'> & { updated_at: Date }>(LIST, [account])
       return rows.map(({ updated_at: updatedAt, ...row }) => ({ ...row, updatedAt }))
     },
     async store(account, { vendor, value, fallback, origin }, by) {
       await database.transaction(async (tx) => {
         const sealed = seal(key, placeOf(account, vendor), value, world)
         await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback, origin])
-        await changes.bump(tx, 'own-keys')
-        await audit.write(tx, by, { action: 'own-key.store', object: account, detail: { vendor, fallback, origin } })
+        await changes.bump(tx, 'byok-keys')
+        await audit.write(tx, by, { action: 'byok-key.store', object: account, detail: { vendor, fallback, origin } })
       })
-      await changes.notice('own-keys')
+      await changes.notice('byok-keys')
     },
     async allowFallback(account, { vendor, fallback }, by) {
       const found = await database.transaction(async (tx) => {
         const [row] = await tx.query(FALLBACK, [account, vendor, fallback])
         if (!row) return false
-        await changes.bump(tx, 'own-keys')
-        await audit.write(tx, by, { action: 'own-key.change', object: account, detail: { vendor, fallback } })
+        await changes.bump(tx, 'byok-keys')
+        await audit.write(tx, by, { action: 'byok-key.change', object: account, detail: { vendor, fallback } })
         return true
       })
-      await changes.notice('own-keys')
+      await changes.notice('byok-keys')
       return found
     },
     async remove(account, vendor, by) {
       const found = await database.transaction(async (tx) => {
         const [row] = await tx.query(REMOVE, [account, vendor])
         if (!row) return false
-        await changes.bump(tx, 'own-keys')
-        await audit.write(tx, by, { action: 'own-key.remove', object: account, detail: { vendor } })
+        await changes.bump(tx, 'byok-keys')
+        await audit.write(tx, by, { action: 'byok-key.remove', object: account, detail: { vendor } })
         return true
       })
-      await changes.notice('own-keys')
+      await changes.notice('byok-keys')
       return found
     },
   }
 }
 
 /** What the catalog asks for calls by an own key; undefined: it takes none there. */
-export function ownKeyFeeOf(
-  { ownKeyFee }: Pick<Product, 'ownKeyFee'>,
+export function byokFeeOf(
+  { byokFee }: Pick<Product, 'byokFee'>,
   vendor: string,
   { vendors }: CatalogDocument,
-): OwnKeyFee | undefined {
-  return ownKeyFee ?? vendors[vendor]?.ownKeyFee
+): ByokFee | undefined {
+  return byokFee ?? vendors[vendor]?.byokFee
 }
 
 /** The operator has given the vendor another address since: the account is asked again before its key goes there. */
 export function isForElsewhere(
-  { vendor, origin }: Pick<StoredOwnKey, 'vendor' | 'origin'>,
+  { vendor, origin }: Pick<StoredByokKey, 'vendor' | 'origin'>,
   { vendors }: CatalogDocument,
 ): boolean {
   return originOf(vendors[vendor]?.baseUrl ?? '') !== origin
@@ -181,7 +184,7 @@ function useOf(
   const vendors = new Map<string, { secret: string; pricing: Pricing }>()
   let fallback = true
   for (const row of rows) {
-    const fee = ownKeyFeeOf(product, row.vendor, document)
+    const fee = byokFeeOf(product, row.vendor, document)
     if (!fee) continue
     const isMoved = isForElsewhere(row, document)
     const secret = isMoved ? undefined : secretOf(row)
@@ -189,7 +192,7 @@ function useOf(
       // The gateway's secret, or the vendor's address, is another one than when it was stored. Nobody is billed the full price for that unasked.
       const why = isMoved ? 'was stored for another address of it' : 'can no longer be read here'
       if (!row.fallback)
-        throw new Fault('own_key_refused', {
+        throw new Fault('byok_key_rejected', {
           message: `The key that your account has stored for ${row.vendor} ${why}. Store it again, or remove it.`,
         })
       continue

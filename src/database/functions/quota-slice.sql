@@ -1,5 +1,5 @@
 -- The limits of the whole gateway. Each process takes a slice of what they leave, and admits calls against it by itself; so no call waits for a row that all share.
--- What a process has of credits and of calls at the same time stands in `share`; requests and tokens are counted to the minute when they are given. Jobs outlive
+-- What a process has of credits and of calls at the same time stands in `quota_slice`; requests and tokens are counted to the minute when they are given. Jobs outlive
 -- processes, and their holds say what they have.
 --
 -- has: {credits, calls} that its running calls hold; what it had besides goes back, or was spent.
@@ -7,7 +7,7 @@
 -- everything: all that is left, not half of it. turn: the process counts what it sends; one that arrives after a later one was given up, and says what is no longer so.
 -- Answers {version, credits, calls, requests, tokens, second, refused: {limit, max, wait}}; what is not limited is left out. refused: the limit that left too little.
 -- Not sent to another server as a whole: it reads holds of all accounts.
-create or replace function ledger_share(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint) returns jsonb
+create or replace function ledger_quota_slice(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint) returns jsonb
 language plpgsql as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
@@ -20,29 +20,29 @@ declare
 begin
   perform 1 from counter o where o.account_id = '' order by o.name for update;
   if not found then
-    delete from share o where o.account_id = '';
+    delete from quota_slice o where o.account_id = '';
     return '{}';
   end if;
-  if exists (select 1 from share o where o.account_id = '' and o.process_id = process and o.turn >= ledger_share.turn) then
+  if exists (select 1 from quota_slice o where o.account_id = '' and o.process_id = process and o.turn >= ledger_quota_slice.turn) then
     return '{}';
   end if;
   -- Whoever asks lives: what it is given now is its own for as long as others wait for a word of it.
-  update process p set heartbeat_at = now() where p.id = process;
-  delete from share o where o.account_id = '' and o.process_id <> process
-    and not exists (select 1 from process p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
-  insert into share (account_id, process_id, unit, amount, turn) select '', process, x, coalesce((has ->> x)::bigint, 0), ledger_share.turn from unnest('{credits,calls}'::text[]) x
-  on conflict (account_id, process_id, unit) do update set amount = excluded.amount, turn = excluded.turn, asked_at = null;
+  update gateway_instance p set heartbeat_at = now() where p.id = process;
+  delete from quota_slice o where o.account_id = '' and o.process_id <> process
+    and not exists (select 1 from gateway_instance p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
+  insert into quota_slice (account_id, process_id, unit, amount, turn) select '', process, x, coalesce((has ->> x)::bigint, 0), ledger_quota_slice.turn from unnest('{credits,calls}'::text[]) x
+  on conflict (account_id, process_id, unit) do update set amount = excluded.amount, turn = excluded.turn, recalled_at = null;
   for c in select * from counter o where o.account_id = '' order by counter_rank(o.unit, o.span) loop
     if c.unit = 'credits' then
       c := system_closed(c);
-      -- By one statement, so that what is booked meanwhile is seen in one place. What test accounts spend is no money.
+      -- By one statement, so that what is posted meanwhile is seen in one place. What test accounts spend is no money.
       room := c.max - c.used - (select coalesce(sum(x.charged), 0) from (
           select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
           union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
-        - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'credits')
+        - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'credits')
         - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
     elsif c.unit = 'calls' then
-      room := c.max - (select coalesce(sum(o.amount), 0) from share o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
+      room := c.max - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
     else
       c := counter_now(c, now_second);
       c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
@@ -62,9 +62,9 @@ begin
   for c in select * from counter o where o.account_id = '' and o.unit in ('requests', 'tokens') loop
     perform counter_put(array[counter_add(c, array[now_second + 1], array[(given ->> c.unit)::bigint])]);
   end loop;
-  update share o set amount = o.amount + (given ->> o.unit)::bigint where o.account_id = '' and o.process_id = process and given ? o.unit;
+  update quota_slice o set amount = o.amount + (given ->> o.unit)::bigint where o.account_id = '' and o.process_id = process and given ? o.unit;
   if refused is not null then
-    update share o set asked_at = now() where o.account_id = '' and o.process_id <> process and o.amount > 0;
+    update quota_slice o set recalled_at = now() where o.account_id = '' and o.process_id <> process and o.amount > 0;
   end if;
   return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $$;
