@@ -50,7 +50,6 @@ const FOR_TESTS = [
   'src/upstream/guard.ts#IMAGE_REFUSED',
   'src/upstream/guard.ts#ADDRESS_REFUSED',
   'src/upstream/guard.ts#GuardOptions',
-  'src/protocols/media/openai-images/request.ts#SIZES',
 ]
 
 const house = readHouse()

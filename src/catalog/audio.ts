@@ -1,9 +1,49 @@
 // The endpoints of sound: speech into text, and text into speech.
+import * as z from 'zod'
+import { schemaOf } from './body.ts'
 import { type EndpointEntry, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
 
 /** The most that vendors take of one request. */
-export const SPEECH_CHARS_MAX = 4096
-export const INSTRUCTIONS_CHARS_MAX = 4096
+const SPEECH_CHARS_MAX = 4096
+
+/** As people count them, and vendors: a character beyond the first 65,536 is one. */
+export function countCharacters(text: string): number {
+  let count = 0
+  for (const _ of text) count += 1
+  return count
+}
+
+/** The kinds of file that speech comes in, and what each is sent as. */
+export const SPEECH_TYPES = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+} as const
+const SPEECH_FORMATS = Object.keys(SPEECH_TYPES) as (keyof typeof SPEECH_TYPES)[] // They are its keys.
+
+export const speechBody = z
+  .looseObject({
+    model: z.string().describe('A model from GET /v1/models, such as alpha-speech-1.'),
+    input: z
+      .string()
+      .min(1)
+      .refine((text) => countCharacters(text) <= SPEECH_CHARS_MAX, {
+        error: ({ input }) => `may have at most ${SPEECH_CHARS_MAX} characters, not ${countCharacters(String(input))}.`,
+      })
+      .meta({ maxLength: SPEECH_CHARS_MAX, description: 'What to say.' }),
+    voice: z
+      .union([z.string(), z.looseObject({})], 'the name of a voice')
+      .describe('One of the model’s voices, such as alloy.'),
+    // What is said beside the input is not charged, so that it has to be short.
+    instructions: z.string().max(4096).nullish().describe('How to say it, where the model can be told.'),
+    response_format: z.enum(SPEECH_FORMATS).nullish().meta({ default: 'mp3' }),
+    speed: z.number().nullish().describe('From 0.25 to 4.'),
+    stream_format: z.enum(['audio', 'sse']).nullish().meta({ default: 'audio' }),
+  })
+  .meta({ examples: [{ model: 'alpha-speech-1', input: 'The gate is open.', voice: 'alloy' }] })
 
 const recording: JsonSchema = {
   type: 'string',
@@ -16,13 +56,15 @@ const model = (example: string): JsonSchema => ({
   description: `A model from GET /v1/models, such as ${example}.`,
 })
 
+export const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
+
 const shared = {
   file: recording,
   model: model('alpha-transcribe-1'),
   prompt: { type: 'string', description: 'Words that help to hear the others right.' },
   response_format: {
     type: 'string',
-    enum: ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'],
+    enum: TRANSCRIPT_FORMATS,
     default: 'json',
     description: 'Some models know only json; diarized_json says who speaks, where the model can tell.',
   },
@@ -104,31 +146,5 @@ export const speech: EndpointEntry = {
   description: 'Reads a text aloud. Paid by the character of `input`. An extension of the contract.',
   returns:
     'The sound, as it comes; with `stream_format: "sse"` events `speech.audio.delta` with base64 and `speech.audio.done`.',
-  body: {
-    ...object(
-      {
-        model: model('alpha-speech-1'),
-        input: { type: 'string', minLength: 1, maxLength: SPEECH_CHARS_MAX, description: 'What to say.' },
-        voice: {
-          type: ['string', 'object'],
-          additionalProperties: true,
-          description: 'One of the model’s voices, such as alloy.',
-        },
-        instructions: {
-          type: ['string', 'null'],
-          maxLength: INSTRUCTIONS_CHARS_MAX,
-          description: 'How to say it, where the model can be told.',
-        },
-        response_format: {
-          type: ['string', 'null'],
-          enum: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm', null],
-          default: 'mp3',
-        },
-        speed: { type: ['number', 'null'], description: 'From 0.25 to 4.' },
-        stream_format: { type: ['string', 'null'], enum: ['audio', 'sse', null], default: 'audio' },
-      },
-      ['model', 'input', 'voice'],
-    ),
-    examples: [{ model: 'alpha-speech-1', input: 'The gate is open.', voice: 'alloy' }],
-  },
+  body: schemaOf(speechBody),
 }

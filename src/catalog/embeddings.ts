@@ -1,44 +1,34 @@
 // The embeddings endpoint: what it takes and what it gives.
-import { type EndpointEntry, type JsonSchema, object } from './endpoint.ts'
+import * as z from 'zod'
+import { listOf, schemaOf, wholeNumber } from './body.ts'
+import { type EndpointEntry, object } from './endpoint.ts'
 
-const tokens = (description: string): JsonSchema => ({
-  type: 'array',
-  minItems: 1,
-  items: { type: 'integer', minimum: 0 },
-  description,
-})
+const text = z.string().min(1)
+const tokens = z.array(z.int('the number of a token').min(0, 'the number of a token')).min(1)
+const most = { most: 2048, of: 'inputs' }
 
-const body: JsonSchema = {
-  type: 'object',
-  required: ['model', 'input'],
-  additionalProperties: true,
-  examples: [{ model: 'alpha-embed-3-small', input: ['The gate is open.', 'The barrier is up.'] }],
-  properties: {
-    model: { type: 'string', description: 'An embedding model from GET /v1/models, such as alpha-embed-3-small.' },
-    input: {
-      description: 'What to embed: one input, or up to 2048 of them. None may be empty.',
-      oneOf: [
-        { type: 'string', minLength: 1, description: 'One text.' },
-        { type: 'array', minItems: 1, maxItems: 2048, items: { type: 'string', minLength: 1 }, description: 'Texts.' },
-        tokens('One text as tokens.'),
-        { type: 'array', minItems: 1, maxItems: 2048, items: tokens('A text as tokens.'), description: 'Such texts.' },
-      ],
-    },
-    dimensions: {
-      type: ['integer', 'null'],
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'How many numbers a vector has, where the model can shorten it.',
-    },
-    encoding_format: {
-      type: ['string', 'null'],
-      enum: ['float', 'base64', null],
-      default: 'float',
-      description: 'base64: the vector as little-endian 32-bit floats.',
-    },
-    user: { type: ['string', 'null'], description: 'Your own name for the end user.' },
-  },
-}
+export const embeddingsBody = z
+  .looseObject({
+    model: z.string().describe('An embedding model from GET /v1/models, such as alpha-embed-3-small.'),
+    input: z
+      .union(
+        [
+          text.describe('One text.'),
+          listOf(text, most).describe('Texts.'),
+          tokens.describe('One text as tokens.'),
+          listOf(tokens.describe('A text as tokens.'), most).describe('Such texts.'),
+        ],
+        'a string or an array of strings or of tokens',
+      )
+      .describe('What to embed: one input, or up to 2048 of them. None may be empty.'),
+    dimensions: wholeNumber(1).nullish().describe('How many numbers a vector has, where the model can shorten it.'),
+    encoding_format: z
+      .enum(['float', 'base64'])
+      .nullish()
+      .meta({ default: 'float', description: 'base64: the vector as little-endian 32-bit floats.' }),
+    user: z.string().nullish().describe('Your own name for the end user.'),
+  })
+  .meta({ examples: [{ model: 'alpha-embed-3-small', input: ['The gate is open.', 'The barrier is up.'] }] })
 
 const answer = object({
   object: { const: 'list' },
@@ -63,6 +53,6 @@ export const embeddings: EndpointEntry = {
   title: 'Embeddings',
   description: 'Turns texts into vectors whose nearness is nearness in meaning. An extension of the contract.',
   returns: 'A `list` of `embedding`, one for each input and in their order, with `usage.prompt_tokens`.',
-  body,
+  body: schemaOf(embeddingsBody),
   answer,
 }

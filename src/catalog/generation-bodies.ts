@@ -19,12 +19,6 @@ const oneOf = (values: readonly string[], description: string): JsonSchema => ({
   enum: values,
   description,
 })
-const maybeOneOf = (values: readonly string[], fallback: string, description: string): JsonSchema => ({
-  type: ['string', 'null'],
-  enum: [...values, null],
-  default: fallback,
-  description,
-})
 const strings = (description: string): JsonSchema => ({
   type: ['array', 'null'],
   items: { type: 'string' },
@@ -206,38 +200,6 @@ export const countTokensBody = body(
   ['model', 'messages'],
 )
 
-const SIZES =
-  'auto 1:1 3:2 2:3 4:3 3:4 16:9 9:16 21:9 9:21 1024x1024 1536x1024 1024x1536 1024x768 768x1024 1536x864 864x1536 2016x864 864x2016 2048x2048 2048x1360 1360x2048 2048x1536 1536x2048 2048x1152 1152x2048 2688x1152 1152x2688 3840x2160 2160x3840 3840x1648 1648x3840'
-
-export const imagesBody = body(
-  { model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' },
-  {
-    model: string('An image model from GET /v1/models, such as alpha-image-2.'),
-    prompt: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 32_000,
-      description: 'Subject, scene, composition, style, material, lighting, colours, and whether text appears.',
-    },
-    n: { type: ['integer', 'null'], minimum: 1, maximum: 1, default: 1, description: 'Only 1.' },
-    size: maybeOneOf(SIZES.split(' '), 'auto', 'A ratio, or pixels. Pixels win over `resolution`.'),
-    quality: maybeOneOf(['low', 'medium', 'high', 'auto'], 'auto', 'How much work goes into it; the price follows.'),
-    resolution: maybeOneOf(
-      ['1k', '2k', '4k'],
-      '1k',
-      'The tier that goes with a ratio. 4k only with 16:9, 9:16, 21:9 and 9:21.',
-    ),
-    image_urls: {
-      ...strings('Reference images: public addresses or data URIs; each up to 20 MB, together up to 256 MB.'),
-      maxItems: 16,
-    },
-    output_format: maybeOneOf(['png', 'jpeg', 'webp'], 'png', 'The kind of file.'),
-    response_format: maybeOneOf(['url', 'b64_json'], 'url', 'b64_json: the picture stands in the answer as well.'),
-    stream,
-  },
-  ['model', 'prompt'],
-)
-
 const address = (description: string): JsonSchema => ({
   ...describe({ url: { type: 'string' } }),
   type: ['string', 'object', 'null'],
@@ -250,13 +212,17 @@ const addresses = (description: string): JsonSchema => ({
   description,
 })
 
+/** Of one request for a video; the texts of the prompt and of `content` are counted together. */
+export const VIDEO_LIMITS = { textChars: 32_000, parts: 64, seed: 2 ** 32 - 1, callbackChars: 2_048 } as const
+export const VIDEO_RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'] as const
+
 export const videoBody = body(
   { model: 'videogen-2.0', prompt: 'A paper boat drifts down a stream', duration: 5 },
   {
     model: string('A video model from GET /v1/models: videogen-2.0 or videogen-2.5.'),
     prompt: {
       ...text('What the video shows: at most 32,000 characters, together with the texts of content.'),
-      maxLength: 32_000,
+      maxLength: VIDEO_LIMITS.textChars,
     },
     first_frame: address('Address or data URI of the first frame. Also: image, image_url, first_frame_url.'),
     last_frame: address('Address or data URI of the last frame. Needs a first one. Also: last_frame_url, end_image.'),
@@ -267,11 +233,11 @@ export const videoBody = body(
     ),
     content: {
       ...objects("The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url.", typed),
-      maxItems: 64,
+      maxItems: VIDEO_LIMITS.parts,
     },
     ratio: {
       type: ['string', 'null'],
-      enum: ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive', null],
+      enum: [...VIDEO_RATIOS, null],
       description: 'Also: aspect_ratio.',
     },
     duration: {
@@ -291,7 +257,7 @@ export const videoBody = body(
     seed: {
       type: ['integer', 'null'],
       minimum: -1,
-      maximum: 4_294_967_295,
+      maximum: VIDEO_LIMITS.seed,
       description: 'For repeatable results; -1 for any.',
     },
     generate_audio: boolean('Whether the video has sound. Also: with_audio, audio.'),
@@ -299,7 +265,7 @@ export const videoBody = body(
     return_last_frame: boolean('Whether the last frame is stored as a picture as well.'),
     callback_url: {
       ...text('A public address to which a signed notice is sent when the job has ended.'),
-      maxLength: 2_048,
+      maxLength: VIDEO_LIMITS.callbackChars,
     },
   },
   ['model'],

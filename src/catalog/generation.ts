@@ -17,7 +17,6 @@ import {
   chatAnswer,
   compactAnswer,
   countTokensAnswer,
-  imagesAnswer,
   inputTokensAnswer,
   JOB_STATUSES,
   jobAnswer,
@@ -32,12 +31,12 @@ import {
   chatBody,
   compactBody,
   countTokensBody,
-  imagesBody,
   messagesBody,
   quoteBody,
   responsesBody,
   videoBody,
 } from './generation-bodies.ts'
+import { images } from './images.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
@@ -113,23 +112,7 @@ export const PAID = define({
   transcriptions,
   translations,
   speech,
-  images: {
-    route: 'POST /alpha/v1/images/generations',
-    aliases: ['/v1/images/generations', '/alpha/images/generations'],
-    tag: 'Images',
-    surface: 'images',
-    sells: 'image',
-    streams: true,
-    largeBody: true,
-    hidesModels: true,
-    presetModel: 'alpha-image-2',
-    title: 'Image generation',
-    description: 'Makes an image from a prompt, or edits and fuses the images in `image_urls`. There are no masks.',
-    returns:
-      '`{created, data: [{url}], usage?}`, or with `stream: true` one event `image_generation.completed` and [DONE].',
-    body: imagesBody,
-    answer: imagesAnswer,
-  },
+  images,
   video: {
     route: 'POST /v1/video/seedance',
     tag: 'Video and jobs',

@@ -1,17 +1,11 @@
 // The endpoints that judge texts: which documents answer a question best, and what is harmful.
-import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
+import * as z from 'zod'
+import { listOf, schemaOf, wholeNumber } from './body.ts'
+import { type EndpointEntry, free, integer, list, loose, number, object, string } from './endpoint.ts'
 
 /** The most that vendors take of one request. */
-export const DOCUMENTS_MAX = 1000
-export const MODERATED_MAX = 1000
-
-const texts = (description: string, most: number, other: JsonSchema): JsonSchema => ({
-  type: 'array',
-  minItems: 1,
-  maxItems: most,
-  items: { oneOf: [{ type: 'string', minLength: 1 }, other] },
-  description,
-})
+const TEXTS_MAX = 1000
+const texts = { most: TEXTS_MAX, of: 'entries' }
 
 const EXAMPLE = {
   model: 'alpha-rerank-1',
@@ -19,27 +13,54 @@ const EXAMPLE = {
   documents: ['It opens at dawn.', 'Soup recipes.'],
 }
 
-/** What both shapes of a request have. */
-const RERANK_FIELDS = {
-  model: { type: 'string', description: 'A rerank model from GET /v1/models, such as alpha-rerank-1.' },
-  query: { type: 'string', minLength: 1, description: 'What is looked for.' },
-  documents: texts(`Up to ${DOCUMENTS_MAX} texts, as they are or as \`{text}\`.`, DOCUMENTS_MAX, {
-    ...object({ text: { type: 'string', minLength: 1 } }),
-    additionalProperties: false,
-  }),
-  top_n: {
-    type: ['integer', 'null'],
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: 'How many of the best to give; absent: all.',
+// What stands beside the text would be neither held for nor charged.
+const named = z.strictObject(
+  { text: z.string().min(1) },
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? 'must have "text" and nothing beside it: put what is to be ranked into "text".'
+        : undefined,
   },
-  max_tokens_per_doc: {
-    type: ['integer', 'null'],
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: 'How much of each document the vendor reads; vendors that do not know it may refuse it.',
-  },
-}
+)
+
+/** In Cohere's shape. */
+const rerankV2Body = z
+  .looseObject({
+    model: z.string().describe('A rerank model from GET /v1/models, such as alpha-rerank-1.'),
+    query: z.string().min(1).describe('What is looked for.'),
+    documents: listOf(z.union([z.string().min(1), named], 'a string or {text}'), texts).describe(
+      `Up to ${TEXTS_MAX} texts, as they are or as \`{text}\`.`,
+    ),
+    top_n: wholeNumber(1).nullish().describe('How many of the best to give; absent: all.'),
+    max_tokens_per_doc: wholeNumber(1)
+      .nullish()
+      .describe('How much of each document the vendor reads; vendors that do not know it may refuse it.'),
+  })
+  .meta({ examples: [EXAMPLE] })
+
+export const rerankBody = rerankV2Body
+  .extend({ return_documents: z.boolean().nullish().describe('Whether the texts come with the results.') })
+  .meta({ examples: [EXAMPLE] })
+
+export const moderationsBody = z
+  .looseObject({
+    model: z.string().describe('A moderation model from GET /v1/models, such as alpha-moderation-1.'),
+    input: z
+      .union(
+        [
+          z.string().min(1),
+          listOf(
+            z.union([z.string().min(1), z.looseObject({ type: z.string() })], 'a string or a part'),
+            texts,
+          ).describe('Texts, or parts of one input.'),
+        ],
+        'an array',
+      )
+      .describe(`A text, up to ${TEXTS_MAX} of them, or parts such as \`{type: "image_url"}\`, which are one input.`),
+  })
+  .meta({ examples: [{ model: 'alpha-moderation-1', input: ['A kind word.', 'Another one.'] }] })
+
 const RANKED = list(object({ index: integer, relevance_score: number }))
 
 export const rerank: EndpointEntry = {
@@ -50,16 +71,7 @@ export const rerank: EndpointEntry = {
   title: 'Rerank',
   description: 'Says how well each of some documents answers a query, best first. An extension of the contract.',
   returns: '`results`: the index of each document with its `relevance_score`, best first.',
-  body: {
-    ...object(
-      {
-        ...RERANK_FIELDS,
-        return_documents: { type: ['boolean', 'null'], description: 'Whether the texts come with the results.' },
-      },
-      ['model', 'query', 'documents'],
-    ),
-    examples: [EXAMPLE],
-  },
+  body: schemaOf(rerankBody),
   answer: object({ results: RANKED, model: string }, ['results']),
 }
 
@@ -72,7 +84,7 @@ export const rerankV2: EndpointEntry = {
   description:
     'The same models at the same price, in the shape of version 2 of Cohere’s API, for its SDKs, LangChain and the AI SDK. An extension of the contract.',
   returns: '`results`: the index of each document with its `relevance_score`, best first; `meta`: what was billed.',
-  body: { ...object(RERANK_FIELDS, ['model', 'query', 'documents']), examples: [EXAMPLE] },
+  body: schemaOf(rerankV2Body),
   answer: object(
     {
       id: string,
@@ -92,22 +104,7 @@ export const moderations: EndpointEntry = {
   title: 'Moderation',
   description: 'Says whether texts are harmful, and in which way. An extension of the contract.',
   returns: '`results`: for each input `flagged`, `categories` and `category_scores`.',
-  body: {
-    ...object(
-      {
-        model: { type: 'string', description: 'A moderation model from GET /v1/models, such as alpha-moderation-1.' },
-        input: {
-          oneOf: [
-            { type: 'string', minLength: 1 },
-            texts('Texts, or parts of one input.', MODERATED_MAX, object({ type: string })),
-          ],
-          description: `A text, up to ${MODERATED_MAX} of them, or parts such as \`{type: "image_url"}\`, which are one input.`,
-        },
-      },
-      ['model', 'input'],
-    ),
-    examples: [{ model: 'alpha-moderation-1', input: ['A kind word.', 'Another one.'] }],
-  },
+  body: schemaOf(moderationsBody),
   answer: object(
     {
       id: string,

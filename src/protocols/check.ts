@@ -1,6 +1,7 @@
 // Checks of single request fields. Every refusal names the field and says what is allowed; null counts as absent, as the
 // formats define it.
-import { invalid } from '../kernel/fault.ts'
+import type * as z from 'zod'
+import { type Fault, invalid } from '../kernel/fault.ts'
 import type { JsonText } from '../kernel/json.ts'
 
 export type Json = Record<string, unknown>
@@ -59,6 +60,69 @@ export function shown(value: unknown): string {
 /** The refusal of a field: what it must be, and what it is. */
 export const mustBe = (at: string, what: string, value: unknown) =>
   invalid(`"${at}" must be ${what}, not ${shown(value)}.`, at)
+
+/** The body by the rules of its endpoint; the first that it breaks is refused. */
+export function readBody<Rules extends z.ZodObject>(rules: Rules, json: JsonText): z.output<Rules> {
+  const read = rules.safeParse(json.value, { error: usualWords })
+  const fields = new Fields(json)
+  const [issue] = read.error?.issues ?? []
+  if (!read.success) throw issue ? refusalOf(issue, [], fields) : invalid('The body is not what this endpoint takes.')
+  for (const [name, value] of Object.entries(read.data)) if (typeof value === 'number') fields.number(name)
+  return read.data
+}
+
+type Issue = z.core.$ZodIssue
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+}
+
+/** Where the rule says nothing of its own. Empty: it is found among those of a union. */
+function usualWords(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPE_WORDS[issue.expected] ?? `a ${issue.expected}`
+    case 'invalid_value':
+      return issue.values.length === 2 ? issue.values.join(' or ') : `one of ${issue.values.join(', ')}`
+    case 'too_small':
+      return 'must not be empty.'
+    case 'too_big':
+      return `may have at most ${issue.maximum} characters.`
+    default:
+      return ''
+  }
+}
+
+const nameOf = (path: readonly PropertyKey[]) =>
+  path.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at ? '.' : ''}${String(step)}`)).join('')
+
+function refusalOf(issue: Issue, before: readonly PropertyKey[], fields: Fields): Fault {
+  const path = [...before, ...issue.path]
+  const value = path.reduce<unknown>((inside, step) => Object(inside)[step], fields.json.value)
+  const at = nameOf(path)
+  if (path.length === 1 && (value === undefined || value === null)) return invalid(`"${at}" is required.`, at)
+  const closest = issue.code === 'invalid_union' ? closestOf(issue.errors) : undefined
+  if (closest) return refusalOf(closest, path, fields)
+  const { message } = issue
+  const said = typeof value === 'number' && path.length === 1 ? fields.raw(at) : shown(value)
+  const words = /^(?:must|may|is) /.test(message) ? message : `must be ${message}, not ${said}.`
+  // A list of numbers is one field.
+  const rule = 'expected' in issue ? issue.expected : 'origin' in issue ? issue.origin : ''
+  const isOfNumbers = typeof path.at(-1) === 'number' && /^(?:int|number)$/.test(rule)
+  return invalid(`"${at}" ${words}`, isOfNumbers ? nameOf(path.slice(0, -1)) : at)
+}
+
+/** What is wrong by the alternative that was meant: the one whose type is right, and that is followed furthest. */
+function closestOf(alternatives: readonly (readonly Issue[])[]): Issue | undefined {
+  const followed = ({ code, path: [at, ...inside] }: Issue) =>
+    typeof at === 'number' ? 10 * at + 2 * inside.length + (code === 'invalid_type' ? 0 : 1) : Number.POSITIVE_INFINITY
+  return alternatives
+    .flatMap((issues) => issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0] ?? [])
+    .filter(({ code, path }) => path.length > 0 || code !== 'invalid_type')
+    .sort((a, b) => followed(b) - followed(a))[0]
+}
 
 /** The fields of one request, checked one by one. */
 export class Fields {
@@ -144,7 +208,8 @@ export class Fields {
     return value === 0 && (Object.is(value, -0) || /^[^eE]*[1-9]/.test(this.raw(name)))
   }
 
-  private raw(name: string): string {
+  /** As it was written. */
+  raw(name: string): string {
     const span = this.json.member(name)
     return span ? this.json.text.slice(span[0], Math.min(span[1], span[0] + 40)) : 'this'
   }

@@ -58,6 +58,7 @@ function paramTable(params: NonNullable<EndpointSpec['params']>): string {
 function typeText(field: JsonSchema): string {
   if (field.const !== undefined) return `only ${code(String(field.const))}`
   if (Array.isArray(field.enum)) return field.enum.map((value) => code(String(value))).join(', ')
+  if (Array.isArray(field.anyOf)) return [...new Set(field.anyOf.map(typeText))].join(' or ')
   const types = (Array.isArray(field.type) ? field.type : [field.type ?? 'any']).filter((type) => type !== 'null')
   return types.join(' or ')
 }

@@ -1,16 +1,15 @@
 // Texts into vectors. The request goes on as it was sent, and the vectors come back unread: a batch has megabytes of them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
+import { embeddingsBody } from '../../catalog/embeddings.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
-import { readCount } from '../../meter/usage.ts'
-import { Fields, type Json, mustBe, shown } from '../check.ts'
+import { type Json, readBody } from '../check.ts'
 import type { Answer, Exchange, PaidRequest, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
 import { readEmbeddingsUsage } from './tokens.ts'
 
-const INPUTS_MAX = 2048
 /** What some tokenizers put around each input. */
 const FRAME_TOKENS = 2
 const LIKELY_BYTES_PER_TOKEN = 4
@@ -27,20 +26,16 @@ export function readEmbeddingsRequest(
   /** The most that the model takes of one input. */
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const { json, unknown } = admitMembers('openai-embeddings', sent)
-  const fields = new Fields(json)
-  const inputs = readInputs(fields.required('input'))
-  fields.integer('dimensions', 1)
-  fields.string('user')
-  const encoding = fields.get('encoding_format')
-  if (encoding !== undefined && encoding !== 'float' && encoding !== 'base64')
-    throw mustBe('encoding_format', 'float or base64', encoding)
+  const { input } = readBody(embeddingsBody, json)
+  // A text, or the numbers of one text's tokens, is one input.
+  const inputs = typeof input === 'string' ? [input] : isTokens(input) ? [input] : input
   let most = 0
   let likely = 0
-  for (const input of inputs) {
+  for (const one of inputs) {
     // A token is at least a byte, so that no honest count is above the hold.
-    const tokens = typeof input === 'string' ? Buffer.byteLength(input) : input.length
+    const tokens = typeof one === 'string' ? Buffer.byteLength(one) : one.length
     most += Math.min(tokens + FRAME_TOKENS, tokensMax)
-    likely += Math.min(typeof input === 'string' ? Math.ceil(tokens / LIKELY_BYTES_PER_TOKEN) : tokens, tokensMax)
+    likely += Math.min(typeof one === 'string' ? Math.ceil(tokens / LIKELY_BYTES_PER_TOKEN) : tokens, tokensMax)
   }
   return {
     product: uid,
@@ -59,38 +54,8 @@ export function readEmbeddingsRequest(
   }
 }
 
-type Input = string | readonly number[]
-
-/** One text or many, each as it is or as the numbers of its tokens. */
-function readInputs(input: unknown): readonly Input[] {
-  if (typeof input === 'string') return [readText(input, 'input')]
-  if (!Array.isArray(input)) throw mustBe('input', 'a string or an array of strings or of tokens', input)
-  if (typeof input[0] === 'number') return [readTokens(input, 'input')]
-  if (input.length === 0 || input.length > INPUTS_MAX)
-    throw invalid(`"input" must hold 1 to ${INPUTS_MAX} inputs, not ${input.length}.`, 'input')
-  return input.map((entry, index) => {
-    const at = `input[${index}]`
-    if (typeof input[0] === 'string') return readText(entry, at)
-    if (Array.isArray(entry)) return readTokens(entry, at)
-    throw mustBe(at, 'a string or an array of tokens', entry)
-  })
-}
-
-function readText(value: unknown, at: string): string {
-  if (typeof value !== 'string') throw mustBe(at, 'a string, like the first', value)
-  if (value === '') throw invalid(`"${at}" must not be empty.`, at)
-  return value
-}
-
-function readTokens(values: readonly unknown[], at: string): readonly number[] {
-  if (values.length === 0) throw invalid(`"${at}" must not be empty.`, at)
-  if (values.every(isToken)) return values
-  const wrong = values.findIndex((value) => !isToken(value))
-  throw invalid(`"${at}[${wrong}]" must be the number of a token, not ${shown(values[wrong])}.`, at)
-}
-
-function isToken(value: unknown): value is number {
-  return readCount(value) !== undefined
+function isTokens(input: readonly unknown[]): input is readonly number[] {
+  return typeof input[0] === 'number'
 }
 
 function openEmbeddings(json: JsonText, target: Target, answer: Exchange['answer']): Exchange {

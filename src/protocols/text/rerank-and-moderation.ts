@@ -1,11 +1,11 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import { DOCUMENTS_MAX, MODERATED_MAX } from '../../catalog/rerank-and-moderation.ts'
+import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, splice } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { Fields, isObject, type Json, mustBe } from '../check.ts'
+import { isObject, type Json, readBody } from '../check.ts'
 import type { PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
@@ -28,16 +28,10 @@ export function readRerankRequest(
   model?: Pick<Model, 'limits' | 'pricing'>,
   shape: RerankShape = 'vendor',
 ): PaidRequest {
-  const fields = new Fields(json)
-  const query = fields.required('query')
-  if (typeof query !== 'string') throw mustBe('query', 'a string', query)
-  if (query === '') throw invalid('"query" must not be empty.', 'query')
-  const documents = readTexts(fields.required('documents'), 'documents', DOCUMENTS_MAX)
-  fields.integer('top_n', 1)
-  fields.boolean('return_documents')
-  fields.integer('max_tokens_per_doc', 1)
-  if (fields.get('rank_fields') !== undefined)
+  const { query, documents: given, rank_fields } = readBody(rerankBody, json)
+  if (rank_fields !== undefined && rank_fields !== null)
     throw invalid('"rank_fields" is not offered: documents are ranked by their text.', 'rank_fields')
+  const documents = given.map((one) => (typeof one === 'string' ? one : one.text))
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   // A token is at least a byte, so that no honest count is above the hold.
   const sizes = documents.map((text) => Buffer.byteLength(text) + Buffer.byteLength(query) + FRAME_TOKENS)
@@ -76,34 +70,11 @@ export function readRerankRequest(
 
 /** Paid by the input: vendors report nothing. */
 export function readModerationsRequest(json: JsonText, uid: string): PaidRequest {
-  const given = new Fields(json).required('input')
-  const isParts = Array.isArray(given) && given.some((entry) => typeof entry !== 'string')
-  if (typeof given !== 'string') readTexts(given, 'input', MODERATED_MAX, true)
-  else if (given === '') throw invalid('"input" must not be empty.', 'input')
+  const { input } = readBody(moderationsBody, json)
+  const isTexts = Array.isArray(input) && input.every((entry) => typeof entry === 'string')
   // Parts of several kinds are one input together.
-  const worst = { call: Array.isArray(given) && !isParts ? given.length : 1 }
+  const worst = { call: isTexts ? input.length : 1 }
   return { ...passed({ clientFormat: 'openai-moderations', path: '/moderations' }, json, uid, () => worst), worst }
-}
-
-function readTexts(value: unknown, at: string, most: number, parts = false): string[] {
-  if (!Array.isArray(value)) throw mustBe(at, 'an array', value)
-  if (value.length === 0 || value.length > most)
-    throw invalid(`"${at}" must hold 1 to ${most} entries, not ${value.length}.`, at)
-  return value.map((entry, i) => {
-    if (parts && isObject(entry) && typeof entry.type === 'string') return ''
-    // What stands beside the text would be neither held for nor charged.
-    const other = isObject(entry) && !parts ? Object.keys(entry).find((name) => name !== 'text') : undefined
-    if (other !== undefined)
-      throw invalid(
-        `"${at}[${i}]" must have "text" and nothing beside it: put what is to be ranked into "text".`,
-        `${at}[${i}]`,
-      )
-    const text = isObject(entry) && !parts ? entry.text : entry
-    if (typeof text !== 'string')
-      throw mustBe(`${at}[${i}]`, parts ? 'a string or a part' : 'a string or {text}', entry)
-    if (text === '') throw invalid(`"${at}[${i}]" must not be empty.`, `${at}[${i}]`)
-    return text
-  })
 }
 
 type UsageOf = (value: Json) => Usage | undefined

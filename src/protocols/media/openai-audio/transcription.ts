@@ -1,5 +1,6 @@
 // Speech into text: transcriptions, and translations into English. The form goes on as it was sent, but for the model's name. Paid by
 // the second: held for what the file can hold at most, charged for what the vendor reports.
+import { TRANSCRIPT_FORMATS } from '../../../catalog/audio.ts'
 import type { ModelOf } from '../../../catalog/document.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
@@ -15,8 +16,7 @@ import type { AudioFile } from './form.ts'
 /** Whether it is written down in its own language, or in English. */
 type Work = 'transcriptions' | 'translations'
 
-const FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
-type Format = (typeof FORMATS)[number]
+type Format = (typeof TRANSCRIPT_FORMATS)[number]
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 /** Vendors that count tokens of audio count so many in a second. */
 const TOKENS_PER_SECOND = 10
@@ -48,7 +48,7 @@ export function readTranscriptionRequest(
       throw invalid(`"${name}": the recording comes as "file", because it is paid by what stands in that.`, name)
     else if (Array.isArray(value) && !name.endsWith('[]')) throw mustBe(name, 'a text', value)
   const format = fields.string('response_format') ?? 'json'
-  if (!isFormat(format)) throw mustBe('response_format', `one of ${FORMATS.join(', ')}`, format)
+  if (!isFormat(format)) throw mustBe('response_format', `one of ${TRANSCRIPT_FORMATS.join(', ')}`, format)
   const stream = readFlag(fields.get('stream'))
   if (stream && format !== 'json' && format !== 'text' && format !== 'diarized_json')
     throw invalid(`"stream" goes with the response_format json, text or diarized_json, not ${format}.`, 'stream')
@@ -77,7 +77,7 @@ export function readTranscriptionRequest(
 }
 
 function isFormat(value: string): value is Format {
-  return FORMATS.some((format) => format === value)
+  return TRANSCRIPT_FORMATS.some((format) => format === value)
 }
 
 /** In a form everything is text. */

@@ -1,13 +1,14 @@
 // The body of an image request, read as it arrives. Reference images in it become bytes at once: a request of 256 MB of
 // pictures is 342 MB of JSON, and parsing that as text would take five times its size.
+
 import { createHash } from 'node:crypto'
+import { IMAGES_MAX } from '../../../catalog/images.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../parsers/image-file.ts'
 import { Base64File, StreamingJsonParser, type StringSink } from './streaming-json.ts'
 
 const MB = 1_048_576
-export const IMAGES_MAX = 16
 export const IMAGE_BYTES_MAX = 20 * MB
 export const IMAGES_BYTES_MAX = 256 * MB
 /** Room for encoders that escape characters of the base64; the exact limits are those of the decoded pictures. */

@@ -64,7 +64,7 @@ test('a request of 256 MB of pictures costs less than twice its size in memory',
     const write = async (chunk: string | Buffer) => {
       if (!request.write(chunk)) await once(request, 'drain')
     }
-    await write('{"prompt":"x","image_urls":[')
+    await write('{"model":"m","prompt":"x","image_urls":[')
     for (let image = 0; image < 16; image++) {
       await write(`${image > 0 ? ',' : ''}"data:image/png;base64,${PNG.toString('base64')}`)
       const left = 16 * MB - PNG.length

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SIZE_TABLE, TIER_OF } from '../../../catalog/images.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { realWorld } from '../../../kernel/world.ts'
 import { createByteBudget } from '../../../upstream/budget.ts'
 import { type Exchange, type PaidRequest, type Target, vendorCall } from '../../protocol.ts'
 import { readImageBody } from './body.ts'
-import { type ImageRequestDeps, readImageRequest, SIZES } from './request.ts'
+import { type ImageRequestDeps, readImageRequest } from './request.ts'
 
 const signal = new AbortController().signal
 const MB = 1_048_576
@@ -47,7 +48,7 @@ async function depsOf(over: Partial<ImageRequestDeps> = {}) {
 }
 
 async function ask(request: object, over: Partial<ImageRequestDeps> = {}) {
-  const bytes = Buffer.from(JSON.stringify(request))
+  const bytes = Buffer.from(JSON.stringify({ model: 'alpha-image-2', ...request }))
   const body = await readImageBody(
     (async function* () {
       yield bytes
@@ -150,7 +151,7 @@ test('each field that is wrong is named, with what is allowed', async () => {
 })
 
 test('n may be written as 1.0, and a prompt may have 32,000 characters', async () => {
-  const body = Buffer.from(`{"n":1.0,"prompt":"${'x'.repeat(32_000)}"}`)
+  const body = Buffer.from(`{"model":"m","n":1.0,"prompt":"${'x'.repeat(32_000)}"}`)
   const read = await readImageBody([body] as unknown as AsyncIterable<Buffer>, { contentLength: undefined })
   readImageRequest(read, { uid: 'alpha-image-2' }, (await depsOf()).deps)
 })
@@ -194,7 +195,7 @@ test('explicit pixels win over a tier, in what is sent and in what is charged', 
         assert.equal((await sent({ prompt: 'x', size, resolution })).size, size)
         assert.equal(made.ask.price.resolution, ['1k', '2k', '4k'][index])
       }
-  assert.equal(SIZES.length, 1 + 9 + 22)
+  assert.equal(Object.keys(SIZE_TABLE).length + TIER_OF.size, 9 + 22)
 })
 
 test('auto leaves the choice to the vendor at 1k, is square at 2k, and needs a ratio at 4k', async () => {

@@ -1,27 +1,25 @@
 // A caller's image request, checked: generation, editing and fusion are one endpoint.
+import {
+  IMAGES_MAX,
+  imagesBody,
+  PROMPT_CHARS_MAX,
+  type Resolution,
+  SIZE_TABLE,
+  TIER_OF,
+} from '../../../catalog/images.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { chargeOf } from '../../../meter/charge.ts'
 import type { Pricing } from '../../../meter/price.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { ImageType } from '../../../parsers/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
-import { Fields, mustBe } from '../../check.ts'
+import { mustBe, readBody } from '../../check.ts'
 import type { PaidRequest, PriceAttributes } from '../../protocol.ts'
 import { measurePrompt } from '../../text/prompt.ts'
-import {
-  IMAGE_BYTES_MAX,
-  IMAGES_BYTES_MAX,
-  IMAGES_MAX,
-  type ImageRequestBody,
-  type InlineImage,
-  tooMuch,
-} from './body.ts'
+import { IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, type ImageRequestBody, type InlineImage, tooMuch } from './body.ts'
 import { openImages } from './exchange.ts'
 
-const PROMPT_CHARS_MAX = 32_000
 const URL_CHARS_MAX = 8_192
-const QUALITIES = ['low', 'medium', 'high', 'auto'] as const
-const FORMATS = ['png', 'jpeg', 'webp'] as const
 const MASKS = ['mask', 'mask_url', 'maskUrl'] as const
 
 /** What vendors of this format charge at most for a picture of 1024×1024; larger ones in proportion. */
@@ -53,8 +51,8 @@ export interface ImageRequestDeps {
 export interface CheckedImages {
   readonly prompt: string
   readonly size: string
-  readonly quality: (typeof QUALITIES)[number]
-  readonly format: (typeof FORMATS)[number]
+  readonly quality: keyof typeof OUTPUT_TOKENS
+  readonly format: ImageType
   readonly stream: boolean
   /** Hand the picture over in the answer as well, as some SDKs demand. */
   readonly inlineAnswer: boolean
@@ -67,23 +65,21 @@ interface ImageModel {
 }
 
 export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps: ImageRequestDeps): PaidRequest {
-  const fields = new Fields(body.json)
-  const prompt = readPrompt(fields)
+  const asked = readBody(imagesBody, body.json)
   for (const mask of MASKS)
-    if (fields.get(mask) !== undefined)
+    if (asked[mask] !== undefined && asked[mask] !== null)
       throw invalid(`"${mask}" is not supported: masks cannot be used. Say in the prompt what to change.`, mask)
-  const n = fields.get('n')
-  if (n !== undefined && n !== 1) throw mustBe('n', '1', n)
-  const quality = choice(fields, 'quality', QUALITIES) ?? 'auto'
-  const drawn = drawnSize(fields.string('size') ?? 'auto', choice(fields, 'resolution', RESOLUTIONS))
-  const references = readReferences(fields, body)
+  const { prompt } = asked
+  const quality = asked.quality ?? 'auto'
+  const drawn = drawnSize(asked.size ?? 'auto', asked.resolution ?? '1k')
+  const references = readReferences(asked.image_urls ?? [], body)
   const checked: CheckedImages = {
     prompt,
     size: drawn.size,
     quality,
-    format: choice(fields, 'output_format', FORMATS) ?? 'png',
-    stream: fields.boolean('stream') ?? false,
-    inlineAnswer: choice(fields, 'response_format', ['url', 'b64_json']) === 'b64_json',
+    format: asked.output_format ?? 'png',
+    stream: asked.stream ?? false,
+    inlineAnswer: asked.response_format === 'b64_json',
     outputTokens: Math.ceil((OUTPUT_TOKENS[quality] * drawn.pixels) / OUTPUT_PIXELS),
   }
   const input = measurePrompt([prompt], {}).most
@@ -119,26 +115,7 @@ function dearest(pricing: Pricing | undefined, worst: Usage, price: PriceAttribu
   return most
 }
 
-function readPrompt(fields: Fields): string {
-  const prompt = fields.required('prompt')
-  if (typeof prompt !== 'string') throw mustBe('prompt', 'a string', prompt)
-  if (prompt.trim() === '') throw invalid('"prompt" must not be empty.', 'prompt')
-  if (prompt.length > PROMPT_CHARS_MAX)
-    throw invalid(`"prompt" may have at most ${PROMPT_CHARS_MAX} characters.`, 'prompt')
-  return prompt
-}
-
-function choice<T extends string>(fields: Fields, name: string, allowed: readonly T[]): T | undefined {
-  const value = fields.get(name)
-  if (value === undefined || allowed.includes(value as T)) return value as T | undefined
-  throw mustBe(name, `one of ${allowed.join(', ')}`, value)
-}
-
-function readReferences(fields: Fields, body: ImageRequestBody): readonly (string | InlineImage)[] {
-  const urls = fields.get('image_urls')
-  if (urls === undefined) return []
-  if (!Array.isArray(urls)) throw mustBe('image_urls', 'an array of strings', urls)
-  if (urls.length > IMAGES_MAX) throw invalid(`"image_urls" may hold at most ${IMAGES_MAX} images.`, 'image_urls')
+function readReferences(urls: readonly unknown[], body: ImageRequestBody): readonly (string | InlineImage)[] {
   return urls.map((url, index) => {
     const inline = body.inline.get(index)
     if (inline) return inline
@@ -203,28 +180,6 @@ class References {
 
 // From what a caller may write (a ratio, a tier, pixels) to the pixels that a vendor draws.
 
-const RESOLUTIONS = ['1k', '2k', '4k'] as const
-type Resolution = (typeof RESOLUTIONS)[number]
-
-/** The contract's table; a missing cell is a combination that nobody should pay for. */
-const TABLE: Readonly<Record<string, Readonly<Partial<Record<Resolution, string>>>>> = {
-  '1:1': { '1k': '1024x1024', '2k': '2048x2048' },
-  '3:2': { '1k': '1536x1024', '2k': '2048x1360' },
-  '2:3': { '1k': '1024x1536', '2k': '1360x2048' },
-  '4:3': { '1k': '1024x768', '2k': '2048x1536' },
-  '3:4': { '1k': '768x1024', '2k': '1536x2048' },
-  '16:9': { '1k': '1536x864', '2k': '2048x1152', '4k': '3840x2160' },
-  '9:16': { '1k': '864x1536', '2k': '1152x2048', '4k': '2160x3840' },
-  '21:9': { '1k': '2016x864', '2k': '2688x1152', '4k': '3840x1648' },
-  '9:21': { '1k': '864x2016', '2k': '1152x2688', '4k': '1648x3840' },
-}
-
-const TIER_OF = new Map<string, Resolution>(
-  Object.values(TABLE).flatMap((row) => RESOLUTIONS.flatMap((tier) => (row[tier] ? [[row[tier], tier] as const] : []))),
-)
-
-export const SIZES: readonly string[] = ['auto', ...Object.keys(TABLE), ...TIER_OF.keys()]
-
 /** The largest that vendors choose by themselves. */
 const AUTO_PIXELS = 1536 * 1024
 const AUTO_RATIO = '1:1'
@@ -239,24 +194,20 @@ interface DrawnSize {
 }
 
 /** Explicit pixels win over a tier; a ratio takes its pixels from the tier. */
-function drawnSize(size: string, resolution: Resolution | undefined): DrawnSize {
+function drawnSize(size: string, resolution: Resolution): DrawnSize {
   const tier = TIER_OF.get(size)
   if (tier) return { size, resolution: tier, pixels: pixelsOf(size) }
-  const asked = resolution ?? '1k'
-  if (size === 'auto' && asked === '1k') return { size, resolution: '1k', pixels: AUTO_PIXELS }
-  const ratio = size === 'auto' ? AUTO_RATIO : size
-  const row = Object.hasOwn(TABLE, ratio) ? TABLE[ratio] : undefined
-  if (!row) throw invalid(`"size" must be one of ${SIZES.join(', ')}.`, 'size')
-  const found = row[asked]
+  if (size === 'auto' && resolution === '1k') return { size, resolution, pixels: AUTO_PIXELS }
+  const found = SIZE_TABLE[size === 'auto' ? AUTO_RATIO : size]?.[resolution]
   if (!found) {
-    const ratios = Object.keys(TABLE).filter((other) => TABLE[other]![asked])
+    const ratios = Object.keys(SIZE_TABLE).filter((other) => SIZE_TABLE[other]?.[resolution])
     const named = size === 'auto' ? 'without a ratio' : `with the ratio ${size}`
     throw invalid(
-      `"resolution" ${asked} is not available ${named}; with ${asked}, "size" must be one of ${ratios.join(', ')}.`,
+      `"resolution" ${resolution} is not available ${named}; with ${resolution}, "size" must be one of ${ratios.join(', ')}.`,
       'resolution',
     )
   }
-  return { size: found, resolution: asked, pixels: pixelsOf(found) }
+  return { size: found, resolution, pixels: pixelsOf(found) }
 }
 
 function pixelsOf(size: string): number {

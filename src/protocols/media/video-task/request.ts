@@ -1,5 +1,6 @@
 // A caller's request for a video: every name in use is understood, and what the vendor will be sent is fixed here, with the
 // duration and the resolution that the price is made of.
+import { VIDEO_LIMITS, VIDEO_RATIOS } from '../../../catalog/generation-bodies.ts'
 import type { VideoTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
@@ -26,10 +27,6 @@ const ROLES: Readonly<Record<MediaKind, readonly string[]>> = {
 }
 
 const URL_CHARS_MAX = 8_192
-/** Of the prompt and the texts of `content` together. */
-const TEXT_CHARS_MAX = 32_000
-/** The most references that any model takes, and some texts. */
-const CONTENT_PARTS_MAX = 64
 const IMAGE_BYTES_MAX = 30_000_000
 
 /** Names under which callers send single frames and lists of references. */
@@ -55,8 +52,8 @@ function readContent(fields: Fields, prompt: string | undefined, rules: VideoTra
   for (const [kind, names] of Object.entries(REFERENCE_NAMES) as [MediaKind, readonly string[]][])
     for (const { url, name } of readMany(fields, names)) parts.push(media(kind, url, `reference_${kind}`, name))
   const content = fields.list('content') ?? []
-  if (content.length > CONTENT_PARTS_MAX)
-    throw invalid(`"content" may have at most ${CONTENT_PARTS_MAX} parts, not ${content.length}.`, 'content')
+  if (content.length > VIDEO_LIMITS.parts)
+    throw invalid(`"content" may have at most ${VIDEO_LIMITS.parts} parts, not ${content.length}.`, 'content')
   for (const [index, part] of content.entries()) parts.push(readPart(part, `content[${index}]`))
   checkTexts([prompt, ...content.map((part) => part.text)], prompt === undefined ? 'content' : 'prompt')
   const given = withRoles(parts)
@@ -66,9 +63,9 @@ function readContent(fields: Fields, prompt: string | undefined, rules: VideoTra
 
 function checkTexts(texts: readonly unknown[], at: string): void {
   const chars = texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? text.length : 0), 0)
-  if (chars > TEXT_CHARS_MAX)
+  if (chars > VIDEO_LIMITS.textChars)
     throw invalid(
-      `The texts of "prompt" and "content" may have at most ${TEXT_CHARS_MAX} characters, not ${chars}.`,
+      `The texts of "prompt" and "content" may have at most ${VIDEO_LIMITS.textChars} characters, not ${chars}.`,
       at,
     )
 }
@@ -187,8 +184,6 @@ export interface VideoRequest {
   readonly price: PriceAttributes
 }
 
-const SEED_MAX = 2 ** 32 - 1
-const CALLBACK_CHARS_MAX = 2_048
 /** A data URI beyond this is not repeated in answers. */
 const SHOWN_CHARS_MAX = 2_000
 
@@ -261,16 +256,16 @@ function readResolution(fields: Fields, rules: VideoTraits): string {
 function readRatio(fields: Fields): string | undefined {
   const given = readAlias(fields, ['ratio', 'aspect_ratio'])
   if (!given) return undefined
-  if (!(RATIOS as readonly unknown[]).includes(given.value))
-    throw mustBe(given.name, `${RATIOS.join(', ')}`, given.value)
+  if (!(VIDEO_RATIOS as readonly unknown[]).includes(given.value))
+    throw mustBe(given.name, `${VIDEO_RATIOS.join(', ')}`, given.value)
   return given.value as string
 }
 
 /** -1 asks for any seed, as does leaving it out. */
 function readSeed(fields: Fields): number | undefined {
   const seed = fields.integer('seed', -1)
-  if (seed !== undefined && seed > SEED_MAX)
-    throw invalid(`"seed" must be a whole number from -1 to ${SEED_MAX}, not ${seed}.`, 'seed')
+  if (seed !== undefined && seed > VIDEO_LIMITS.seed)
+    throw invalid(`"seed" must be a whole number from -1 to ${VIDEO_LIMITS.seed}, not ${seed}.`, 'seed')
   return seed === -1 ? undefined : seed
 }
 
@@ -284,7 +279,7 @@ function readFlag(fields: Fields, names: readonly string[]): boolean | undefined
 function readCallback(fields: Fields): string | undefined {
   const given = fields.string('callback_url')
   if (given === undefined) return undefined
-  const url = given.length <= CALLBACK_CHARS_MAX && !/[\s\p{Cc}]/u.test(given) ? URL.parse(given) : null
+  const url = given.length <= VIDEO_LIMITS.callbackChars && !/[\s\p{Cc}]/u.test(given) ? URL.parse(given) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
     throw invalid('"callback_url" must be a public http(s) address without a user name.', 'callback_url')
   return given
@@ -345,7 +340,6 @@ function shownMedia(value: unknown): unknown {
 
 // What video models have in common; what differs from model to model are their traits in the catalog.
 
-const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'] as const
 const SECONDS_DEFAULT = 5
 const RESOLUTION_DEFAULT = '720p'
 

@@ -1,0 +1,97 @@
+// The image endpoint: what it takes, in which sizes, and what it gives.
+import * as z from 'zod'
+import { schemaOf } from './body.ts'
+import type { EndpointEntry } from './endpoint.ts'
+import { imagesAnswer } from './generation-answers.ts'
+
+const RESOLUTIONS = ['1k', '2k', '4k'] as const
+export type Resolution = (typeof RESOLUTIONS)[number]
+
+/** From a ratio and a tier to the pixels that a vendor draws, as the contract has it; a missing cell is a combination that nobody should pay for. */
+export const SIZE_TABLE: Readonly<Record<string, Readonly<Partial<Record<Resolution, string>>>>> = {
+  '1:1': { '1k': '1024x1024', '2k': '2048x2048' },
+  '3:2': { '1k': '1536x1024', '2k': '2048x1360' },
+  '2:3': { '1k': '1024x1536', '2k': '1360x2048' },
+  '4:3': { '1k': '1024x768', '2k': '2048x1536' },
+  '3:4': { '1k': '768x1024', '2k': '1536x2048' },
+  '16:9': { '1k': '1536x864', '2k': '2048x1152', '4k': '3840x2160' },
+  '9:16': { '1k': '864x1536', '2k': '1152x2048', '4k': '2160x3840' },
+  '21:9': { '1k': '2016x864', '2k': '2688x1152', '4k': '3840x1648' },
+  '9:21': { '1k': '864x2016', '2k': '1152x2688', '4k': '1648x3840' },
+}
+
+export const TIER_OF = new Map<string, Resolution>(
+  Object.values(SIZE_TABLE).flatMap((row) =>
+    RESOLUTIONS.flatMap((tier) => (row[tier] ? [[row[tier], tier] as const] : [])),
+  ),
+)
+
+const SIZES: readonly string[] = ['auto', ...Object.keys(SIZE_TABLE), ...TIER_OF.keys()]
+
+export const PROMPT_CHARS_MAX = 32_000
+export const IMAGES_MAX = 16
+
+const choice = <const T extends readonly [string, ...string[]]>(
+  values: T,
+  description: string,
+  fallback: string = values[0],
+) =>
+  z
+    .enum(values, `one of ${values.join(', ')}`)
+    .nullish()
+    .meta({ default: fallback, description })
+
+export const imagesBody = z
+  .looseObject({
+    model: z.string().describe('An image model from GET /v1/models, such as alpha-image-2.'),
+    prompt: z
+      .string()
+      .refine((text) => text.trim() !== '', 'must not be empty.')
+      .max(PROMPT_CHARS_MAX)
+      .meta({
+        minLength: 1,
+        description: 'Subject, scene, composition, style, material, lighting, colours, and whether text appears.',
+      }),
+    n: z.int('1').min(1, '1').max(1, '1').nullish().meta({ default: 1, description: 'Only 1.' }),
+    size: z
+      .string()
+      .refine((size) => SIZES.includes(size), `must be one of ${SIZES.join(', ')}.`)
+      .nullish()
+      .meta({
+        enum: [...SIZES, null],
+        default: 'auto',
+        description: 'A ratio, or pixels. Pixels win over `resolution`.',
+      }),
+    quality: choice(['low', 'medium', 'high', 'auto'], 'How much work goes into it; the price follows.', 'auto'),
+    resolution: choice(RESOLUTIONS, 'The tier that goes with a ratio. 4k only with 16:9, 9:16, 21:9 and 9:21.'),
+    image_urls: z
+      // What the entries are is seen by the reader: where a data URI stood there is nothing any more, because its bytes are kept elsewhere.
+      .array(z.any().meta({ type: 'string' }), 'an array of strings')
+      .max(IMAGES_MAX, `may hold at most ${IMAGES_MAX} images.`)
+      .nullish()
+      .describe('Reference images: public addresses or data URIs; each up to 20 MB, together up to 256 MB.'),
+    output_format: choice(['png', 'jpeg', 'webp'], 'The kind of file.'),
+    response_format: choice(['url', 'b64_json'], 'b64_json: the picture stands in the answer as well.'),
+    stream: z.boolean().nullish().describe('true answers with server-sent events.'),
+  })
+  .meta({
+    examples: [{ model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }],
+  })
+
+export const images: EndpointEntry = {
+  route: 'POST /alpha/v1/images/generations',
+  aliases: ['/v1/images/generations', '/alpha/images/generations'],
+  tag: 'Images',
+  surface: 'images',
+  sells: 'image',
+  streams: true,
+  largeBody: true,
+  hidesModels: true,
+  presetModel: 'alpha-image-2',
+  title: 'Image generation',
+  description: 'Makes an image from a prompt, or edits and fuses the images in `image_urls`. There are no masks.',
+  returns:
+    '`{created, data: [{url}], usage?}`, or with `stream: true` one event `image_generation.completed` and [DONE].',
+  body: schemaOf(imagesBody),
+  answer: imagesAnswer,
+}
