@@ -84,7 +84,11 @@ while (ids.length < count) {
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', prompt: 'x [[queued-ms=36000000]]' })))
       const requestId = `req_${newId(world)}`
       const asked = readVideo(json, catalog.current, principal)
-      const job = await engine.open(asked.ask.order, { requestId, endpoint: 'video' }, new AbortController().signal)
+      const job = await engine.open(
+        asked.paidRequest.order,
+        { requestId, endpoint: 'video' },
+        new AbortController().signal,
+      )
       await admit({ requestId, principal, catalog: catalog.current, ...asked }, ledger, job.row)
       job.begin()
       const { id } = job.row

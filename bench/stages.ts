@@ -183,10 +183,18 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const bytes = Buffer.from(body)
   const byokKeys = { has: () => false, use: () => undefined }
   const deps = { world, presets: false, byokKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
-  const ask = () => read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
-  const { ask: asked, product } = ask()
+  const paidRequest = () =>
+    read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
+  const { paidRequest: asked, product } = paidRequest()
   const make = (): Arrived => ({
-    ...{ requestId: 'req_01JCXM4QF8ZB3S1T7VW9YKE2RH', principal, ask: asked, product, catalog, endpoint: spec.id },
+    ...{
+      requestId: 'req_01JCXM4QF8ZB3S1T7VW9YKE2RH',
+      principal,
+      paidRequest: asked,
+      product,
+      catalog,
+      endpoint: spec.id,
+    },
     ...{ routes: product.routes, startedMs: world.elapsedMs(), out: listener(), callerHeaders: {} },
   })
   const arrived = make()
@@ -217,10 +225,10 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
     firstByteMs: 1,
     leave() {},
   }
-  const answered: Answered = { ...held, ask: asked, attempted }
+  const answered: Answered = { ...held, paidRequest: asked, attempted }
   return {
     'key: found by its hash': () => cost(inTurn(() => keys.authenticate(headers, from))),
-    'read: JSON, checks, price facts': () => cost(inTurn(ask)),
+    'read: JSON, checks, price facts': () => cost(inTurn(paidRequest)),
     'admit: worst case, hold asked for': () => cost(inTurn(() => admit(arrived, path.ledger))),
     'open: route, request to the vendor': () => cost(inTurn(open)),
     'exchange: sent and read over HTTP': () =>

@@ -12,6 +12,7 @@ import { listJobs } from './api/jobs.ts'
 import { openApi } from './api/open.ts'
 import type { AssetHost } from './assets/host.ts'
 import { openAssets } from './assets/open.ts'
+import { openBackground } from './background/open.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { type ByokKeys, openByokKeys } from './credentials/byok-keys.ts'
@@ -20,7 +21,6 @@ import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
-import { openDeferred } from './deferred/open.ts'
 import { mountDocs } from './docs/routes.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createMailer, type Mailer } from './jobs/mailer.ts'
@@ -39,8 +39,8 @@ import type { PathDeps } from './pipeline/call.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
-import { createContentRules } from './recordings/content-rules.ts'
-import { createContents } from './recordings/contents.ts'
+import { createRecordingPolicies } from './recordings/policies.ts'
+import { createRecordings } from './recordings/recordings.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
@@ -117,9 +117,9 @@ export async function createGateway(options: GatewayOptions) {
   }
   const read = readerOf(options, { guard, assets, byokKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
-  const deferred = openDeferred({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
+  const background = openBackground({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const api = openApi(app, {
-    ...{ ...store, ...load, ...deferred, path, read, bodies, engine: jobs, log, world },
+    ...{ ...store, ...load, ...background, path, read, bodies, engine: jobs, log, world },
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
   const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
@@ -132,9 +132,9 @@ export async function createGateway(options: GatewayOptions) {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
-    contentRules: createContentRules({ database, changes, audit }),
+    contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
-    ...{ connections: oauth.connections, batches: deferred.batches },
+    ...{ connections: oauth.connections, batches: background.batches },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
@@ -231,7 +231,7 @@ function createLoad(
     nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
   const refusals = createRefusals({ database, world, log })
-  const contents = createContents({ database, world, log, audit, sealer, catalog, credentials })
+  const contents = createRecordings({ database, world, log, audit, sealer, catalog, credentials })
   const upstream = createUpstream({ world })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined

@@ -59,9 +59,9 @@ export function readVideo(json: JsonText, catalog: Catalog, principal: Principal
   const byokKeys = { has: () => false, use: () => undefined }
   const pictures = () => assert.fail('a video has no pictures to keep')
   const deps = { world: realWorld, presets: false, byokKeys, pictures }
-  const { ask, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
-  assert.ok('order' in ask)
-  return { ask, product }
+  const { paidRequest, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
+  assert.ok('order' in paidRequest)
+  return { paidRequest, product }
 }
 
 export async function startTestEngine(
@@ -173,7 +173,11 @@ export async function startTestEngine(
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
       const requestId = `req_${newId(world)}`
       const asked = readVideo(json, catalog.current, principal)
-      const job = await engine.open(asked.ask.order, { requestId, endpoint: 'video' }, new AbortController().signal)
+      const job = await engine.open(
+        asked.paidRequest.order,
+        { requestId, endpoint: 'video' },
+        new AbortController().signal,
+      )
       await admit({ requestId, principal, catalog: catalog.current, ...asked }, ledger, job.row)
       return job.row.id
     },

@@ -27,8 +27,8 @@ import { mountAdmin, operatorResources } from '../src/operator/admin.ts'
 import { type ConsoleDeps, mountConsole } from '../src/operator/console.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
-import { createContentRules } from '../src/recordings/content-rules.ts'
-import { createContents } from '../src/recordings/contents.ts'
+import { createRecordingPolicies } from '../src/recordings/policies.ts'
+import { createRecordings } from '../src/recordings/recordings.ts'
 import { createStatements } from '../src/reports/statement.ts'
 import { createServer } from '../src/server/server.ts'
 import { createVerifier } from '../src/verify/runs.ts'
@@ -109,7 +109,7 @@ export async function startOperatorServer(
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
-    contents: createContents({
+    contents: createRecordings({
       database,
       world,
       log: silentLog,
@@ -118,7 +118,7 @@ export async function startOperatorServer(
       catalog,
       credentials,
     }),
-    contentRules: createContentRules({ database, changes, audit }),
+    contentRules: createRecordingPolicies({ database, changes, audit }),
     publicUrl: () => url,
     traceUrl: 'https://traces.example/search?id={request_id}',
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
@@ -134,7 +134,7 @@ export async function startOperatorServer(
       },
     },
     reports: {
-      read: async () => ({ calls: [], running: 0, vendors: [], processes: { heard: 1, silent: 0 } }),
+      read: async () => ({ calls: [], running: 0, vendors: [], processes: { answering: 1, silent: 0 } }),
       leave: async () => undefined,
     },
     vendorHealth: () => [],
@@ -163,7 +163,7 @@ export async function startOperatorServer(
     ...options.overrides,
   }
   const app = createServer({ world, log, strictErrors: false, trustedProxies: options.trustedProxies ?? [] })
-  app.reserved = ledger.posted
+  app.posted = ledger.posted
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', () => ({ ready: true }))
   const checkAnswered = checkAnswers(app)

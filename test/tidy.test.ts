@@ -15,7 +15,7 @@ const FOLDERS = [
   ['ledger', 'reports', 'verify'],
   ['upstream', 'protocols', 'assets'],
   ['credentials', 'admission', 'identity', 'recordings'],
-  ['routing', 'telemetry', 'jobs', 'alerts', 'pipeline', 'deferred'],
+  ['routing', 'telemetry', 'jobs', 'alerts', 'pipeline', 'background'],
   ['server', 'api', 'operator', 'docs', 'oauth', 'mcp'],
   ['account-move', 'process', 'importers', 'cli'],
 ].flat()

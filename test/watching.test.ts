@@ -57,7 +57,7 @@ test('live calls, vendors, their history and the margin are those of all process
   try {
     const live = await ask<LivePage>(one, '/requests/live')
     const mine = live.items.filter(({ account }) => account === id)
-    assert.deepEqual(live.processes, { heard: 2, silent: 0 })
+    assert.deepEqual(live.processes, { answering: 2, silent: 0 })
     assert.equal(live.running, 1)
     assert.equal(mine.filter(({ outcome }) => outcome === 'settled').length, 5)
     assert.deepEqual(
@@ -125,7 +125,7 @@ async function readBoth() {
 test('a process that has left is not waited for', async () => {
   const third = await startGateway({ database })
   await third.gateway.ledger.sweep()
-  assert.equal((await ask<LivePage>(one, '/requests/live')).processes.heard, 3)
+  assert.equal((await ask<LivePage>(one, '/requests/live')).processes.answering, 3)
   await third.close()
   const live = await ask<LivePage>(one, '/requests/live')
   assert.equal(live.processes.silent, 0)

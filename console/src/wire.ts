@@ -16,6 +16,12 @@ export type {
   Receiver,
 } from '../../src/alerts/views.ts'
 export type { QuoteView as Quote } from '../../src/api/views.ts'
+export type {
+  BatchDetail,
+  BatchLineView as BatchLine,
+  BatchView as Batch,
+  FileCheck,
+} from '../../src/background/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
 export type {
   Applied,
@@ -26,12 +32,6 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
-export type {
-  BatchDetail,
-  BatchLineView as BatchLine,
-  BatchView as Batch,
-  FileCheck,
-} from '../../src/deferred/views.ts'
 export type {
   InviteView as Invite,
   LinkView as Link,

@@ -4,7 +4,7 @@
 import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, PATIENT, type Queryable } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -17,9 +17,6 @@ import {
   copyChanging,
   copyGrown,
   type Ends,
-  FORGET_ACCOUNT,
-  FORGET_LEAVING,
-  FORGET_MOVE,
   FREEZE,
   GONE,
   IS_MADE,
@@ -30,9 +27,12 @@ import {
   OPEN,
   OPEN_JOBS,
   one,
+  PRUNE_ACCOUNT,
+  PRUNE_LEAVING,
   PUT_ACCOUNT,
   PUT_ARRIVAL,
   REMOVE_CONTENT,
+  REMOVE_MOVE,
   removeRows,
   SCHEMA,
   STATE,
@@ -135,7 +135,7 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
     throw error
   }
   await open(options, move)
-  await removeAll(source, REMOVE_CONTENT, [account])
+  await pruneAll(source, REMOVE_CONTENT, [account])
   return { ...(await count(options)), closedMs: Math.round(world.elapsedMs() - closedMs) }
 }
 
@@ -146,7 +146,7 @@ async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
   if (there?.move_id !== left.move_id)
     throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
   if (there.state === 'arriving') await open(options, left.move_id)
-  await removeAll(options.source, REMOVE_CONTENT, [account])
+  await pruneAll(options.source, REMOVE_CONTENT, [account])
   return { ...(await count(options)), closedMs: 0 }
 }
 
@@ -169,10 +169,10 @@ export async function cancelMove(options: MoveOptions): Promise<void> {
     const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
     if (there?.state !== 'arriving' || there.move_id !== left.move_id) return
     await removeRows(tx, account)
-    await tx.query(FORGET_MOVE, [account])
-    await tx.query(FORGET_ACCOUNT, [account])
+    await tx.query(REMOVE_MOVE, [account])
+    await tx.query(PRUNE_ACCOUNT, [account])
   }, PATIENT)
-  await source.query(FORGET_LEAVING, [account, cancelled])
+  await source.query(PRUNE_LEAVING, [account, cancelled])
 }
 
 async function checkSchemas({ source, target, from, to }: MoveOptions): Promise<void> {

@@ -329,7 +329,7 @@ export const CANCEL = statement(
      update account_move set move_id = $2 where account_id = $1 and move_id = $3 and state = 'leaving' returning account_id
    ) update account a set frozen_until = null from mine where a.id in (mine.account_id, $4) returning a.id`,
 )
-export const FORGET_LEAVING = statement(
+export const PRUNE_LEAVING = statement(
   'move_forget_leaving',
   'delete from account_move where account_id = $1 and move_id = $2',
 )
@@ -357,5 +357,5 @@ export const OPEN = statement(
   `with opened as (update account set frozen_until = null where id in ($1, $2))
    update account_move set state = 'arrived', at = now() where account_id = $1`,
 )
-export const FORGET_MOVE = statement('move_forget', 'delete from account_move where account_id = $1')
-export const FORGET_ACCOUNT = statement('move_forget_account', 'delete from account where id = $1')
+export const REMOVE_MOVE = statement('move_remove', 'delete from account_move where account_id = $1')
+export const PRUNE_ACCOUNT = statement('move_forget_account', 'delete from account where id = $1')

@@ -17,7 +17,7 @@ import type { Principal } from './api-key.ts'
 export interface Application {
   readonly requestId: string
   readonly principal: Principal
-  readonly ask: PaidRequestFacts
+  readonly paidRequest: PaidRequestFacts
   readonly catalog: Catalog
   readonly product: Product
   /** The caller's own bound on what the call may cost. */
@@ -53,19 +53,19 @@ interface Estimate {
 const MOVING_SECONDS = 5
 
 /** What a call may hold and cost. */
-export function estimate(ask: PaidRequestFacts, product: Product, own?: OwnUse): Estimate {
-  if (!own) return estimateAt(ask, product.pricing)
-  const all = own.prices.map((pricing) => estimateAt(ask, pricing))
+export function estimate(paidRequest: PaidRequestFacts, product: Product, own?: OwnUse): Estimate {
+  if (!own) return estimateAt(paidRequest, product.pricing)
+  const all = own.prices.map((pricing) => estimateAt(paidRequest, pricing))
   const dearest = (part: keyof Estimate) => all.reduce((most, one) => (one[part] > most ? one[part] : most), 0n)
   return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
 
-function estimateAt(ask: PaidRequestFacts, pricing: Pricing): Estimate {
-  const want = chargeOf(pricing, ask.worst, ask.price).amount
-  if (!ask.outputOpen) return { want, floor: want, most: want }
-  const { floorTokens, mostTokens } = ask.outputOpen
-  const reserve = ask.worst.output ?? 0
-  const withOutput = (output: number) => chargeOf(pricing, { ...ask.worst, output }, ask.price).amount
+function estimateAt(paidRequest: PaidRequestFacts, pricing: Pricing): Estimate {
+  const want = chargeOf(pricing, paidRequest.worst, paidRequest.price).amount
+  if (!paidRequest.outputOpen) return { want, floor: want, most: want }
+  const { floorTokens, mostTokens } = paidRequest.outputOpen
+  const reserve = paidRequest.worst.output ?? 0
+  const withOutput = (output: number) => chargeOf(pricing, { ...paidRequest.worst, output }, paidRequest.price).amount
   return { want, floor: withOutput(Math.min(floorTokens, reserve)), most: withOutput(Math.max(mostTokens, reserve)) }
 }
 
@@ -80,8 +80,8 @@ export async function admit(
   ledger: Ledger,
   job?: Reservation['job'],
 ): Promise<Admitted | 'replay'> {
-  const { ask, product, principal, requestId, catalog, own } = application
-  const { want, floor, most } = estimate(ask, product, own)
+  const { paidRequest, product, principal, requestId, catalog, own } = application
+  const { want, floor, most } = estimate(paidRequest, product, own)
   const { costMax } = application
   const id = callId(requestId)
   const { idempotency } = application
@@ -89,20 +89,20 @@ export async function admit(
     id,
     account: principal.accountId,
     key: principal.keyId,
-    product: ask.product,
+    product: paidRequest.product,
     catalogVersion: catalog.version,
     want,
     floor,
-    most: ask.outputOpen && (costMax !== undefined && costMax < most ? costMax : most),
-    tokens: tokensOf(ask.worst),
+    most: paidRequest.outputOpen && (costMax !== undefined && costMax < most ? costMax : most),
+    tokens: tokensOf(paidRequest.worst),
   }
   const repeatable = idempotency ? { ...plain, idempotency } : plain
   const reserved = await ledger.reserve(job ? { ...repeatable, job } : repeatable)
   switch (reserved.outcome) {
     case 'held': {
       const { amount: held, rate } = reserved
-      if (!ask.outputOpen) return { id, held, rate }
-      const outputTokensCap = coveredOutput(ask, own?.prices ?? [product.pricing], held)
+      if (!paidRequest.outputOpen) return { id, held, rate }
+      const outputTokensCap = coveredOutput(paidRequest, own?.prices ?? [product.pricing], held)
       return { id, held, rate, outputTokensCap, isCut: held < most }
     }
     case 'short':
@@ -144,8 +144,9 @@ export function createCreditCheck(
   const asking = singleFlight<boolean>()
   return async (account) => {
     if (byokKeys.has(account)) return
-    const ask = () => database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
-    if (!(await asking(account, ask)))
+    const paidRequest = () =>
+      database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
+    if (!(await asking(account, paidRequest)))
       throw new Fault('credits_short', {
         message: 'Insufficient credit: this account has no credits, and for such no body of more than 64 KB is read.',
       })
@@ -153,15 +154,15 @@ export function createCreditCheck(
 }
 
 /** How many output tokens of each choice the held amount covers beside the rest of the worst case, at whichever price it comes to. */
-function coveredOutput(ask: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
-  const most = Math.max(ask.outputOpen?.mostTokens ?? 0, ask.worst.output ?? 0)
+function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
+  const most = Math.max(paidRequest.outputOpen?.mostTokens ?? 0, paidRequest.worst.output ?? 0)
   const tokens = prices.map((pricing) => {
-    const rate = rateFor('output', pricing, ask.worst, ask.price)
+    const rate = rateFor('output', pricing, paidRequest.worst, paidRequest.price)
     if (!rate) return most
-    const rest = chargeOf(pricing, { ...ask.worst, output: 0 }, ask.price).amount
+    const rest = chargeOf(pricing, { ...paidRequest.worst, output: 0 }, paidRequest.price).amount
     return Number(((held - rest) * 1_000_000n) / rate)
   })
-  return Math.max(1, Math.floor(Math.min(most, ...tokens) / (ask.choices ?? 1)))
+  return Math.max(1, Math.floor(Math.min(most, ...tokens) / (paidRequest.choices ?? 1)))
 }
 
 function limitFault(limit: string, max: string, waitSeconds: number): Fault {

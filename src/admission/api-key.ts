@@ -11,7 +11,7 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
-import type { ContentRule } from './views.ts'
+import type { RecordingPolicy } from './views.ts'
 
 /** Who calls, and what they may use. */
 export interface Principal {
@@ -24,7 +24,7 @@ export interface Principal {
   /** Whether kept answers are for it; absent: as the model says. */
   readonly responseCache?: boolean | undefined
   /** What is kept of its calls. Absent: nothing. */
-  readonly content?: ContentRule | undefined
+  readonly content?: RecordingPolicy | undefined
 }
 
 interface KeyHeader {
@@ -131,7 +131,7 @@ interface KeyRow {
   response_cache: boolean | null
   expires_at: Date | null
   left_ms: number | null
-  content: ContentRule | null
+  content: RecordingPolicy | null
 }
 
 /** The key's own rule before its account's. */

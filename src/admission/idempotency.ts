@@ -1,7 +1,7 @@
 // Same account, same Idempotency-Key, same request within a day: the stored answer again, and no second effect.
 import { createHash } from 'node:crypto'
 import { type Database, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import type { ReplayAnswer } from '../ledger/operation.ts'
@@ -44,7 +44,7 @@ const DROP = statement(
   'idempotency_drop',
   'delete from idempotency where account_id = $1 and key = $2 and (status is not null or freed)',
 )
-const FORGET = statement(
+const PRUNE = statement(
   'idempotency_forget',
   `with gone as (
      delete from idempotency where (account_id, key) in (
@@ -166,7 +166,7 @@ function sealedFor({ principal, admitted }: RepeatableCall, bytes: Buffer, seale
 }
 
 export async function pruneReplays(database: Database): Promise<void> {
-  await removeAll(database, FORGET)
+  await pruneAll(database, PRUNE)
 }
 
 /** Where the bytes of streams are counted that are under way; `carry` says whether there is room for so many more. */

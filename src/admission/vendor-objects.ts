@@ -3,7 +3,7 @@
 import { isId } from '../catalog/field.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { ProtocolName } from '../meter/kind.ts'
@@ -21,7 +21,7 @@ interface VendorObject extends ObjectOwner {
 }
 
 /** Vendors keep them for thirty days at least, and conversations until they are deleted; which are still there, they say themselves. */
-const FORGET = statement(
+const PRUNE = statement(
   'vendor_object_forget',
   `with gone as (
      delete from vendor_object where ctid = any(array(
@@ -120,5 +120,5 @@ export async function removeVendorObject(database: Database, account: string, id
 }
 
 export async function pruneVendorObjects(database: Database): Promise<void> {
-  await removeAll(database, FORGET)
+  await pruneAll(database, PRUNE)
 }

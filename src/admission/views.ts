@@ -35,7 +35,7 @@ export const CONTENT_DAYS = { min: 1, max: 90, usual: 7 } as const
 export const CONTENT_BYTES = { min: 1_024, max: 262_144, usual: 65_536 } as const
 
 const contentRule = z.object({ days: count, maxBytes: count })
-export type ContentRule = Readonly<z.infer<typeof contentRule>>
+export type RecordingPolicy = Readonly<z.infer<typeof contentRule>>
 
 export const contentRules = z.object({
   /** Null: nothing is kept, but for keys that say otherwise. */

@@ -112,7 +112,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
     if (due || options.openVendors().length > 0 || options.overruns().length > 0) await look()
-    if (due) await database.query(FORGET)
+    if (due) await database.query(PRUNE)
   }
   const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
 
@@ -321,7 +321,7 @@ const PUT_SETTING = statement(
   'alert_setting_put',
   'insert into alert_setting (scope, sealed) values ($1, $2) on conflict (scope) do update set sealed = excluded.sealed',
 )
-const FORGET = statement(
+const PRUNE = statement(
   'alert_forget',
   `delete from alert where ctid = any(array(select ctid from alert where at < now() - interval '90 days' limit 1000))`,
 )

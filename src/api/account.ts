@@ -2,13 +2,13 @@
 
 import { estimate } from '../admission/admit.ts'
 import type { Principal } from '../admission/api-key.ts'
+import { inBatch } from '../background/call.ts'
+import { endpointAt } from '../background/lines.ts'
 import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { FREE } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
-import { inBatch } from '../deferred/call.ts'
-import { endpointAt } from '../deferred/lines.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
@@ -117,16 +117,18 @@ export async function readAccount(
 export async function quoteCall(question: Question, deps: AccountDeps): Promise<QuoteView> {
   const now = deps.catalog.current
   const { principal } = question
-  const { endpoint, ask, product, own } = await readQuoted(question, now, deps)
-  const { want, floor, most } = estimate(ask, product, own)
+  const { endpoint, paidRequest, product, own } = await readQuoted(question, now, deps)
+  const { want, floor, most } = estimate(paidRequest, product, own)
   const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
   const available = row ? row.posted - row.held : 0n
-  const worst = ask.outputOpen ? { ...ask.worst, output: ask.outputOpen.mostTokens } : ask.worst
-  const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, worst, ask.price))
+  const worst = paidRequest.outputOpen
+    ? { ...paidRequest.worst, output: paidRequest.outputOpen.mostTokens }
+    : paidRequest.worst
+  const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, worst, paidRequest.price))
   const lines = charges.find(({ amount }) => amount === most)?.lines ?? []
   return {
     endpoint,
-    product: ask.product,
+    product: paidRequest.product,
     unit: 'credits',
     hold: formatCredits(holdOf({ want, floor, most }, available)),
     costAtMost: formatCredits(most),

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { ApiKeys, Principal } from '../admission/api-key.ts'
-import type { ContentRule } from '../admission/views.ts'
+import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
 import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
@@ -12,8 +12,8 @@ import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
-import type { Contents } from '../recordings/contents.ts'
 import type { Call } from '../recordings/recording.ts'
+import type { Recordings } from '../recordings/recordings.ts'
 import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from '../server/body.ts'
 import { Caller, RecordingCaller } from '../server/caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
@@ -59,7 +59,7 @@ interface ApiOptions {
   readonly budget: ByteBudget
   readonly bodies: BodyRules
   /** Where the bytes of calls may be kept. */
-  readonly contents?: Pick<Contents, 'begin'>
+  readonly contents?: Pick<Recordings, 'begin'>
   /** Hears of what is refused at the client format. */
   readonly refused?: Refused
 }
@@ -247,7 +247,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   }
 
   function callerOf({ id }: RequestContext, response: ServerResponse): Caller {
-    return new Caller(response, id, app.hurry)
+    return new Caller(response, id, app.bodyDeadline)
   }
 
   function refuse(request: RequestContext, out: Caller, error: unknown): void {
@@ -274,11 +274,11 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
 
   function open(route: Route): ApiRoute {
     return {
-      run(raw, response, params, vouched) {
+      run(raw, response, params, preauthenticated) {
         const request = new RequestContext(raw, `req_${newId(world)}`, route, params)
         try {
           route.before?.(request)
-          const found = vouched ?? authenticate(request)
+          const found = preauthenticated ?? authenticate(request)
           if (found instanceof Promise) {
             holdBack(raw)
             answerFault(
@@ -310,7 +310,7 @@ function googleKey(request: RequestContext): string | undefined {
   return firstOf(request.headers['x-goog-api-key']) ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
 }
 
-function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: ContentRule): Call {
+function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: RecordingPolicy): Call {
   const { accountId: account, keyId: key } = principal
   return { requestId, account, key, rule, method, path: withoutKey(raw.url ?? '') }
 }

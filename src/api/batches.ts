@@ -1,13 +1,20 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
 import { maySee, sightOf } from '../admission/api-key.ts'
+import type { BatchRow } from '../background/batch-table.ts'
+import { viewBatch } from '../background/batch-view.ts'
+import type { Batches } from '../background/batches.ts'
+import {
+  FILE_BYTES_MAX,
+  FILE_SECONDS_MAX,
+  type FileRow,
+  type Files,
+  type Upload,
+  viewFile,
+} from '../background/files.ts'
+import { ENDPOINT_URLS, endpointAt } from '../background/lines.ts'
 import type { BATCHES } from '../catalog/batches.ts'
 import { isId } from '../catalog/field.ts'
-import type { BatchRow } from '../deferred/batch-table.ts'
-import { viewBatch } from '../deferred/batch-view.ts'
-import type { Batches } from '../deferred/batches.ts'
-import { FILE_BYTES_MAX, FILE_SECONDS_MAX, type FileRow, type Files, type Upload, viewFile } from '../deferred/files.ts'
-import { ENDPOINT_URLS, endpointAt } from '../deferred/lines.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { FormError, FormReader, type PartHead } from '../parsers/multipart.ts'

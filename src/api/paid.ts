@@ -1,6 +1,6 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
 import { readIdempotencyKey } from '../admission/idempotency.ts'
-import type { Background } from '../deferred/background.ts'
+import type { Background } from '../background/responses.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'

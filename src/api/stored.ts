@@ -1,6 +1,7 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
 import { mayUse } from '../admission/api-key.ts'
 import { findVendorObject, hasRoute, removeVendorObject } from '../admission/vendor-objects.ts'
+import type { Background } from '../background/responses.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
@@ -8,7 +9,6 @@ import { FREE, type FreeId } from '../catalog/generation.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import type { ByokKeys } from '../credentials/byok-keys.ts'
-import type { Background } from '../deferred/background.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
@@ -172,8 +172,8 @@ function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
       const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
       const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
-      const ask = { ...storedRequest(question, uid), offer: 'conversations' } as const
-      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, ask }, deps)
+      const paidRequest = { ...storedRequest(question, uid), offer: 'conversations' } as const
+      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, paidRequest }, deps)
     },
     'conversations/{id}': handle('conversations/{id}'),
     'conversations/{id}/update': handle('conversations/{id}/update'),
@@ -249,9 +249,9 @@ async function askObjectOwner(request: RequestContext, question: Question, deps:
   const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
   if (!isThere) throw unknown()
   const asked = question.ask(kept.product)
-  const ask = { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
+  const paidRequest = { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
   try {
-    await serveFree(request, { ...question, catalog: now, model: model as Model, ask }, deps)
+    await serveFree(request, { ...question, catalog: now, model: model as Model, paidRequest }, deps)
   } catch (error) {
     if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
     // What is gone at the vendor is gone. Of something inside it, or that was sent along, that says nothing.
@@ -265,19 +265,19 @@ async function askObjectOwner(request: RequestContext, question: Question, deps:
 interface FreeCall extends Pick<Question, 'spec' | 'out'> {
   readonly catalog: Catalog
   readonly model: Model
-  readonly ask: PaidRequest
+  readonly paidRequest: PaidRequest
 }
 
 async function serveFree(
   request: RequestContext,
-  { spec, out, catalog, model, ask }: FreeCall,
+  { spec, out, catalog, model, paidRequest }: FreeCall,
   { path, byokKeys }: VendorObjectDeps,
 ): Promise<void> {
   const { id: requestId, principal } = request
   const own = byokKeys.use(principal.accountId, model, catalog, model.routes)
-  const routes = routesFor(ask, model, catalog.document)
+  const routes = routesFor(paidRequest, model, catalog.document)
   const header = (name: string) => headerOf(request, name)
-  const asked = { ask, product: model, routes, ...(own ? { own } : {}) }
+  const asked = { paidRequest, product: model, routes, ...(own ? { own } : {}) }
   await serve(arrive({ requestId, principal, endpoint: spec.id, out, header }, asked, catalog, path), path)
 }
 

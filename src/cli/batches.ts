@@ -1,6 +1,6 @@
 // What becomes of the batches of an account.
+import type { BatchDetail, BatchLineView, BatchView } from '../background/views.ts'
 import { BATCH_STATUSES } from '../catalog/batches.ts'
-import type { BatchDetail, BatchLineView, BatchView } from '../deferred/views.ts'
 import { at, type Command, text, told } from './command.ts'
 import { card, listPages, PAGE_OPTIONS, query, TEST_OPTION, table, testOf } from './table.ts'
 

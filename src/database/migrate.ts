@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
 import type { Database } from './database.ts'
 import { applyFunctions } from './functions.ts'
-import { CHANGE_MS_MAX, changeTables } from './housekeeping.ts'
+import { CHANGE_MS_MAX, changeTables } from './prune.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
 const LOCK = 7_046_029_254n

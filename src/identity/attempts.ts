@@ -49,7 +49,7 @@ const WAIT = statement(
   'attempt_wait',
   'select extract(epoch from blocked_until - clock_timestamp())::float8 as seconds from login_attempt where subject = $1',
 )
-const FORGET = statement('attempt_forget', 'delete from login_attempt where subject = $1')
+const CLEAR = statement('attempt_clear', 'delete from login_attempt where subject = $1')
 // A wait that another try has brought about stays.
 const TAKE_BACK = statement(
   'attempt_take_back',
@@ -78,7 +78,7 @@ export function createAttempts(database: Database): Attempts {
       const name = subject && (await count(TRY_NAME, subject, FREE_TRIES))
       return {
         async succeeded() {
-          if (subject) await database.query(FORGET, [subject])
+          if (subject) await database.query(CLEAR, [subject])
           await address()
         },
         async giveBack() {

@@ -86,12 +86,12 @@ const WITHDRAW = statement(
   `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email`,
 )
 const MINE = (column: string) => `${column} = (select email from person where id = $1)`
-const FORGET_MEMBER = statement(
-  'invite_forget_member',
+const REMOVE_INVITES = statement(
+  'invite_remove_member',
   `delete from invite where account_id = $2 and (${MINE('email')} or ${MINE('made_by')})`,
 )
-const FORGET_OPERATOR = statement(
-  'invite_forget_operator',
+const REMOVE_OPERATOR_INVITES = statement(
+  'invite_remove_operator',
   `delete from invite where ${MINE('made_by')} or (kind <> 'member' and ${MINE('email')})`,
 )
 const OPERATORS = statement(
@@ -141,7 +141,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     async remove(account, person, { mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
         // Before the members are locked: whoever follows a link takes the two in this order.
-        await tx.query(FORGET_MEMBER, [person, account])
+        await tx.query(REMOVE_INVITES, [person, account])
         await lockMember(tx, account, person, mayRemoveLastOwner)
         await tx.query(REMOVE, [account, person])
         await keys.endConnections(tx, { account, person }, by)
@@ -152,7 +152,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
 
     async changeRole(account, person, { role, mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
-        if (role === 'member') await tx.query(FORGET_MEMBER, [person, account])
+        if (role === 'member') await tx.query(REMOVE_INVITES, [person, account])
         await lockMember(tx, account, person, mayRemoveLastOwner || role === 'owner')
         await tx.query(SET_ROLE, [account, person, role])
         await audit.write(tx, by, { action: 'member.role', object: account, detail: { person, role } })
@@ -287,7 +287,7 @@ function operatorsOf({
 
     async removeOperator(person, by) {
       await database.transaction(async (tx) => {
-        await tx.query(FORGET_OPERATOR, [person])
+        await tx.query(REMOVE_OPERATOR_INVITES, [person])
         const all = await tx.query<{ id: string }>(LOCK_OPERATORS)
         if (!all.some(({ id }) => id === person))
           throw new Fault('not_found', { message: 'There is no such operator.' })

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Attempt, Attempts } from './attempts.ts'
@@ -151,7 +151,7 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async prune() {
-      for (const removal of TIDY) await removeAll(database, removal)
+      for (const removal of TIDY) await pruneAll(database, removal)
     },
   }
 }

@@ -3,7 +3,7 @@
 // same attempt.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Paging } from '../kernel/view.ts'
@@ -198,7 +198,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       })
       if (gone.length > 0) await database.query(WITHDRAW, [gone.map(({ id }) => id), why])
     },
-    prune: async () => void (await removeAll(database, FORGET)),
+    prune: async () => void (await pruneAll(database, PRUNE)),
   }
 }
 
@@ -318,8 +318,8 @@ const WITHDRAW = statement(
      else attempts || jsonb_build_object('number', version, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'ms', 0, 'error', $2::text) end
    where id = any($1) and open`,
 )
-const FORGET = statement(
-  'delivery_forget',
+const PRUNE = statement(
+  'delivery_prune',
   `with gone as (delete from delivery where id in (
      select id from delivery where created_at < now() - interval '30 days' order by created_at limit 1000) returning 1)
    select count(*)::int as count from gone`,

@@ -201,7 +201,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const waitSeconds = retryAfterSeconds(headers)
       const wait = waitSeconds === undefined ? {} : { waitMs: Math.min(waitSeconds, WAIT_SECONDS_MAX) * 1000 }
       const { fault, ours } = refused
-      const told = asFault(describe(fault, { ask: { product: 'the model' }, target: place.target }))
+      const told = asFault(describe(fault, { paidRequest: { product: 'the model' }, target: place.target }))
       const busy = fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable'
       const forNow = busy ? { forNow: told } : {}
       if (place.credentials && refused.credential) return { outcome: 'refused', aside: true, ...forNow }

@@ -46,9 +46,9 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
     const { unit, span } = LIMITS[limit as LimitName] // the names of a view
     return { name: limit, unit, span, max: String(max) }
   })
-  await tx.query(FORGET, [account, name, rows.map((row) => row.name)])
+  await tx.query(REMOVE_LIMITS, [account, name, rows.map((row) => row.name)])
   if (rows.length > 0) await tx.query(KEEP, [account, name, JSON.stringify(rows), spenders])
-  if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : FORGET_VERSION)
+  if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : PRUNE_VERSION)
   // What processes have leased was leased under other limits.
   await (scope.kind === 'system' ? tx.query(RECALL_ALL) : tx.query(RECALL, [account]))
 }
@@ -66,7 +66,7 @@ function storedLimit(name: LimitName, max: bigint): number | string {
 const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
 /** Whoever sets them. */
 const LOCK_SYSTEM = statement('limits_lock_system', 'select pg_advisory_xact_lock(7046029262)')
-const FORGET = statement(
+const REMOVE_LIMITS = statement(
   'limits_forget',
   'delete from counter where account_id = $1 and scope = $2 and name <> all($3::text[])',
 )
@@ -80,7 +80,7 @@ const KEEP_VERSION = statement(
   'limits_version',
   `insert into setting (name, value) values ('system-limits', '1') on conflict (name) do update set value = (setting.value::bigint + 1)::text`,
 )
-const FORGET_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
+const PRUNE_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
 /**
  * A counter that is new begins with what was spent in its span (the gateway's sum that up themselves: functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
  * transaction began.

@@ -1,7 +1,7 @@
 // The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Jobs of that
 // time that have ended go with it. Money stays. None of this waits in front of calls: docs/decisions/0004-ledger-engine.md.
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { CHANGE_MS_MAX, changeTables, isLocked, removeAll } from '../database/housekeeping.ts'
+import { CHANGE_MS_MAX, changeTables, isLocked, pruneAll } from '../database/prune.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 
@@ -102,10 +102,10 @@ export async function maintainUsage(
   for (const name of detached) done.dropped.push(...(await attempt(name, ATTACH_LOCKS_MS, (tx) => dropTable(tx, name))))
 
   const oldestDate = new Date(monthStart(today, -usageMonths) * DAY_MS)
-  await removeAll(database, DROP_REST, [oldest.from])
-  await removeAll(database, DROP_HOURS, [oldestDate])
-  await removeAll(database, DROP_PROCESSES)
-  return { ...done, jobs: await removeAll(database, DROP_JOBS, [oldest.from, oldestDate]) }
+  await pruneAll(database, DROP_REST, [oldest.from])
+  await pruneAll(database, DROP_HOURS, [oldestDate])
+  await pruneAll(database, DROP_PROCESSES)
+  return { ...done, jobs: await pruneAll(database, DROP_JOBS, [oldest.from, oldestDate]) }
 }
 
 /** Whether each is attached. */

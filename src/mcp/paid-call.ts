@@ -9,8 +9,8 @@ import { type ArriveDeps, arrive, readBody, readFor, readPictures } from '../pip
 import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
 import { BufferedSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
-import type { Contents } from '../recordings/contents.ts'
 import type { Recording } from '../recordings/recording.ts'
+import type { Recordings } from '../recordings/recordings.ts'
 import { faultBody } from '../server/envelope.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
 import { askConsent, costBound, type ToolCall } from './tool.ts'
@@ -22,7 +22,7 @@ export interface PaidDeps extends ArriveDeps {
   readonly catalog: CatalogStore
   readonly budget: ByteBudget
   /** Where the bytes of calls may be kept. */
-  readonly contents: Pick<Contents, 'begin'>
+  readonly contents: Pick<Recordings, 'begin'>
 }
 
 /** What stands in the place of an HTTP request. */
@@ -50,7 +50,7 @@ export async function callEndpoint(
     const { principal, requestId, idempotencyKey: key, client, header } = call
     const { params = {}, query = '' } = request
     const { asked, catalog } = readFor({ spec, principal, params, query, body }, deps)
-    const { want, most } = estimate(asked.ask, asked.product, asked.own)
+    const { want, most } = estimate(asked.paidRequest, asked.product, asked.own)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {
         message: `This call may cost up to ${formatCredits(want)} credits, which is more than the max_cost of ${formatCredits(call.costMax)}. Raise max_cost, or ask for less.`,

@@ -7,7 +7,7 @@ import type Provider from 'oidc-provider'
 import type { Keys } from '../admission/keys.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
@@ -113,8 +113,8 @@ const REGISTERED = statement(
   `select count(*)::int as count, (count(*) filter (where origin = $1))::int as own
    from oauth_object where model = 'Client' and created_at > now() - interval '1 hour'`,
 )
-const FORGET = statement(
-  'oauth_forget',
+const PRUNE = statement(
+  'oauth_prune',
   `with gone as (
      delete from oauth_object where ctid = any(array(select ctid from oauth_object where expires_at < now() limit 5000)) returning 1
    ) select count(*)::int as count from gone`,
@@ -128,5 +128,5 @@ async function mayRegister(database: Database, address: string): Promise<boolean
 }
 
 export async function pruneTokens(database: Database): Promise<void> {
-  await removeAll(database, FORGET)
+  await pruneAll(database, PRUNE)
 }

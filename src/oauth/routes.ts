@@ -79,7 +79,7 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
       async onRequest(request, reply) {
         if (url !== '/oauth/authorize') reply.headers(CORS)
         await admit(request, url)
-        app.hurry(reply.raw)
+        app.bodyDeadline(reply.raw)
         reply.hijack()
         reply.raw.setHeader('x-request-id', request.id).setHeader('cache-control', 'no-store')
         reply.raw.setHeader('x-frame-options', 'DENY').setHeader('referrer-policy', 'no-referrer')

@@ -53,7 +53,7 @@ export function openBackOffice(
   const people = createPeople(identity)
   const deps = { ...parts, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
   const resources = operatorResources(deps)
-  app.reserved = parts.ledger.posted
+  app.posted = parts.ledger.posted
   mountAdmin(app, resources, parts.operatorToken)
   mountConsole(app, resources, {
     ...deps,

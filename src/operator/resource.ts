@@ -230,10 +230,10 @@ export function mountResources(
         const actor = await authenticate(request)
         await checkAccess(entry, request, actor)
         actors.set(request, actor)
-        if (!actor.operator && !actor.session) scope.hurry(reply.raw)
+        if (!actor.operator && !actor.session) scope.bodyDeadline(reply.raw)
       },
       handler: async (request, reply) => {
-        await scope.reserved()
+        await scope.posted()
         return answer(entry, request, reply, actors.get(request)!)
       },
     })

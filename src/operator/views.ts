@@ -110,7 +110,7 @@ export const livePage = page(liveCallView).extend({
   /** Calls in flight. */
   running: count,
   /** How many processes told of theirs, and how many live and did not. */
-  processes: z.object({ heard: count, silent: count }),
+  processes: z.object({ answering: count, silent: count }),
 })
 export type LivePage = z.infer<typeof livePage>
 

@@ -45,7 +45,7 @@ export function readFor(
 /** Written out, because copying objects for every call costs. */
 export function arrive(
   { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
-  { ask, product, routes, cache, own }: Read,
+  { paidRequest, product, routes, cache, own }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
@@ -53,7 +53,7 @@ export function arrive(
   return {
     requestId,
     principal,
-    ask,
+    paidRequest,
     product,
     routes,
     catalog,
@@ -63,7 +63,7 @@ export function arrive(
     out,
     callerHeaders,
     own,
-    cache: cache && { ...cache, key: questionOf(cache.key, ask, callerHeaders) },
+    cache: cache && { ...cache, key: questionOf(cache.key, paidRequest, callerHeaders) },
     idempotency: idempotency && {
       key: idempotency.key,
       requestHash: hashRequest(endpoint, idempotency.digest),
@@ -73,7 +73,7 @@ export function arrive(
 }
 
 /** What a vendor of text is told beside the body is part of the question. A hash, because callers may send long ones. */
-function questionOf(key: string, { clientFormat }: Read['ask'], headers: Arrived['callerHeaders']): string {
+function questionOf(key: string, { clientFormat }: Read['paidRequest'], headers: Arrived['callerHeaders']): string {
   const beside = clientFormat === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
   return createHash('sha256')
     .update(JSON.stringify([key, ...beside]))

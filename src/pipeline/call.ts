@@ -37,7 +37,7 @@ export interface PathDeps {
 
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
-  readonly ask: PaidRequest | JobRequest
+  readonly paidRequest: PaidRequest | JobRequest
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
   readonly endpoint: string
@@ -62,7 +62,7 @@ export interface Held extends Arrived {
 
 /** A call that a vendor has begun to answer. */
 export interface Answered extends Held {
-  readonly ask: PaidRequest
+  readonly paidRequest: PaidRequest
   readonly attempted: Attempted
 }
 
@@ -74,12 +74,12 @@ export function isRepeatable({ idempotency }: Arrived): boolean {
 /** What every answer of the path tells besides its body, put behind what `headers` has. */
 export function addAnswerHeaders(
   headers: Record<string, string>,
-  { ask, admitted, cache }: Held,
+  { paidRequest, admitted, cache }: Held,
   route: number,
   isKept = false,
 ): Record<string, string> {
   headers['x-tollgate-route'] = String(route)
-  if (ask.leftOut) headers['x-tollgate-left-out'] = ask.leftOut
+  if (paidRequest.leftOut) headers['x-tollgate-left-out'] = paidRequest.leftOut
   if (cache) headers['x-cache'] = isKept ? 'hit' : 'miss'
   return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers
 }

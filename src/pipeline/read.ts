@@ -65,7 +65,7 @@ export interface RequestBody {
 }
 
 export interface Read {
-  readonly ask: PaidRequest | JobRequest
+  readonly paidRequest: PaidRequest | JobRequest
   readonly product: Product
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
@@ -99,12 +99,12 @@ const READERS: Record<KindName, Reader> = {
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   try {
-    const { ask, product, cache } = READERS[incoming.spec.sells](incoming, deps)
+    const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
     // What no route can carry is refused before anything is held.
-    const routes = routesFor(ask, product, incoming.catalog.document)
+    const routes = routesFor(paidRequest, product, incoming.catalog.document)
     if (routes.length === 0 && incoming.spec.sells === 'text')
-      throw invalid(`No vendor of "${ask.product}" offers this.`, 'model')
-    const asked = cache ? { ask, product, routes, cache } : { ask, product, routes }
+      throw invalid(`No vendor of "${paidRequest.product}" offers this.`, 'model')
+    const asked = cache ? { paidRequest, product, routes, cache } : { paidRequest, product, routes }
     return deps.byokKeys.has(incoming.principal.accountId) ? byByokKey(asked, incoming, deps) : asked
   } catch (error) {
     if (error instanceof Fault) error.product = productOf(incoming)
@@ -121,10 +121,10 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
 
 /** The call itself is counted, as its fee may be by the call. What the key of one account brought is given to nobody else, nor kept. */
 function byByokKey(asked: Read, { principal, catalog }: Incoming, { byokKeys }: ReadDeps): Read {
-  const { ask, product, routes } = asked
+  const { paidRequest, product, routes } = asked
   const own = byokKeys.use(principal.accountId, product, catalog, routes)
   if (!own) return asked
-  return { ask: { ...ask, worst: { call: 1, ...ask.worst } }, product, routes, own }
+  return { paidRequest: { ...paidRequest, worst: { call: 1, ...paidRequest.worst } }, product, routes, own }
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */
@@ -142,9 +142,9 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
   const facts = { uid, traits, limits, pricing }
   const isCompact = incoming.spec.id === 'responses/compact'
-  const ask = isCompact ? readCompactRequest(json, facts) : readTextRequest(incoming.spec.format!, json, facts)
+  const paidRequest = isCompact ? readCompactRequest(json, facts) : readTextRequest(incoming.spec.format!, json, facts)
   const product = permit('text', uid, incoming)
-  return { ask, product, ...(isCompact ? {} : cacheRuleOf(incoming, json, product, ask)) }
+  return { paidRequest, product, ...(isCompact ? {} : cacheRuleOf(incoming, json, product, paidRequest)) }
 }
 
 /** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
@@ -168,11 +168,11 @@ function cacheRuleOf(
 }
 
 /** For models that are asked with JSON alone: what is asked is the business of their protocol. */
-function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: Model) => Read['ask']): Reader {
+function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: Model) => Read['paidRequest']): Reader {
   return (incoming, deps) => {
     const json = withPreset(incoming, deps)
     const uid = readModelName(json)
-    return { ask: readAsk(json, uid, modelAt(incoming.catalog, uid)), product: permit(kind, uid, incoming) }
+    return { paidRequest: readAsk(json, uid, modelAt(incoming.catalog, uid)), product: permit(kind, uid, incoming) }
   }
 }
 
@@ -196,12 +196,12 @@ function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const uid = readModelName(json)
   const pictures = { ...incoming.body.pictures!, json }
   const { lease } = pictures
-  const ask = readImageRequest(
+  const paidRequest = readImageRequest(
     pictures,
     { uid, pricing: modelAt(incoming.catalog, uid)?.pricing },
     { ...deps.pictures(incoming.principal.accountId), lease },
   )
-  return { ask, product: permit('image', uid, incoming) }
+  return { paidRequest, product: permit('image', uid, incoming) }
 }
 
 function readTranscription(incoming: Incoming): ReturnType<Reader> {
@@ -211,7 +211,7 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
   const known = model?.enabled && model.type === 'transcription' ? model : undefined
   const work = incoming.spec.id === 'translations' ? 'translations' : 'transcriptions'
   return {
-    ask: readTranscriptionRequest({ json, file, work }, uid, known),
+    paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
     product: permit('transcription', uid, incoming),
   }
 }
@@ -227,7 +227,7 @@ function readData(incoming: Incoming, { world }: ReadDeps): ReturnType<Reader> {
   const spec = incoming.spec as DataEndpointSpec
   const product = findDataProduct(catalog, spec.product)
   const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
-  const ask =
+  const paidRequest =
     spec.restriction === 'socialapi'
       ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow })
       : readAnalyticsRequest(spec, query, world.nowMs(), { perRow })
@@ -237,7 +237,11 @@ function readData(incoming: Incoming, { world }: ReadDeps): ReturnType<Reader> {
   const cache = 'cache' in product ? product.cache : undefined
   // What a simulated vendor said is for nobody who pays.
   const shelf = catalog.simulated ? 'test ' : ''
-  return { ask, product, ...(cache ? { cache: { key: shelf + cacheKey(spec, ask.query), ...cache } } : {}) }
+  return {
+    paidRequest,
+    product,
+    ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query), ...cache } } : {}),
+  }
 }
 
 /**

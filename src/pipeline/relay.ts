@@ -95,7 +95,7 @@ function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Rec
 
 /** An answer that is there already; its hold is for what it used. */
 export async function relayCached(held: Held, kept: CachedResponse, deps: PathDeps): Promise<Settled> {
-  const receipt = await settle(held, { usage: held.ask.worst, estimated: false, status: 200 }, deps)
+  const receipt = await settle(held, { usage: held.paidRequest.worst, estimated: false, status: 200 }, deps)
   const headers: Record<string, string> = { 'content-type': kept.contentType }
   addReceipt(headers, receipt)
   held.out.send(200, addAnswerHeaders(headers, held, kept.route, true), kept.body)
@@ -282,10 +282,10 @@ function seenUsage(answered: Answered, { outputTokensSeen, promptUsage, uses }: 
 }
 
 /** What a vendor said, as far as this caller may hear it; its attempt has failed after all. */
-function toCallerFault(error: unknown, { ask, attempted, seen }: Answered, { world }: PathDeps): unknown {
+function toCallerFault(error: unknown, { paidRequest, attempted, seen }: Answered, { world }: PathDeps): unknown {
   const { candidate, startMs, reply } = attempted
   const { target, vendorName: vendor, number: route } = candidate
-  const hearing = { ask, target }
+  const hearing = { paidRequest, target }
   const told = describe(error, hearing)
   const fault = asFault(told)
   const deadlineMs = deadlineOf(fault, candidate.vendor.timeouts)
@@ -330,9 +330,9 @@ async function storeVendorObjects(
   ids: readonly string[],
   { database, log }: PathDeps,
 ): Promise<void> {
-  const { principal, ask, attempted, requestId } = answered
+  const { principal, paidRequest, attempted, requestId } = answered
   const { vendorName: vendor, credential } = attempted.candidate
-  const kept = { vendor, credential, product: ask.product }
+  const kept = { vendor, credential, product: paidRequest.product }
   try {
     await recordVendorObjects(database, principal.accountId, ids, kept)
   } catch (error) {

@@ -24,7 +24,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
     // What a vendor keeps is looked for here, where every client format comes by.
-    const found = arrived.ask.continues ? await withObjectOwner(arrived, deps) : arrived
+    const found = arrived.paidRequest.continues ? await withObjectOwner(arrived, deps) : arrived
     seen.end(await begin(found, seen, deps))
   } catch (error) {
     const ending = endingOf(error)
@@ -60,15 +60,19 @@ async function answerOrCached(arrived: ExchangeCall, cache: CacheRule, seen: See
 
 /** What a hit uses is known: so much is held, neither more nor less. At a price of its own it may have one for the hit itself. */
 function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricing | undefined): ExchangeCall {
-  const { outputOpen: _, ...ask } = arrived.ask
-  const worst = usage ?? ask.worst
-  if (!pricing) return { ...arrived, ask: { ...ask, worst } }
-  return { ...arrived, ask: { ...ask, worst: { call: 1, ...worst } }, product: { ...arrived.product, pricing } }
+  const { outputOpen: _, ...paidRequest } = arrived.paidRequest
+  const worst = usage ?? paidRequest.worst
+  if (!pricing) return { ...arrived, paidRequest: { ...paidRequest, worst } }
+  return {
+    ...arrived,
+    paidRequest: { ...paidRequest, worst: { call: 1, ...worst } },
+    product: { ...arrived.product, pricing },
+  }
 }
 
 /** All that a vendor answers comes by here: its stages are called one after the other, because each promise between them would cost every call. */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
-  const { ask, out } = arrived
+  const { paidRequest, out } = arrived
   const admitted = await admit(arrived, deps.ledger)
   if (admitted === 'replay') {
     await replay(arrived, deps)
@@ -80,12 +84,12 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   let settled: Settled
   try {
     if (kept) return await relayCached(held, kept, deps)
-    if (ask.gather) await ask.gather(out.signal)
+    if (paidRequest.gather) await paidRequest.gather(out.signal)
     if (out.signal.aborted) throw CLIENT_CLOSED
-    attempted = await attempt(ask, candidatesOf(held, deps), openingOf(held, deps), deps)
+    attempted = await attempt(paidRequest, candidatesOf(held, deps), openingOf(held, deps), deps)
     seen.stage('vendor')
     const answered: Answered = { ...held, attempted }
-    const streams = ask.stream && attempted.exchange.stream
+    const streams = paidRequest.stream && attempted.exchange.stream
     settled = await (streams ? relayStream(answered, deps) : relayAnswer(answered, deps))
   } catch (error) {
     attempted?.reply.abort()
@@ -101,7 +105,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
 
 /** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
-  const job = await deps.jobs.open(arrived.ask.order, arrived, arrived.out.signal)
+  const job = await deps.jobs.open(arrived.paidRequest.order, arrived, arrived.out.signal)
   const admitted = await admit(arrived, deps.ledger, job.row)
     .then((found) => (found === 'replay' ? replay(arrived, deps) : found))
     .catch(async (error: unknown) => {
@@ -121,13 +125,18 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
 }
 
 function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
-  const { ask, product, catalog, own, objectOwner } = held
+  const { paidRequest, product, catalog, own, objectOwner } = held
   // Whoever forgets to choose the catalog must not spend real money.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
-  const routed = routeRequest(ask, { routes: product.routes, routing, pool: held.routes }, catalog.document, routes)
+  const routed = routeRequest(
+    paidRequest,
+    { routes: product.routes, routing, pool: held.routes },
+    catalog.document,
+    routes,
+  )
   const possible = own ? byByokKey(routed, own) : routed
-  return objectOwner ? possible.flatMap((one) => atOwner(one, objectOwner, ask)) : possible
+  return objectOwner ? possible.flatMap((one) => atOwner(one, objectOwner, paidRequest)) : possible
 }
 
 function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[2] {
@@ -153,15 +162,15 @@ function atOwner(candidate: Candidate, objectOwner: ObjectOwner, { clientFormat 
   return [made.length === 0 ? candidate : { ...candidate, credentials: made }]
 }
 
-type ExchangeCall = Arrived & { readonly ask: PaidRequest; readonly flight?: SingleFlight }
-type JobCall = Arrived & { readonly ask: JobRequest }
+type ExchangeCall = Arrived & { readonly paidRequest: PaidRequest; readonly flight?: SingleFlight }
+type JobCall = Arrived & { readonly paidRequest: JobRequest }
 
 function isJob(arrived: Arrived): arrived is JobCall {
-  return 'order' in arrived.ask
+  return 'order' in arrived.paidRequest
 }
 
-function refusedCall({ requestId, principal, ask, endpoint }: Arrived): RefusedCall {
-  return { requestId, account: principal.accountId, key: principal.keyId, product: ask.product, endpoint }
+function refusedCall({ requestId, principal, paidRequest, endpoint }: Arrived): RefusedCall {
+  return { requestId, account: principal.accountId, key: principal.keyId, product: paidRequest.product, endpoint }
 }
 
 /** Without a fault: the caller has left. */
@@ -174,8 +183,11 @@ function endingOf(error: unknown): { status: number; fault?: Fault } {
 // A call that goes on from what a vendor keeps: only there, and only by the key that made it.
 
 async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'database'>): Promise<Arrived> {
-  const { ask, product, principal } = arrived
-  const objectOwner = await findObjectOwner({ ...ask, principal, routes: product.routes, own: arrived.own }, database)
+  const { paidRequest, product, principal } = arrived
+  const objectOwner = await findObjectOwner(
+    { ...paidRequest, principal, routes: product.routes, own: arrived.own },
+    database,
+  )
   // What is at no vendor, or found by the account's own key alone.
   if (!objectOwner) return arrived
   // What an own key made, that key can read; what the gateway's made, no other.

@@ -29,13 +29,13 @@ interface Ending {
 }
 
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
-export function estimatedUsage({ ask }: Held, outputTokens: number, promptUsage?: Usage): Usage {
-  const { worst } = ask
-  if (ask.likely) return ask.likely(outputTokens)
+export function estimatedUsage({ paidRequest }: Held, outputTokens: number, promptUsage?: Usage): Usage {
+  const { worst } = paidRequest
+  if (paidRequest.likely) return paidRequest.likely(outputTokens)
   if (worst.input === undefined && worst.output === undefined) return worst
   return promptUsage
     ? { ...promptUsage, output: Math.max(promptUsage.output ?? 0, outputTokens) }
-    : { input: ask.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
+    : { input: paidRequest.inputTokensLikely ?? Math.ceil((worst.input ?? 0) / 2), output: outputTokens }
 }
 
 const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((unit) => [unit, 0]))
@@ -44,48 +44,50 @@ const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((
  * What the call can have used. A report is bounded by what the model can read and write, never by what the request let us expect: what exceeds the hold
  * is taken from the balance. A report beyond that is nonsense, and is charged as far as the hold covers it.
  */
-export function possibleUsage({ ask }: Held, usage: Usage): Usage {
-  const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = ask
+export function possibleUsage({ paidRequest }: Held, usage: Usage): Usage {
+  const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = paidRequest
   const isOver = (unit: Unit) => (usage[unit] ?? 0) > USES_MOST
   const output = outputTokensOf(usage)
   const isInputPossible = inputTokensOf(usage) <= inputTokensMost
   if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver)) return usage
-  const uses = Object.fromEntries(USE_UNITS.filter(isOver).map((unit) => [unit, ask.worst[unit] ?? 0]))
+  const uses = Object.fromEntries(USE_UNITS.filter(isOver).map((unit) => [unit, paidRequest.worst[unit] ?? 0]))
   const written = output <= outputTokensMost ? {} : { ...noneOf(OUTPUT_UNITS), output: outputTokensMost }
-  const read = isInputPossible ? {} : { ...noneOf(INPUT_UNITS), input: inputTokensOf(ask.worst) }
+  const read = isInputPossible ? {} : { ...noneOf(INPUT_UNITS), input: inputTokensOf(paidRequest.worst) }
   return { ...usage, ...uses, ...written, ...read }
 }
 
 /** With the uses of tools at the vendor that go with every answer, because the format does not count them. */
-export function withUses({ ask: { uses } }: Held, usage: Usage): Usage {
+export function withUses({ paidRequest: { uses } }: Held, usage: Usage): Usage {
   return uses ? { ...usage, ...uses } : usage
 }
 
-function logImpossible({ requestId, ask }: Held, usage: Usage, deps: PathDeps): void {
-  deps.log.warn({ requestId, product: ask.product, usage, anomaly: true }, 'vendor reported impossible usage')
-  deps.monitor.impossible(ask.product)
+function logImpossible({ requestId, paidRequest }: Held, usage: Usage, deps: PathDeps): void {
+  deps.log.warn({ requestId, product: paidRequest.product, usage, anomaly: true }, 'vendor reported impossible usage')
+  deps.monitor.impossible(paidRequest.product)
 }
 
 /** The vendor was told a cap that the hold covers, and billed more. */
 function logOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps: PathDeps): void {
   const vendor = answered.attempted?.candidate.vendorName ?? ''
-  const { requestId, ask } = answered
+  const { requestId, paidRequest } = answered
   deps.log.warn(
-    { requestId, product: ask.product, vendor, loss: formatCredits(loss), anomaly: true },
+    { requestId, product: paidRequest.product, vendor, loss: formatCredits(loss), anomaly: true },
     'vendor billed more than the cap that it was told',
   )
   deps.monitor.overrun(vendor, loss)
 }
 
 /** The fee of an own key may be by the call; what is free of charge counts none. */
-function withCall(usage: Usage, { ask: { worst } }: Held): Usage {
+function withCall(usage: Usage, { paidRequest: { worst } }: Held): Usage {
   return worst.call === undefined ? usage : { call: 1, ...usage }
 }
 
 /** The answer ended where the credits did that the account or a limit left for it. */
-export function wasCut({ ask, admitted: { outputTokensCap, isCut } }: Held, usage: Usage): boolean {
+export function wasCut({ paidRequest, admitted: { outputTokensCap, isCut } }: Held, usage: Usage): boolean {
   return (
-    isCut === true && outputTokensCap !== undefined && outputTokensOf(usage) >= outputTokensCap * (ask.choices ?? 1)
+    isCut === true &&
+    outputTokensCap !== undefined &&
+    outputTokensOf(usage) >= outputTokensCap * (paidRequest.choices ?? 1)
   )
 }
 
@@ -101,7 +103,7 @@ export async function settle(
   const candidate = answered.attempted?.candidate
   const fee = candidate?.pricing
   const usage = fee ? withCall(possible, answered) : possible
-  const { price } = answered.ask
+  const { price } = answered.paidRequest
   const attributes = ending.price ? { ...price, ...ending.price } : price
   const pricing = fee ?? answered.product.pricing
   const charge = chargeOf(pricing, usage, attributes)
@@ -157,7 +159,7 @@ function resolutionOf(
     id: held.admitted.id,
     account: held.principal.accountId,
     key: held.principal.keyId,
-    product: held.ask.product,
+    product: held.paidRequest.product,
     catalogVersion: held.catalog.version,
     endpoint: held.endpoint,
     client: held.client,
@@ -165,7 +167,7 @@ function resolutionOf(
     charge: owed?.amount ?? 0n,
     lines: owed?.lines ?? [],
     estimated: owed?.estimated ?? false,
-    stream: held.ask.stream,
+    stream: held.paidRequest.stream,
     route: owed?.attempted?.candidate.number ?? 0,
     durationMs: deps.world.elapsedMs() - held.startedMs,
     firstByteMs: owed?.attempted?.firstByteMs ?? 0,

@@ -3,12 +3,12 @@ import type { ApiKeys } from '../admission/api-key.ts'
 import { pruneReplays } from '../admission/idempotency.ts'
 import { pruneVendorObjects } from '../admission/vendor-objects.ts'
 import type { AssetStore } from '../assets/store.ts'
+import { pruneBatches } from '../background/batch-table.ts'
+import { pruneFiles } from '../background/files.ts'
+import { pruneBackground } from '../background/responses.ts'
 import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
-import { pruneBackground } from '../deferred/background.ts'
-import { pruneBatches } from '../deferred/batch-table.ts'
-import { pruneFiles } from '../deferred/files.ts'
 import type { People } from '../identity/people.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
@@ -17,7 +17,7 @@ import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { pruneTokens } from '../oauth/open.ts'
-import type { Contents } from '../recordings/contents.ts'
+import type { Recordings } from '../recordings/recordings.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Tracer } from '../telemetry/trace.ts'
@@ -31,7 +31,7 @@ interface Maintained {
   readonly tracer: Tracer | undefined
   readonly verifier: Verifier
   readonly refusals: Refusals
-  readonly contents: Pick<Contents, 'prune'>
+  readonly contents: Pick<Recordings, 'prune'>
   /** What is counted in memory and added to the hour's rows. */
   readonly hourly: readonly Pick<VendorHours, 'flush' | 'prune'>[]
   readonly files: AssetStore
@@ -73,8 +73,8 @@ export function startMaintenance(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const FORGET = [pruneReplays, pruneVendorObjects, pruneTokens, pruneFiles, pruneBatches, pruneBackground]
-  const answers = () => FORGET.map((forget) => forget(database))
+  const PRUNE = [pruneReplays, pruneVendorObjects, pruneTokens, pruneFiles, pruneBatches, pruneBackground]
+  const answers = () => PRUNE.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.prune()])
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, {

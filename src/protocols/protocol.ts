@@ -7,7 +7,7 @@ import type { ProtocolName } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
 import { bearer, type HttpCall } from '../upstream/call.ts'
 import type { VideoRequest } from './media/video-task/request.ts'
-import type { VendorSaid } from './vendor-words.ts'
+import type { VendorError } from './vendor-words.ts'
 
 /** Where one attempt goes. */
 export interface Target {
@@ -121,7 +121,7 @@ export interface Exchange {
   /** It is relayed so however short it is: the caller listens while it comes. */
   readonly passesAsItComes?: true
   /** What the vendor says in a non-2xx body, as it says it; undefined when that is nothing. */
-  said?(body: Buffer): VendorSaid | undefined
+  vendorError?(body: Buffer): VendorError | undefined
   /** Undoes what the exchange left behind (a stored file) when the call fails after all. */
   discard?(): Promise<void>
   /** When a 429 may be tried again, where the vendor says it in headers of its own. */

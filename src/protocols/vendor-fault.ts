@@ -1,23 +1,23 @@
 // A vendor's failure as a fault: who must do what, in the words of our table. The vendor's own words stay inside until they
 // are told to the caller whose request it was, so that neither a log nor a forgotten client format can repeat them.
 import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
-import { forOperators, type Hearing, readSaid, scrub, type VendorSaid } from './vendor-words.ts'
+import { forOperators, type RedactionScope, readVendorError, scrub, type VendorError } from './vendor-words.ts'
 
 class VendorFault extends Fault {
-  readonly #said: VendorSaid
+  readonly #said: VendorError
 
-  constructor(kind: FaultName, said: VendorSaid, details: FaultDetails = {}) {
+  constructor(kind: FaultName, said: VendorError, details: FaultDetails = {}) {
     super(kind, details)
     this.#said = said
   }
 
-  words(hearing: Hearing): string | undefined {
+  words(hearing: RedactionScope): string | undefined {
     const { words, message } = this.#said
     return forOperators([...words, message].filter(Boolean).join(': '), hearing) || undefined
   }
 
   /** With as much of the vendor's words as this caller may read. */
-  told(hearing: Hearing): Fault {
+  told(hearing: RedactionScope): Fault {
     // Only a refusal of the request itself helps the caller; other words are about the vendor's own troubles.
     if (this.blame !== 'caller') return this
     const said = this.#said
@@ -36,25 +36,25 @@ class VendorFault extends Fault {
 }
 
 /** What a vendor said, for operators. Undefined: it said nothing. */
-export function vendorWords(error: unknown, hearing: Hearing): string | undefined {
+export function vendorWords(error: unknown, hearing: RedactionScope): string | undefined {
   return error instanceof VendorFault ? error.words(hearing) : undefined
 }
 
 /** Whatever was thrown, as the caller may hear it. */
-export function describe(error: unknown, hearing: Hearing): unknown {
+export function describe(error: unknown, hearing: RedactionScope): unknown {
   return error instanceof VendorFault ? error.told(hearing) : error
 }
 
 /** Clients of the Messages format know a prompt that is too long by these words alone. */
-function worded(message: string, code: string | undefined, { ask }: Hearing): string {
-  const unheard = ask.clientFormat === 'anthropic-messages' && code === 'context_length_exceeded'
+function worded(message: string, code: string | undefined, { paidRequest }: RedactionScope): string {
+  const unheard = paidRequest.clientFormat === 'anthropic-messages' && code === 'context_length_exceeded'
   return unheard && !/prompt is too long/i.test(message) ? `prompt is too long: ${message}` : message
 }
 
 const DETAIL = /^[a-z]{1,30}(?:_[a-z]{1,30}){0,6}$/
 
 /** Only single words, so that nothing else of it can get out. */
-function detailsFor(details: VendorSaid['details'], hearing: Hearing): FaultDetails['errorDetails'] {
+function detailsFor(details: VendorError['details'], hearing: RedactionScope): FaultDetails['errorDetails'] {
   const isWord = (word: string) => DETAIL.test(word) && scrub(word, hearing) === word
   if (!details || !isWord(details.error_code)) return undefined
   const unsupported = details.unsupported?.filter(isWord) ?? []
@@ -64,9 +64,9 @@ function detailsFor(details: VendorSaid['details'], hearing: Hearing): FaultDeta
 const PARAM = /^[a-z_][\w.[\]-]{0,99}$/i
 
 /** The field at fault. In another format it has another name, and is only told if the caller has sent one of that name. */
-function paramFor(param: string | undefined, hearing: Hearing): string | undefined {
+function paramFor(param: string | undefined, hearing: RedactionScope): string | undefined {
   if (param === undefined || !PARAM.test(param) || scrub(param, hearing) !== param) return undefined
-  const { clientFormat, sent } = hearing.ask
+  const { clientFormat, sent } = hearing.paidRequest
   if (clientFormat === undefined || clientFormat === hearing.target.protocol) return param
   return sent?.includes(`"${param.split(/[.[]/)[0]}"`) ? param : undefined
 }
@@ -102,7 +102,7 @@ const MODEL = "it does not know the model: see the route's `model` in the catalo
 
 /** The fault for an error that a vendor reported inside a 2xx answer or a stream. */
 export function vendorFault(error: unknown): Fault {
-  const said = readSaid(error)
+  const said = readVendorError(error)
   if (isOurAccount(said.words, said.message, true))
     return new VendorFault('upstream_unavailable', said, { internal: { why: ACCOUNT, alert: true } })
   if (isUnknownModel(said.words, said.message))
@@ -129,7 +129,7 @@ export interface Refusal {
 }
 
 /** The fault for a status that is no success. */
-export function refusal(status: number, said: VendorSaid | undefined, model: string, later: FaultDetails): Refusal {
+export function refusal(status: number, said: VendorError | undefined, model: string, later: FaultDetails): Refusal {
   const { words, message } = said ?? { words: [], message: '' }
   const made = (kind: FaultName, more: FaultDetails = {}) =>
     new VendorFault(kind, said ?? { words: [], message: '' }, { ...more, internal: { status } })

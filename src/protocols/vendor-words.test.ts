@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { asFault, type Fault } from '../kernel/fault.ts'
 import { describe, refusal, vendorFault } from './vendor-fault.ts'
-import { type Hearing, readErrorBody, scrub } from './vendor-words.ts'
+import { type RedactionScope, readErrorBody, scrub } from './vendor-words.ts'
 
-const hearing: Hearing = {
-  ask: {
+const hearing: RedactionScope = {
+  paidRequest: {
     product: 'beta-5',
     clientFormat: 'openai-chat',
     sent: JSON.stringify({

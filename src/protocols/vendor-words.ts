@@ -5,7 +5,7 @@ import { isObject, text } from './check.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 
 /** A vendor's words, before anyone has looked whether a caller may read them. */
-export interface VendorSaid {
+export interface VendorError {
   readonly message: string
   /** Its names for it, in `type`, `code`, `status` and `details.error_code`. */
   readonly words: readonly string[]
@@ -15,8 +15,8 @@ export interface VendorSaid {
 }
 
 /** For whom the words are: they know the names that they sent, and may know nothing of the vendor. */
-export interface Hearing {
-  readonly ask: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>
+export interface RedactionScope {
+  readonly paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>
   readonly target: Target
 }
 
@@ -61,9 +61,9 @@ const CHARS_MAX = 500
 const LOOKUPS_MAX = 20
 
 /** Vendor text that a caller may read. */
-export function scrub(message: string, { ask, target }: Hearing): string {
-  const known = withoutSecrets(message, target).replaceAll(target.model, ask.product)
-  const isOwn = ownWords(ask)
+export function scrub(message: string, { paidRequest, target }: RedactionScope): string {
+  const known = withoutSecrets(message, target).replaceAll(target.model, paidRequest.product)
+  const isOwn = ownWords(paidRequest)
   const kept: string[] = []
   let clean = known.slice(0, CHARS_MAX * 4).replaceAll('\0', ' ')
   for (const [pattern, mark] of SECRETS)
@@ -83,10 +83,10 @@ export function withoutKeys(said: string): string {
 }
 
 /** Vendor text that an operator may read later: without secrets and addresses, and without what the caller wrote. */
-export function forOperators(said: string, { ask, target }: Hearing): string {
+export function forOperators(said: string, { paidRequest, target }: RedactionScope): string {
   let clean = withoutSecrets(said, target).slice(0, CHARS_MAX * 4)
   for (const [pattern, mark] of SECRETS) if (pattern !== VENDOR_NAMES) clean = clean.replace(pattern, mark)
-  return withoutContent(clean, ask.sent).slice(0, CHARS_MAX).toWellFormed()
+  return withoutContent(clean, paidRequest.sent).slice(0, CHARS_MAX).toWellFormed()
 }
 
 /** Our credential there, the values of our headers, and where the vendor lives. */
@@ -100,7 +100,10 @@ export function withoutSecrets(said: string, { secret, headers, baseUrl }: Targe
 }
 
 /** Tells what stands as a string of its own in the caller's request: a model, a tool, a file, an address. */
-function ownWords({ product, sent }: Hearing['ask']): (found: string, whole: string, at: number) => boolean {
+function ownWords({
+  product,
+  sent,
+}: RedactionScope['paidRequest']): (found: string, whole: string, at: number) => boolean {
   let lookups = 0
   return (found, whole, at) => {
     const word = found.replace(/(?<![.,;:!?])[.,;:!?]+$/, '')
@@ -115,7 +118,7 @@ function ownWords({ product, sent }: Hearing['ask']): (found: string, whole: str
 const DETAILS_MAX = 20
 
 /** An error object, in any of the shapes in use. */
-export function readSaid(error: unknown): VendorSaid {
+export function readVendorError(error: unknown): VendorError {
   if (!isObject(error)) return { message: text(error) ?? '', words: [] }
   const details = isObject(error.details) ? error.details : {}
   const words = [error.type, error.code, error.status, details.error_code].flatMap((word) =>
@@ -135,7 +138,7 @@ export function readSaid(error: unknown): VendorSaid {
 }
 
 /** What an error body says; undefined for an HTML page or a cut body, which say nothing that a caller should read. */
-export function readErrorBody(body: Buffer): VendorSaid | undefined {
+export function readErrorBody(body: Buffer): VendorError | undefined {
   let value: unknown
   try {
     value = JSON.parse(body.subarray(0, 65_536).toString('utf8'))
@@ -145,8 +148,8 @@ export function readErrorBody(body: Buffer): VendorSaid | undefined {
   // One vendor wraps the body in an array.
   const outer = Array.isArray(value) ? value[0] : value
   if (!isObject(outer)) return undefined
-  if (outer.error) return readSaid(outer.error)
+  if (outer.error) return readVendorError(outer.error)
   const base = outer.base_resp
   const message = text(outer.message) ?? (isObject(base) ? text(base.status_msg) : undefined) ?? text(outer.detail)
-  return { ...readSaid(outer), message: message ?? '' }
+  return { ...readVendorError(outer), message: message ?? '' }
 }

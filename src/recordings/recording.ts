@@ -1,6 +1,6 @@
 // One call's bytes on their way into what is kept of it: as they were sent, up to a bound, cut where they are longer.
 
-import type { ContentRule, ContentView } from '../admission/views.ts'
+import type { ContentView, RecordingPolicy } from '../admission/views.ts'
 import { withoutFiles } from '../kernel/redact.ts'
 
 export interface Call {
@@ -8,7 +8,7 @@ export interface Call {
   readonly requestId: string
   readonly account: string
   readonly key: string
-  readonly rule: ContentRule
+  readonly rule: RecordingPolicy
   readonly method: string
   readonly path: string
 }

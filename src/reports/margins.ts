@@ -71,7 +71,7 @@ export function createMargins(database: Database, world: World): Margins {
       }
     },
     async prune() {
-      await database.query(FORGET, [KEPT_DAYS])
+      await database.query(PRUNE, [KEPT_DAYS])
     },
   }
 }
@@ -124,4 +124,4 @@ const READ = statement(
   `select product, route::int as route, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
    from margin_hour where hour > now() - make_interval(days => $1::int) group by product, route`,
 )
-const FORGET = statement('margin_forget', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')
+const PRUNE = statement('margin_prune', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')

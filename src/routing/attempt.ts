@@ -14,7 +14,7 @@ import {
   retryAfterSeconds,
   vendorWords,
 } from '../protocols/vendor-fault.ts'
-import type { Hearing } from '../protocols/vendor-words.ts'
+import type { RedactionScope } from '../protocols/vendor-words.ts'
 import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { Candidate } from './route.ts'
 import type { Vendors } from './vendor.ts'
@@ -94,14 +94,14 @@ interface Verdict extends Refusal {
 }
 
 export async function attempt(
-  ask: PaidRequest,
+  paidRequest: PaidRequest,
   candidates: readonly Candidate[],
   open: AttemptOptions,
   deps: AttemptDeps,
 ): Promise<Attempted> {
   const { vendors, world } = deps
   const { recorder } = open
-  const { product } = ask
+  const { product } = paidRequest
   let last: Fault | undefined
   let attempts = 0
   // A single route gets a second try of its own; otherwise each candidate one.
@@ -133,7 +133,7 @@ export async function attempt(
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
     const facts: Facts = { open, product, startMs, queuedMs, attempts, isFirst: last === undefined }
     try {
-      const opening = ask.open(target, open)
+      const opening = paidRequest.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
       const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
       const signal = drains === 'call' && !open.signal.aborted ? NEVER : open.signal
@@ -145,7 +145,7 @@ export async function attempt(
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
         return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
       }
-      const said = await judge(reply, exchange, { ask, target })
+      const said = await judge(reply, exchange, { paidRequest, target })
       const verdict = candidate.credential === BYOK ? byByokKey(said, candidate, isAlone) : said
       another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
@@ -342,14 +342,14 @@ function byByokKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean
   return fault ? { ...rest, fault, curable: !isAlone } : rest
 }
 
-async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Hearing): Promise<Verdict> {
+async function judge(reply: UpstreamReply, exchange: Exchange, hearing: RedactionScope): Promise<Verdict> {
   const { status, headers } = reply
   if (status < 400) reply.abort()
   const body = status < 400 ? undefined : await reply.read(ERROR_BODY_BYTES_MAX).catch(() => undefined)
   const wait = retryAfterSeconds(headers) ?? exchange.retryAfterSeconds?.(headers)
   const verdict = refusal(
     status,
-    body && exchange.said?.(body),
+    body && exchange.vendorError?.(body),
     hearing.target.model,
     wait === undefined ? {} : { retryAfterSeconds: wait },
   )

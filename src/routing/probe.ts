@@ -12,7 +12,7 @@ import { type FreeCheck, freeCheck, smallestRequest } from '../protocols/free-ch
 import { type Exchange, type PaidRequest, type Target, vendorCall } from '../protocols/protocol.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
 import { isUnknownModel } from '../protocols/vendor-fault.ts'
-import { readErrorBody, type VendorSaid, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
+import { readErrorBody, type VendorError, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
 import type { HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import type { TestStep, VendorTest } from './views.ts'
 
@@ -41,11 +41,13 @@ export async function probeVendor(target: Target, call: ModelFacts | undefined, 
   const listing = await listModels(target, deps)
   const model = target.model || listing.models[0] || ''
   const asked = call && { ...target, model }
-  const ask = asked && model !== '' ? smallestRequest(asked.protocol, call) : undefined
+  const paidRequest = asked && model !== '' ? smallestRequest(asked.protocol, call) : undefined
   const steps: [TestStep, ...TestStep[]] = [listing.step]
   // What could not be reached once is not asked a second time.
   const called =
-    ask && listing.step.status !== null ? await makeCall(ask, asked ?? target, listing.models, deps) : undefined
+    paidRequest && listing.step.status !== null
+      ? await makeCall(paidRequest, asked ?? target, listing.models, deps)
+      : undefined
   if (called) steps.push(called)
   else if (check && listing.step.status !== null) steps.push(await makeCheck(check, target, deps))
   const last = steps.at(-1) ?? listing.step
@@ -89,13 +91,13 @@ async function listModels(target: Target, deps: ProbeDeps): Promise<{ step: Test
 }
 
 async function makeCall(
-  ask: PaidRequest,
+  paidRequest: PaidRequest,
   target: Target,
   models: readonly string[],
   deps: ProbeDeps,
 ): Promise<TestStep> {
   const { world } = deps
-  const exchange = await ask.open(target, {
+  const exchange = await paidRequest.open(target, {
     requestId: 'test',
     createdSeconds: Math.floor(world.nowMs() / 1000),
     signal: AbortSignal.timeout(DEADLINES.totalMs),
@@ -106,7 +108,7 @@ async function makeCall(
   const { status, latencyMs } = heard
   if (status >= 200 && status < 300)
     return { ...about, status, latencyMs, ...(await readAnswer(heard, exchange, target)) }
-  const message = refusalOf(heard, target, exchange.said?.(heard.body), models)
+  const message = refusalOf(heard, target, exchange.vendorError?.(heard.body), models)
   return { ...about, ok: false, status, latencyMs, message, inputTokens: null, outputTokens: null }
 }
 
@@ -154,7 +156,7 @@ const place = ({ method, url }: HttpCall) => ({ method, address: url })
 function refusalOf(
   { status, body, headers }: Heard,
   target: Target,
-  said: VendorSaid | undefined = readErrorBody(body),
+  said: VendorError | undefined = readErrorBody(body),
   models: readonly string[] = [],
 ): string {
   const words = quoted(said?.message, target)

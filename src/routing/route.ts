@@ -68,26 +68,30 @@ export function targetOf(
  * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
  */
 export function routesFor(
-  ask: Pick<PaidRequest, 'clientFormat' | 'needs' | 'offer'> & { refusal?: PaidRequest['refusal'] },
+  paidRequest: Pick<PaidRequest, 'clientFormat' | 'needs' | 'offer'> & { refusal?: PaidRequest['refusal'] },
   { routes: all }: { readonly routes: readonly Route[] },
   document: CatalogDocument,
 ): readonly Route[] {
-  const able = carriers(ask, all)
-  return ask.offer === undefined ? able : able.filter((route) => offers(route, ask, document))
+  const able = carriers(paidRequest, all)
+  return paidRequest.offer === undefined ? able : able.filter((route) => offers(route, paidRequest, document))
 }
 
 function carriers(
-  ask: Pick<PaidRequest, 'clientFormat' | 'needs'> & { refusal?: PaidRequest['refusal'] },
+  paidRequest: Pick<PaidRequest, 'clientFormat' | 'needs'> & { refusal?: PaidRequest['refusal'] },
   all: readonly Route[],
 ): readonly Route[] {
   const routes = all.every((route) => route.enabled) ? all : all.filter((route) => route.enabled)
-  if (ask.needs === undefined && routes.every((route) => !route.serves && !ask.refusal?.(route.protocol))) return routes // As nearly always.
-  const needs = ask.needs ?? []
+  if (
+    paidRequest.needs === undefined &&
+    routes.every((route) => !route.serves && !paidRequest.refusal?.(route.protocol))
+  )
+    return routes // As nearly always.
+  const needs = paidRequest.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
-  const forAll = routes.filter((route) => !route.serves || route.protocol === ask.clientFormat)
+  const forAll = routes.filter((route) => !route.serves || route.protocol === paidRequest.clientFormat)
   const pool = forNeed.length > 0 ? forNeed : forAll.length > 0 ? forAll : routes
-  const able = pool.filter((route) => ask.refusal?.(route.protocol) === undefined)
-  const refused = able.length === 0 && pool[0] && ask.refusal?.(pool[0].protocol)
+  const able = pool.filter((route) => paidRequest.refusal?.(route.protocol) === undefined)
+  const refused = able.length === 0 && pool[0] && paidRequest.refusal?.(pool[0].protocol)
   if (refused) throw refused
   return able
 }
@@ -103,7 +107,7 @@ export function offers(
 
 /** Of the product's routes those of the `pool`: lower orders first; within an order the caller's own format, then as the product's routing says. */
 export function routeRequest(
-  ask: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>,
+  paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>,
   {
     routes,
     routing,
@@ -112,18 +116,18 @@ export function routeRequest(
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
-  const lot = pool.length === 1 ? pool : inOrder(pool, ask.clientFormat, rankOf(ask, routing, sources))
+  const lot = pool.length === 1 ? pool : inOrder(pool, paidRequest.clientFormat, rankOf(paidRequest, routing, sources))
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
     const candidate = {
       number: routes.indexOf(route) + 1,
       vendorName: route.vendor,
       vendor,
-      target: targetOf(route, vendor, ask.product, sources),
+      target: targetOf(route, vendor, paidRequest.product, sources),
       cost: route.cost,
     }
     if (!vendor.credentials) return candidate // As nearly always.
-    return { ...candidate, credentials: heldCredentials(vendor, lotOf(ask, routing, sources), sources) }
+    return { ...candidate, credentials: heldCredentials(vendor, lotOf(paidRequest, routing, sources), sources) }
   })
 }
 
@@ -170,14 +174,14 @@ function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefine
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
-function rankOf(ask: Pick<PaidRequest, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
+function rankOf(paidRequest: Pick<PaidRequest, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
   const { policy } = routing
   const { world, latencyMs } = sources
   if (policy === 'cheapest-first') return costRank
   if (policy === 'least-latency' && chance(world) > LOOK_AROUND)
     // Whoever was not measured yet is.
     return (route) => latencyMs?.(route.vendor) ?? 0
-  const lot = lotOf(ask, routing, sources)
+  const lot = lotOf(paidRequest, routing, sources)
   return ({ weight, vendor, model, protocol }) => lot(weight, [vendor, model, protocol])
 }
 
@@ -185,8 +189,12 @@ function rankOf(ask: Pick<PaidRequest, 'product' | 'sent'>, routing: Routing, so
 type Lot = (weight: number, who: readonly unknown[]) => number
 
 /** A lot, or for a conversation that is to stay where it is the same each time. */
-function lotOf(ask: Pick<PaidRequest, 'sent'>, { sticky }: Routing, { world }: Pick<RouteSources, 'world'>): Lot {
-  const conversation = sticky ? conversationOf(ask.sent) : undefined
+function lotOf(
+  paidRequest: Pick<PaidRequest, 'sent'>,
+  { sticky }: Routing,
+  { world }: Pick<RouteSources, 'world'>,
+): Lot {
+  const conversation = sticky ? conversationOf(paidRequest.sent) : undefined
   if (conversation === undefined) return (weight) => -Math.log(chance(world)) / weight
   return (weight, who) => {
     const digest = createHash('sha256')

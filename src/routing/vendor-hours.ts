@@ -77,7 +77,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
       }
     },
     async prune() {
-      await database.query(FORGET, [KEPT_DAYS])
+      await database.query(PRUNE, [KEPT_DAYS])
     },
   }
 }
@@ -152,7 +152,7 @@ const HISTORY = statement(
   `select hour, vendor, product, requests, errors, latencies from vendor_hour
    where hour > date_trunc('hour', now(), 'UTC') - make_interval(hours => $1::int) order by hour, vendor, product limit 100000`,
 )
-const FORGET = statement(
-  'vendor_hour_forget',
+const PRUNE = statement(
+  'vendor_hour_prune',
   `delete from vendor_hour where hour < now() - make_interval(days => $1::int)`,
 )

@@ -26,14 +26,14 @@ export class Caller implements ResponseSink {
   readonly signal: AbortSignal
   readonly #response: ServerResponse
   readonly #requestId: string
-  readonly #hurry: ((response: ServerResponse) => void) | undefined
+  readonly #bodyDeadline: ((response: ServerResponse) => void) | undefined
   #onStart: (() => void) | undefined
 
-  /** `hurry` bounds the time for what is left of a body that nobody reads. */
-  constructor(response: ServerResponse, requestId: string, hurry?: (response: ServerResponse) => void) {
+  /** `bodyDeadline` bounds the time for what is left of a body that nobody reads. */
+  constructor(response: ServerResponse, requestId: string, bodyDeadline?: (response: ServerResponse) => void) {
     this.#response = response
     this.#requestId = requestId
-    this.#hurry = hurry
+    this.#bodyDeadline = bodyDeadline
     this.signal = linkOf(response.req.socket).signal
     response.on('error', onError)
   }
@@ -48,7 +48,7 @@ export class Caller implements ResponseSink {
   }
 
   #begin(): void {
-    if (drainBody(this.#response)) this.#hurry?.(this.#response)
+    if (drainBody(this.#response)) this.#bodyDeadline?.(this.#response)
     this.#onStart?.()
   }
 

@@ -22,7 +22,7 @@ export interface ApiRoute {
     request: IncomingMessage,
     response: ServerResponse,
     params: Readonly<Record<string, string>>,
-    vouched?: Principal,
+    preauthenticated?: Principal,
   ): void
 }
 
@@ -32,13 +32,13 @@ declare module 'fastify' {
     /** The network address of whoever asks, behind proxies that are trusted. */
     addressOf(request: IncomingMessage): string
     /** Answers a request by whatever is at its path. */
-    dispatch(request: IncomingMessage, response: ServerResponse, vouched?: Principal): void
+    dispatch(request: IncomingMessage, response: ServerResponse, preauthenticated?: Principal): void
     /** For a body that is read before it is known who sends it. */
-    hurry(response: ServerResponse): void
+    bodyDeadline(response: ServerResponse): void
     /** Browsers of other sites may call what is at this path. */
     crossSite(url: string): void
-    /** Whoever reads the ledger finds in them what was answered before. */
-    reserved: () => Promise<void>
+    /** Resolves when every answered call is posted, so that a reader of the ledger finds it. */
+    posted: () => Promise<void>
   }
   interface FastifyContextConfig {
     surface?: Surface
@@ -108,7 +108,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     },
   })
 
-  function dispatch(request: IncomingMessage, response: ServerResponse, vouched?: Principal): void {
+  function dispatch(request: IncomingMessage, response: ServerResponse, preauthenticated?: Principal): void {
     const { method = '', url = '/' } = request
     let found: ReturnType<typeof router.find>
     try {
@@ -118,7 +118,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
       return
     }
     const entry = found?.values && method !== 'OPTIONS' ? found.place.methods.get(method) : undefined
-    if (entry?.route) entry.route.run(request, response, paramsOf(entry.names, found?.values), vouched)
+    if (entry?.route) entry.route.run(request, response, paramsOf(entry.names, found?.values), preauthenticated)
     else if (entry || url[0] !== '/') framework(request, response)
     else refusePath(request, response, found?.place)
   }
@@ -127,7 +127,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   function refusePath(request: IncomingMessage, response: ServerResponse, place: Place<ApiRoute> | undefined): void {
     const requestId = newRequestId()
     const ids = { 'x-request-id': requestId, 'request-id': requestId }
-    if (drainBody(response)) hurry(response)
+    if (drainBody(response)) setBodyDeadline(response)
     if (request.method === 'OPTIONS' && place?.methods.has('OPTIONS')) {
       response.writeHead(204, { ...ids, ...preflightHeaders(place) }).end()
       return
@@ -170,7 +170,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   }
 
   /** What of a body has not come by then, from somebody whom nobody knows, is not waited for. */
-  function hurry(response: ServerResponse): void {
+  function setBodyDeadline(response: ServerResponse): void {
     const request = response.req
     if (request.complete) return
     const { socket } = request
@@ -184,7 +184,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorate('router', router)
   app.decorate('dispatch', dispatch)
   app.decorate('addressOf', addressReader(trustedProxies))
-  app.decorate('hurry', hurry)
+  app.decorate('bodyDeadline', setBodyDeadline)
   app.decorate('posted', async () => undefined)
   // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
   app.decorate('crossSite', (url: string) => router.add(inBraces(url), ['OPTIONS']))
@@ -202,7 +202,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     done(request.is404 ? new Fault('not_found') : undefined)
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (drainBody(reply.raw)) hurry(reply.raw)
+    if (drainBody(reply.raw)) setBodyDeadline(reply.raw)
     done()
   })
   app.setErrorHandler((error, request, reply) => {

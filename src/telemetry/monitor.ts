@@ -63,7 +63,7 @@ export interface Monitor {
   begin(call: {
     readonly requestId: string
     readonly principal: { readonly accountId: string; readonly keyId: string }
-    readonly ask: { readonly product: string; readonly stream: boolean; readonly sent?: string }
+    readonly paidRequest: { readonly product: string; readonly stream: boolean; readonly sent?: string }
     readonly endpoint: string
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
@@ -166,15 +166,15 @@ class SeenCall implements Seen, AttemptRecorder {
   #cutAtTokens: number | undefined
 
   constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
-    const { requestId, principal, ask, endpoint, startedMs } = beginning
+    const { requestId, principal, paidRequest, endpoint, startedMs } = beginning
     this.call = {
       id: requestId,
       atMs: options.world.nowMs(),
       account: principal.accountId,
       key: principal.keyId,
-      product: ask.product,
+      product: paidRequest.product,
       endpoint,
-      stream: ask.stream,
+      stream: paidRequest.stream,
       running: true,
       status: null,
       outcome: null,
@@ -224,14 +224,14 @@ class SeenCall implements Seen, AttemptRecorder {
     const tried = this.#tried ?? []
     const cutAtTokens = this.#cutAtTokens
     if (tried.length === 0 && fault === undefined && cutAtTokens === undefined) return undefined
-    const { startedMs, ask } = this.#beginning
-    const parameters = parametersOf(ask.sent)
+    const { startedMs, paidRequest } = this.#beginning
+    const parameters = parametersOf(paidRequest.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
       attempts: tried.map((one, at) => attemptView(one, startedMs, at + 1 < tried.length)),
       ...(parameters ? { parameters } : {}),
       ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
-      fault: fault ? faultView(fault, ask.sent) : null,
+      fault: fault ? faultView(fault, paidRequest.sent) : null,
     }
   }
 

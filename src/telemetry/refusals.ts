@@ -2,7 +2,7 @@
 // counted in memory and written a second later, many at once. A key has so many rows a minute; what comes beyond them is counted
 // in one row for each kind of refusal. While the database is away a bounded number waits, and the rest is dropped and counted.
 import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -65,8 +65,8 @@ const PUT = statement(
    on conflict (account_id, id) do update set count = r.count + excluded.count, at = now()`,
   SHORT_MS,
 )
-const FORGET = statement(
-  'refusals_forget',
+const PRUNE = statement(
+  'refusals_prune',
   `with gone as (delete from refusal where ctid = any(array(select ctid from refusal where id < $1 limit 5000)) returning 1)
    select count(*)::int as count from gone`,
 )
@@ -133,7 +133,7 @@ export function createRefusals({ database, world, log }: { database: Database; w
     isNoted: (fault) => noted.has(fault),
     flush,
     close,
-    prune: (days) => removeAll(database, FORGET, [idAtTime(world.nowMs() - days * DAY_MS)]),
+    prune: (days) => pruneAll(database, PRUNE, [idAtTime(world.nowMs() - days * DAY_MS)]),
     get dropped() {
       return dropped
     },

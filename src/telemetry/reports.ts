@@ -19,7 +19,7 @@ interface Reported {
   readonly running: number
   readonly vendors: VendorHealth[]
   /** Whose reports these are, and who lives but has not told. */
-  readonly processes: { readonly heard: number; readonly silent: number }
+  readonly processes: { readonly answering: number; readonly silent: number }
 }
 
 export interface Reports {
@@ -86,7 +86,7 @@ export function createReports({ database, changes, world, processId, own }: Repo
         calls: newest(parts.flatMap(({ calls }) => calls)),
         running: parts.reduce((sum, { running }) => sum + running, 0),
         vendors: mergeHealth(parts.map(({ vendors }) => vendors)),
-        processes: { heard: parts.length, silent: rows.length + 1 - parts.length },
+        processes: { answering: parts.length, silent: rows.length + 1 - parts.length },
       }
     },
     leave: () => write({ calls: [], running: 0, vendors: [] }, ALIVE_SECONDS),

@@ -74,7 +74,7 @@ const SAVE = statement(
   `insert into verified (account_id, until, oldest, posted, settled) values ($1, $2, $3, $4, $5)
    on conflict (account_id) do update set until = excluded.until, oldest = excluded.oldest, posted = excluded.posted, settled = excluded.settled`,
 )
-const FORGET = statement('verified_forget', 'delete from verified where account_id = $1')
+const PRUNE = statement('verified_forget', 'delete from verified where account_id = $1')
 const OPEN = statement(
   'verify_open',
   `select (select min(id) from hold where account_id = $1) as id,
@@ -114,7 +114,7 @@ export async function verifyAccount(check: AccountCheck, account: string): Promi
     found = await replay(check, account, start)
     if (found.problems.length === 0) return found
   }
-  await check.database.query(FORGET, [account])
+  await check.database.query(PRUNE, [account])
   return found
 }
 

@@ -48,7 +48,7 @@ const BEGIN = statement(
   'verification_begin',
   `insert into verification (id, whole) values ($1, $2) returning ${COLUMNS}`,
 )
-const FORGET = statement(
+const PRUNE = statement(
   'verification_forget',
   // The last one that found nothing is what the next one begins from.
   `delete from verification where id < (select min(id) from (select id from verification order by id desc limit 30) x)
@@ -146,7 +146,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const { running, rows } = await recent(tx)
       if (running || !isNeeded(rows)) return { row: running, own: false }
       const [row] = await tx.query<RunRow>(BEGIN, [newId(world), whole])
-      await tx.query(FORGET)
+      await tx.query(PRUNE)
       return { row, own: true }
     })
     if (begun.own && begun.row)

@@ -14,7 +14,7 @@ const FILES = [
   'src/verify/verify.test.ts',
   'test/clients/package.test.ts',
   'test/contract-document.test.ts',
-  'test/doors.test.ts',
+  'test/hasty-clients.test.ts',
   'test/fuzz.test.ts',
   'test/ledger-model.test.ts',
   'test/mcp/parity.test.ts',

@@ -66,7 +66,7 @@ export class TextCalls {
       {
         requestId,
         principal: principalOf(this.#account, keysOf(this.#account)[many && chance.is(0.2) ? 1 : 0]),
-        ask: readTextRequest('openai-chat', readJson(Buffer.from(text)), about),
+        paidRequest: readTextRequest('openai-chat', readJson(Buffer.from(text)), about),
         catalog,
         product: textModel,
         routes: textModel.routes,

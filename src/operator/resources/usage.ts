@@ -3,13 +3,13 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import { CONTENT_BYTES, CONTENT_DAYS, contentRules, contentView } from '../../admission/views.ts'
+import type { Batches } from '../../background/batches.ts'
+import { ENDPOINT_URLS } from '../../background/lines.ts'
+import { batchDetail, batchLine, batchView, fileCheck } from '../../background/views.ts'
 import { BATCH_STATUSES } from '../../catalog/batches.ts'
 import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
 import { type CatalogStore, findProduct } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
-import type { Batches } from '../../deferred/batches.ts'
-import { ENDPOINT_URLS } from '../../deferred/lines.ts'
-import { batchDetail, batchLine, batchView, fileCheck } from '../../deferred/views.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
@@ -26,8 +26,8 @@ import {
   usageOutcome,
   usageView,
 } from '../../ledger/views.ts'
-import type { ContentRuleStore } from '../../recordings/content-rules.ts'
-import type { Contents } from '../../recordings/contents.ts'
+import type { RecordingPolicies } from '../../recordings/policies.ts'
+import type { Recordings } from '../../recordings/recordings.ts'
 import { readClients } from '../../reports/clients.ts'
 import { ledgerCsv, usageCsv } from '../../reports/csv.ts'
 import { readRouteFigures } from '../../reports/figures.ts'
@@ -47,7 +47,7 @@ interface JobFilter extends Paging {
 export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
-  readonly contents: Contents
+  readonly contents: Recordings
   readonly catalog: CatalogStore
   readonly world: World
   /** With {request_id} in it. */
@@ -209,8 +209,8 @@ export function usageResources(deps: UsageDeps): Resource[] {
 }
 
 export interface ContentDeps {
-  readonly contents: Contents
-  readonly contentRules: ContentRuleStore
+  readonly contents: Recordings
+  readonly contentRules: RecordingPolicies
   readonly statements: Statements
 }
 

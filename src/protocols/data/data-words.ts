@@ -1,11 +1,11 @@
 // What a data vendor says about a request that it refused.
-import type { VendorSaid } from '../vendor-words.ts'
+import type { VendorError } from '../vendor-words.ts'
 
 /** Undefined when there is nothing to say, or when it is a page for people. */
 export function dataWords(
   body: Buffer,
   pick: (value: Readonly<Record<string, unknown>>) => unknown,
-): VendorSaid | undefined {
+): VendorError | undefined {
   const text = body.subarray(0, 65_536).toString('utf8')
   let said: unknown
   try {

@@ -99,9 +99,9 @@ test('a refusal about dates keeps its words, and a page for people has none', as
   const exchange = await ask('websites/visits', 'keys=example.com&from=2019-01-01&to=2019-01-31')
   const { status, body } = await send(exchange)
   assert.equal(status, 400)
-  const said = exchange.said?.(body)?.message
+  const said = exchange.vendorError?.(body)?.message
   assert.equal(said, 'The requested dates are outside the allowed interval 2023-10-01 to 2026-11-14.')
-  const words = (text: string) => exchange.said?.(Buffer.from(text))?.message
+  const words = (text: string) => exchange.vendorError?.(Buffer.from(text))?.message
   assert.equal(words('<html>no</html>'), undefined)
   assert.equal(words(''), undefined)
   assert.equal(words('{}'), undefined)

@@ -55,7 +55,7 @@ function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: T
       return { body, contentType, usage: perRow ? { call: 1, row: countRows(body) } : called }
     },
     ...(perRow || inAddress !== undefined ? {} : { pass: (headers) => ({ contentType: jsonType(headers), usage: called }) }),
-    said: (body) => dataWords(body, saidIn),
+    vendorError: (body) => dataWords(body, saidIn),
   }
 }
 

@@ -288,7 +288,7 @@ test('a token of ours that was cut, changed, or made for someone else is refused
   const response = await fetch(exchange.call.url)
   assert.equal(response.status, 400)
   assert.match(
-    exchange.said?.(Buffer.from(await response.arrayBuffer()))?.message ?? '',
+    exchange.vendorError?.(Buffer.from(await response.arrayBuffer()))?.message ?? '',
     /pagination_token.*is not valid/,
   )
 })

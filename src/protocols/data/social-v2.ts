@@ -66,7 +66,7 @@ function openSocial(
       const usage = usageOf(perRow, Array.isArray(written.data) ? written.data.length : 1)
       return { body: JSON.stringify(written), contentType: 'application/json; charset=utf-8', usage }
     },
-    said: (body) => dataWords(body, saidIn),
+    vendorError: (body) => dataWords(body, saidIn),
     retryAfterSeconds(headers) {
       const reset = Number(headers['x-rate-limit-reset'])
       return Number.isFinite(reset) && reset > createdSeconds ? Math.min(reset - createdSeconds, 3600) : undefined

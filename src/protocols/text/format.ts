@@ -40,9 +40,9 @@ export interface TextFormat {
   /** The parts of a request that become the prompt. */
   prompt(value: Json): readonly unknown[]
   /** At both client formats at once: the request's own text with what must differ, and a look at what comes back. */
-  pass(json: JsonText, ask: CheckedRequest, options: PassOptions): string
-  passAnswer(body: Buffer, uid: string, traits: TextTraits, ask: CheckedRequest): Answer
-  observe(uid: string, ask: CheckedRequest, traits: TextTraits): Observer
+  pass(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string
+  passAnswer(body: Buffer, uid: string, traits: TextTraits, paidRequest: CheckedRequest): Answer
+  observe(uid: string, paidRequest: CheckedRequest, traits: TextTraits): Observer
   /** At the front of a conversion. */
   readConversation(value: Json): Conversation
   writeReply(reply: Reply, facts: AnswerFacts): Json

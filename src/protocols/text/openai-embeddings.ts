@@ -67,7 +67,7 @@ function openEmbeddings(json: JsonText, target: Target, answer: Exchange['answer
       body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
     },
     answer,
-    said: readErrorBody,
+    vendorError: readErrorBody,
   }
 }
 

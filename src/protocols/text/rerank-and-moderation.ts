@@ -116,7 +116,7 @@ function passed(
         const said = written ? JSON.stringify(written(whole.value)) : renamed(body, whole, uid)
         return { body: said, contentType: 'application/json', usage: usageOf(whole.value) }
       },
-      said: readErrorBody,
+      vendorError: readErrorBody,
     }),
   }
 }

@@ -342,7 +342,7 @@ class UpstreamCall {
       stream: checked.stream
         ? (headers) => framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay())
         : undefined,
-      said: readErrorBody,
+      vendorError: readErrorBody,
     }
   }
 }

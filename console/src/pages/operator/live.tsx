@@ -75,9 +75,9 @@ export function LivePage() {
   )
 }
 
-function ofProcesses({ processes: { heard, silent } }: Live): string {
-  const all = heard === 1 ? 'the only process' : `all ${heard} processes`
-  return silent ? `${plural(heard, 'process', 'processes')} (${silent} did not answer)` : all
+function ofProcesses({ processes: { answering, silent } }: Live): string {
+  const all = answering === 1 ? 'the only process' : `all ${answering} processes`
+  return silent ? `${plural(answering, 'process', 'processes')} (${silent} did not answer)` : all
 }
 
 const SHOWS: Record<string, (call: LiveCall) => boolean> = {

@@ -46,7 +46,7 @@ function openSpeech({ json, worst, events, type }: Wanted, target: Target): Exch
     passesAsItComes: true,
     pass: (headers) => ({ contentType: soundType(headers, type), usage: worst }),
     ...(events ? { stream: () => new PassRelay(new AudioObserver(() => worst)) } : {}),
-    said: readErrorBody,
+    vendorError: readErrorBody,
   }
 }
 

@@ -133,7 +133,7 @@ function openTranscription(wanted: Wanted, file: AudioFile, target: Target, { re
           },
         }
       : {}),
-    said: readErrorBody,
+    vendorError: readErrorBody,
   }
 }
 

@@ -51,7 +51,7 @@ export function openImages({ checked, images, worst, target, options, store: sto
           },
         }
       : {}),
-    said: readErrorBody,
+    vendorError: readErrorBody,
     async discard() {
       const stored = await storing?.catch(() => undefined)
       await stored?.remove()

@@ -194,7 +194,9 @@ function failureOf(error: unknown, status: 'failed' | 'expired', target: Target)
   return {
     kind,
     ...(reason ? { reason } : {}),
-    ...(kind === 'upstream_invalid' && said ? { message: scrub(said, { ask: { product: 'the model' }, target }) } : {}),
+    ...(kind === 'upstream_invalid' && said
+      ? { message: scrub(said, { paidRequest: { product: 'the model' }, target }) }
+      : {}),
   }
 }
 

@@ -26,7 +26,7 @@ export const anthropicMessages: TextFormat = {
   prompt: (value) => [value.system, value.messages, value.tools, value.output_config],
   pass: passMessages,
   passAnswer: passMessagesAnswer,
-  observe: (uid, ask) => new MessagesObserver(uid, ask),
+  observe: (uid, paidRequest) => new MessagesObserver(uid, paidRequest),
   readConversation: readMessagesConversation,
   writeReply: writeMessagesReply,
   writer: (facts) => new MessagesWriter(facts),

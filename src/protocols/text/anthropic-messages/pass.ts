@@ -14,7 +14,7 @@ import { dataOf, nameOf, Observer, readData, readWhole, renamed, stringEnd } fro
 import { mergedReports, readMessagesUsage, toUsage } from '../tokens.ts'
 import { knownThinking } from './request.ts'
 
-export function passMessages(json: JsonText, ask: CheckedRequest, { model, traits }: PassOptions): string {
+export function passMessages(json: JsonText, paidRequest: CheckedRequest, { model, traits }: PassOptions): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
   const messages = json.text.includes(`"${PACKED}`) ? withoutForeign(json.value.messages) : undefined
   if (messages) replace.messages = JSON.stringify(messages)
@@ -22,7 +22,7 @@ export function passMessages(json: JsonText, ask: CheckedRequest, { model, trait
   const { thinking, output_config: config } = json.value
   if (traits.effort === 'budget' && isObject(thinking) && thinking.type === 'adaptive') {
     const { effort, ...others } = isObject(config) ? config : {}
-    const known = knownThinking(thinking, text(effort), { traits, tokensMax: ask.tokensMax ?? 0 })
+    const known = knownThinking(thinking, text(effort), { traits, tokensMax: paidRequest.tokensMax ?? 0 })
     if (known && isThoughtThrough(messages ?? objects(json.value.messages))) replace.thinking = JSON.stringify(known)
     else remove.push('thinking')
     if (effort !== undefined && Object.keys(others).length > 0) replace.output_config = JSON.stringify(others)

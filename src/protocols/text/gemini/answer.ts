@@ -321,10 +321,14 @@ export class ArrayRelay implements StreamRelay {
 /** What the address says at both client formats, and the body only on its way through here. */
 const ADDRESSED = ['model', 'stream', 'alt']
 
-export function passGemini(json: JsonText, ask: CheckedRequest, { traits, outputTokensCap }: PassOptions): string {
+export function passGemini(
+  json: JsonText,
+  paidRequest: CheckedRequest,
+  { traits, outputTokensCap }: PassOptions,
+): string {
   const replace: Record<string, string> = {}
   const add: Record<string, string> = {}
-  if (ask.tokensMax === undefined && outputTokensCap !== undefined) {
+  if (paidRequest.tokensMax === undefined && outputTokensCap !== undefined) {
     const name = json.member('generationConfig') ? 'generationConfig' : inSnakeCase('generationConfig')
     const { max_output_tokens: _, ...config } = objectAt(json.value, 'generationConfig')
     const limited = JSON.stringify({ ...config, maxOutputTokens: outputTokensCap })

@@ -24,7 +24,7 @@ export const gemini: TextFormat = {
   prompt: geminiPrompt,
   pass: passGemini,
   passAnswer: passGeminiAnswer,
-  observe: (uid, ask) => new GeminiObserver(uid, ask),
+  observe: (uid, paidRequest) => new GeminiObserver(uid, paidRequest),
   readConversation: readGeminiConversation,
   writeReply: writeGeminiReply,
   writer: (facts) => new GeminiWriter(facts),

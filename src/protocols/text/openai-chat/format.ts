@@ -16,11 +16,11 @@ export const openaiChat: TextFormat = {
   ],
   pass: passChat,
   passAnswer: passChatAnswer,
-  observe(uid, ask, traits) {
+  observe(uid, paidRequest, traits) {
     // Calls without an index can only come to asks with tools; the others keep the quick way.
-    const quirks = ask.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
+    const quirks = paidRequest.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
     const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
-    return new ChatObserver({ uid, includeUsage: ask.includeUsage, n: ask.n, traits, mender })
+    return new ChatObserver({ uid, includeUsage: paidRequest.includeUsage, n: paidRequest.n, traits, mender })
   },
   readConversation: readChatConversation,
   writeReply: writeChatReply,

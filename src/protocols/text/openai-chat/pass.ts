@@ -14,7 +14,7 @@ import { chooseByWord } from './request.ts'
 
 // A chat request that goes to a chat vendor: the caller's own text, with the few members exchanged that must differ.
 
-export function passChat(json: JsonText, ask: CheckedRequest, options: PassOptions): string {
+export function passChat(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string {
   const { traits } = options
   const replace: Record<string, string> = { model: JSON.stringify(options.model) }
   const add: Record<string, string> = {}
@@ -28,11 +28,11 @@ export function passChat(json: JsonText, ask: CheckedRequest, options: PassOptio
     const equals = entry.indexOf('=')
     put(entry.slice(0, equals), entry.slice(equals + 1))
   }
-  limitOutput(json, ask, options, { put, remove })
+  limitOutput(json, paidRequest, options, { put, remove })
   const chosen = traits.namedToolChoice ? undefined : chooseByWord(json.value)
   for (const [name, value] of Object.entries(chosen ?? {})) put(name, JSON.stringify(value))
   // For metering the vendor is always asked for usage; the caller sees it only when the caller asked.
-  if (ask.stream && !ask.includeUsage) put('stream_options', withUsage(json.value.stream_options))
+  if (paidRequest.stream && !paidRequest.includeUsage) put('stream_options', withUsage(json.value.stream_options))
   const messages = editedMessages(json, traits)
   if (messages !== undefined) replace.messages = messages
   return splice(json, { replace, add, remove })
@@ -40,14 +40,14 @@ export function passChat(json: JsonText, ask: CheckedRequest, options: PassOptio
 
 function limitOutput(
   json: JsonText,
-  ask: CheckedRequest,
+  paidRequest: CheckedRequest,
   { traits, outputTokensCap }: PassOptions,
   edit: { put(name: string, value: string): void; remove: string[] },
 ): void {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  const limit = ask.tokensMax ?? outputTokensCap
+  const limit = paidRequest.tokensMax ?? outputTokensCap
   if (traits.tokensField === 'either') {
-    if (limit === ask.tokensMax) return
+    if (limit === paidRequest.tokensMax) return
     const field = isGiven(completion) ? 'max_completion_tokens' : 'max_tokens'
     if (isGiven(completion) && isGiven(plain)) edit.put('max_tokens', String(limit))
     edit.put(field, String(limit))

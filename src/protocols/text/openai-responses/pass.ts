@@ -14,12 +14,12 @@ import { readResponsesUsage, toUsage, usesOf, writeResponsesUsage } from '../tok
 
 export function passResponses(
   json: JsonText,
-  ask: CheckedRequest,
+  paidRequest: CheckedRequest,
   { model, traits, outputTokensCap }: PassOptions,
 ): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
   const add: Record<string, string> = {}
-  if (ask.tokensMax === undefined && outputTokensCap !== undefined)
+  if (paidRequest.tokensMax === undefined && outputTokensCap !== undefined)
     (json.member('max_output_tokens') ? replace : add).max_output_tokens = String(outputTokensCap)
   if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
   // A conversation may come from another family: thoughts that this vendor did not make would be refused.

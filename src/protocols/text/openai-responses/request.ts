@@ -387,7 +387,7 @@ export function checkResponses(fields: Fields): CheckedRequest {
   for (const name of ['text', 'reasoning', 'metadata', 'prompt', 'stream_options']) fields.object(name)
   for (const name of ['parallel_tool_calls', 'store']) fields.boolean(name)
   fields.strings('include')
-  // Whoever works in the background (deferred/background.ts) has taken this out.
+  // Whoever works in the background (background/responses.ts) has taken this out.
   if (fields.boolean('background') === true)
     throw invalid(
       '"background" must be false here: only POST /v1/responses itself works in the background.',

@@ -43,7 +43,7 @@ export function storedRequest(question: StoredQuestion, uid: string): PaidReques
         const storedAs = method === 'DELETE' ? [] : idsMade(readWhole(body).value, path, sent?.value)
         return { body: shown, contentType: 'application/json', storedAs, usage: {} }
       },
-      said: readErrorBody,
+      vendorError: readErrorBody,
     }),
   }
 }
@@ -76,12 +76,12 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
     throw invalid('"tools" is no parameter here: a conversation is compacted without any; leave it out.', 'tools')
   // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
   const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
-  const { outputOpen: _, ...ask } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
+  const { outputOpen: _, ...paidRequest } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
   const { uid, traits, limits } = model
-  const output = limits.outputTokensMax ?? limits.contextTokens ?? ask.worst.output ?? 0
+  const output = limits.outputTokensMax ?? limits.contextTokens ?? paidRequest.worst.output ?? 0
   return {
-    ...ask,
-    worst: { ...ask.worst, output },
+    ...paidRequest,
+    worst: { ...paidRequest.worst, output },
     offer: 'compact',
     refusal: (protocol) =>
       protocol === 'openai-responses' ? undefined : invalid(`The vendor of "${uid}" does not compact.`, 'model'),
@@ -107,7 +107,7 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
           outputChars: objects(value.output).reduce((sum, one) => sum + (text(one.encrypted_content) ?? '').length, 0),
         }
       },
-      said: readErrorBody,
+      vendorError: readErrorBody,
     }),
   }
 }

@@ -7,6 +7,7 @@ import type { Work } from '../jobs/work.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
 import type { Overload } from '../telemetry/overload.ts'
+import { type BatchQueries, createBatchQueries } from './batch-queries.ts'
 import {
   type BatchRow,
   type BatchTable,
@@ -17,7 +18,6 @@ import {
   OPEN_MAX,
 } from './batch-table.ts'
 import { callLater, type DeferredDeps, isLater, paidBefore, type Told } from './call.ts'
-import { type BatchQueries, createBatchQueries } from './desk.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, readLines } from './lines.ts'
 

@@ -5,7 +5,7 @@ import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { Database } from '../database/database.ts'
 import { statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import type { JobTiming } from '../jobs/timing.ts'
 import { createWorkTable, type Work, type WorkRow } from '../jobs/work.ts'
 import { CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
@@ -18,10 +18,10 @@ import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
 import type { Overload } from '../telemetry/overload.ts'
-import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './background-events.ts'
 import { callLater, type DeferredDeps, dropPaid, isLater, isUnderWay, paidBefore, type Told } from './call.ts'
 import { secondsOf } from './files.ts'
 import { endpointAt } from './lines.ts'
+import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './response-events.ts'
 
 interface BackgroundDeps extends DeferredDeps {
   readonly keys: Pick<ApiKeys, 'holder'>
@@ -128,8 +128,8 @@ const STATUS = statement(
   'background_status',
   `select status, status in ('queued', 'in_progress') or (status = 'cancelled' and open) as going from background where account_id = $1 and id = $2`,
 )
-const FORGET = statement(
-  'background_forget',
+const PRUNE = statement(
+  'background_prune',
   `with gone as (
      delete from background where ctid = any(array(
        select ctid from background where created_at < now() - interval '30 days' limit 1000)) returning 1
@@ -137,7 +137,7 @@ const FORGET = statement(
 )
 
 /** Answers to calls of responses that were deleted while they ran, by a process that was killed then. */
-const FORGET_STRAY = statement(
+const PRUNE_STRAY = statement(
   'background_forget_stray',
   `with gone as (
      delete from idempotency where (account_id, key) in (
@@ -187,11 +187,14 @@ export function startBackground(deps: BackgroundDeps): Background {
       const { accountId, keyId } = principal
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
-      const { ask } = read({ spec, catalog, principal, params: {}, query: '', body: { json: request } }, deps.read)
+      const { paidRequest } = read(
+        { spec, catalog, principal, params: {}, query: '', body: { json: request } },
+        deps.read,
+      )
       const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))
       const streams = json.value.stream === true
       const sealed = path.sealer.seal(placeOf(accountId, id, 'request'), request.text)
-      const values = [accountId, id, keyId, ask.product, sealed, OPEN_MAX, streams]
+      const values = [accountId, id, keyId, paidRequest.product, sealed, OPEN_MAX, streams]
       const [made] = await database.query<BackgroundRow>(INSERT, values)
       const row = made && opened(made, path.sealer)
       if (!row)
@@ -236,8 +239,8 @@ export function startBackground(deps: BackgroundDeps): Background {
 }
 
 export async function pruneBackground(database: Database): Promise<void> {
-  await removeAll(database, FORGET)
-  await removeAll(database, FORGET_STRAY)
+  await pruneAll(database, PRUNE)
+  await pruneAll(database, PRUNE_STRAY)
   await pruneEvents(database)
 }
 

@@ -8,7 +8,7 @@ import type { CatalogStore } from '../catalog/store.ts'
 import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import type { Log } from '../kernel/log.ts'
 import { redact, withoutCredentials } from '../kernel/redact.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
@@ -16,7 +16,7 @@ import { createBufferedWriter, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { type Call, Recording } from './recording.ts'
 
-export interface Contents {
+export interface Recordings {
   /** Undefined: there is no room for another. */
   begin(call: Call): Recording | undefined
   /** Writes what waits. */
@@ -71,7 +71,7 @@ const PUT = statement(
    on conflict do nothing`,
   SHORT_MS,
 )
-const FORGET = statement(
+const PRUNE = statement(
   'recording_prune',
   `with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where expires_at < now() limit 500) returning 1)
    select count(*)::int as count from gone`,
@@ -87,7 +87,7 @@ interface Options {
   readonly credentials: Pick<Credentials, 'get'>
 }
 
-export function createContents({ database, world, log, audit, sealer, catalog, credentials }: Options): Contents {
+export function createRecordings({ database, world, log, audit, sealer, catalog, credentials }: Options): Recordings {
   const waiting: Recording[] = []
   const room = { left: HELD_BYTES_MAX }
   let dropped = 0
@@ -178,7 +178,7 @@ export function createContents({ database, world, log, audit, sealer, catalog, c
         await audit.write(tx, by, { action: 'content.remove', object: requestId, detail: { account } })
         return true
       }),
-    prune: () => removeAll(database, FORGET),
+    prune: () => pruneAll(database, PRUNE),
   }
 }
 

@@ -1,7 +1,7 @@
 // The stream of a response in the background: its events are kept for a day, so that whoever listens may come, go and come back, at any
 // process. Who works on it writes them, who follows it reads them, and neither knows of the other.
 import { type Database, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -49,8 +49,8 @@ const LAST = statement(
   'select coalesce(max(last), 1)::int as last from background_event where account_id = $1 and id = $2',
 )
 const REMOVE = statement('background_event_remove', 'delete from background_event where account_id = $1 and id = $2')
-const FORGET = statement(
-  'background_event_forget',
+const PRUNE = statement(
+  'background_event_prune',
   `with gone as (
      delete from background_event where ctid = any(array(
        select ctid from background_event where created_at < now() - interval '1 day' limit 1000)) returning 1
@@ -74,7 +74,7 @@ const placeOf = ({ account_id, id }: Whose, last: number) => ({
   column: 'sealed',
 })
 
-export const pruneEvents = (database: Database) => removeAll(database, FORGET)
+export const pruneEvents = (database: Database) => pruneAll(database, PRUNE)
 export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
 
 /** Takes the stream of the one attempt that is shown. Of those after it only the end is: two beginnings would be read as one answer. */

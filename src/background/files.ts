@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { AssetStore, AssetWriter } from '../assets/store.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 
@@ -91,8 +91,8 @@ const REMOVE = statement(
      and not exists (select 1 from batch b where b.account_id = $1 and b.input_file_id = $2 and b.open) returning asset`,
 )
 /** Of their bytes the store knows by itself when they are over. */
-const FORGET = statement(
-  'file_forget',
+const PRUNE = statement(
+  'file_prune',
   `with gone as (
      delete from stored_file where ctid = any(array(select ctid from stored_file where expires_at < now() limit 5000)) returning 1
    ) select count(*)::int as count from gone`,
@@ -200,7 +200,7 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
 }
 
 export async function pruneFiles(database: Database): Promise<void> {
-  await removeAll(database, FORGET)
+  await pruneAll(database, PRUNE)
 }
 
 export function viewFile({ id, bytes, created_at, expires_at, filename, purpose }: FileRow): object {

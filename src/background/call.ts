@@ -76,7 +76,7 @@ export function readDeferred(
   mayStream: boolean,
 ): ReturnType<typeof readFor> {
   const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body) }, deps)
-  if (found.asked.ask.stream && !mayStream)
+  if (found.asked.paidRequest.stream && !mayStream)
     throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
   return found
 }
@@ -134,7 +134,7 @@ function endingOf(
   { spec, requestId }: { spec: PaidSpec; requestId: string },
   { path, faultBody }: DeferredDeps,
 ): Told | Later {
-  if (fault.kind === 'internal') path.log.error({ requestId, error: fault.cause ?? fault }, 'deferred call failed')
+  if (fault.kind === 'internal') path.log.error({ requestId, error: fault.cause ?? fault }, 'background call failed')
   const told = { status: fault.status, requestId, body: faultBody(fault, spec.surface, requestId) }
   const waitMs = WAIT_MS[fault.kind]
   if (waitMs === undefined) return told

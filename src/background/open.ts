@@ -2,9 +2,9 @@
 import type { ApiKeys } from '../admission/api-key.ts'
 import type { AssetStore } from '../assets/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
-import { startBackground } from './background.ts'
 import { type BatchDeps, startBatches } from './batches.ts'
 import { createFiles } from './files.ts'
+import { startBackground } from './responses.ts'
 
 type Parts = Omit<BatchDeps, 'files' | 'keys' | 'work' | 'timing'> & {
   readonly jobs: Pick<JobEngine, 'work' | 'timing'>
@@ -13,7 +13,7 @@ type Parts = Omit<BatchDeps, 'files' | 'keys' | 'work' | 'timing'> & {
   readonly files: AssetStore
 }
 
-export function openDeferred({ files: store, apiKeys: keys, path: real, jobs, ...parts }: Parts) {
+export function openBackground({ files: store, apiKeys: keys, path: real, jobs, ...parts }: Parts) {
   const { work, timing } = jobs
   // Whoever waits for a limit was not refused.
   const path = { ...real, refusals: { note: () => undefined } }

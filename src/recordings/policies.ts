@@ -3,19 +3,19 @@
 
 import { accountUnknown } from '../admission/accounts.ts'
 import { keyUnknown } from '../admission/keys.ts'
-import type { ContentRule, ContentRules } from '../admission/views.ts'
+import type { ContentRules, RecordingPolicy } from '../admission/views.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
 
-export interface ContentRuleStore {
+export interface RecordingPolicies {
   get(account: string): Promise<ContentRules>
   /** What holds for calls of the account that are made without a key. */
-  ofAccount(account: string): Promise<ContentRule | undefined>
+  ofAccount(account: string): Promise<RecordingPolicy | undefined>
   /** For the account and its test account, or for one key of either. */
-  set(account: string, key: string | undefined, rule: ContentRule, by: By): Promise<ContentRules>
+  set(account: string, key: string | undefined, rule: RecordingPolicy, by: By): Promise<ContentRules>
   /** `remove`: what was kept goes at once. */
   unset(account: string, key: string | undefined, remove: boolean, by: By): Promise<ContentRules>
 }
@@ -53,12 +53,16 @@ const REMOVE = statement(
    select count(*)::int as count from gone`,
 )
 
-export function createContentRules(options: { database: Database; changes: Changes; audit: Audit }): ContentRuleStore {
+export function createRecordingPolicies(options: {
+  database: Database
+  changes: Changes
+  audit: Audit
+}): RecordingPolicies {
   const { database, changes, audit } = options
 
   async function get(account: string): Promise<ContentRules> {
     const both = [account, testAccountOf(account)]
-    const rows = await database.query<{ scope: string } & ContentRule>(LIST, [both])
+    const rows = await database.query<{ scope: string } & RecordingPolicy>(LIST, [both])
     const [kept] = await database.query<{ calls: number }>(COUNT, [both])
     const whole = rows.find(({ scope }) => scope === ACCOUNT)
     return {
@@ -89,7 +93,7 @@ export function createContentRules(options: { database: Database; changes: Chang
 
   return {
     get,
-    ofAccount: async (account) => (await database.query<ContentRule>(OF_ACCOUNT, [account]))[0],
+    ofAccount: async (account) => (await database.query<RecordingPolicy>(OF_ACCOUNT, [account]))[0],
     async set(account, key, rule, by) {
       const [accounts, scope] = await scopeOf(account, key)
       await changing(async (tx) => {
@@ -108,7 +112,7 @@ export function createContentRules(options: { database: Database; changes: Chang
           detail: { account, removed: remove },
         })
       })
-      if (remove) await removeAll(database, REMOVE, [accounts, scope])
+      if (remove) await pruneAll(database, REMOVE, [accounts, scope])
       return get(account)
     },
   }

@@ -44,11 +44,7 @@ export function isLocked(error: unknown): boolean {
 }
 
 /** Repeats a removal of a limited number of rows, which answers that number as `count`, until none are left. */
-export async function removeAll(
-  database: Database,
-  removal: Statement,
-  values: readonly Value[] = [],
-): Promise<number> {
+export async function pruneAll(database: Database, removal: Statement, values: readonly Value[] = []): Promise<number> {
   for (let sum = 0; ; ) {
     const [row] = await database.query<{ count: number }>(removal, values)
     if (!row?.count) return sum

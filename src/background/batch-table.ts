@@ -2,7 +2,7 @@
 // written once.
 import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { removeAll } from '../database/housekeeping.ts'
+import { pruneAll } from '../database/prune.ts'
 import { createWorkTable, type WorkRow } from '../jobs/work.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { CALLS_HASH } from '../verify/tables.ts'
@@ -118,8 +118,8 @@ const END = statement(
      select case when count(*) = count(call_id) then ${CALLS_HASH('call_id')} end from batch_line where account_id = $1 and batch_id = $2 and ok)
    where account_id = $1 and id = $2 and version = $3 and open returning id`,
 )
-const FORGET = statement(
-  'batch_forget',
+const PRUNE = statement(
+  'batch_prune',
   `with gone as (
      delete from batch where ctid = any(array(
        select ctid from batch where not open and ended_at < now() - interval '30 days' limit 1000)) returning 1
@@ -253,5 +253,5 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
 export type BatchTable = ReturnType<typeof createBatchTable>
 
 export async function pruneBatches(database: Database): Promise<void> {
-  await removeAll(database, FORGET)
+  await pruneAll(database, PRUNE)
 }

@@ -80,7 +80,7 @@ before(async () => {
       const { call } = exchange
       const answer = await fetch(call.url, { method: call.method, headers: call.headers, body: call.body as string })
       if (!answer.ok) {
-        const said = exchange.said?.(Buffer.from(await answer.arrayBuffer()))?.message
+        const said = exchange.vendorError?.(Buffer.from(await answer.arrayBuffer()))?.message
         throw new Fault('upstream_invalid', { message: `${answer.status} ${said}` })
       }
       if (!ask.stream) {
