@@ -295,6 +295,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     try {
       const reserved = await within(hold(reservation, version, lost), reserveWaitMs, world)
       if (reserved.outcome === 'held') unsure = false
+      // An id that is given up below must not be used again: a lease might cover it, and its settlement would find it released.
+      else if (unsure && reserved.outcome === 'no_slice')
+        throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'an answer was lost' } })
       else if (!unsure) open.delete(reservation.id)
       return reserved
     } catch (error) {

@@ -19,6 +19,7 @@ import {
 } from '../../test/ledger-part.ts'
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
 import { openDatabase } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
 import { type Limits, storeLimits } from './limits.ts'
 import type { Resolved } from './operation.ts'
 
@@ -332,4 +333,24 @@ test('a lease is given of the minute only what it asks for, and nothing is count
   }
   assert.deepEqual(await ask('l1', null), ['100', undefined, 0n])
   assert.deepEqual(await ask('l2', 5), ['100', 80, 80n])
+})
+
+test('a call of which an answer was lost is not tried again when the gateway turns out to be limited', async () => {
+  let isLost = false
+  const ledger = await processOf({
+    database: behind(async (run, name) => {
+      if (name !== 'ledger_reserve' || isLost) return run()
+      isLost = true
+      throw new Fault('unavailable', { internal: { why: 'lost' } })
+    }),
+  })
+  const acc = await account(1_000n)
+  await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, { requestsPerMinute: 1_000 }))
+  try {
+    await assert.rejects(reserve(ledger, acc, 10n), (error) => error instanceof Fault && error.kind === 'unavailable')
+    await ledger.idle()
+    assert.equal((await reserve(ledger, acc, 10n)).outcome, 'held')
+  } finally {
+    await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, {}))
+  }
 })
