@@ -10,9 +10,9 @@ import { movedBy } from '../reports/movements.ts'
 import {
   BATCH,
   checkCharge,
-  checkPair,
-  checkTransfer,
   isOfCall,
+  judgePair,
+  judgeTransfer,
   LATE,
   type RateCheck,
   type TransferRow,
@@ -251,7 +251,7 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
   if (isYoung && row.id < walked.oldest) walked.oldest = row.id
   if (isYoung && !piece.last) return
   walked.transfers += 1
-  for (const problem of checkTransfer(row, { nowMs: check.nowMs, chainedMs: piece.chainedMs })) walked.say(problem)
+  judgeTransfer(row, { nowMs: check.nowMs, chainedMs: piece.chainedMs }, walked.say)
   if (!isYoung) {
     walked.posted += movedBy(row)
     walked.settled += row.kind === 'settled' ? row.amount : 0n
@@ -268,7 +268,8 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
     walked.charges += 1
     if (check.margins && !isTestAccount(account)) addMargin(check.margins, usage)
   }
-  for (const problem of checkPair(row, usage)) walked.say(problem)
+  if (isOfCall(row)) judgePair(row, usage, walked.say)
+  else walked.say(`Transfer ${row.id} is a ${row.kind} but has a usage row.`)
   const expired = row.id.endsWith(LATE) ? await expiredBefore(check.database, account, movement) : undefined
   const heldFor = expired?.held ?? usage.held
   walked.say(await checkCharge(usage, { heldFor, chainedMs: piece.chainedMs }, check.rates))

@@ -9,6 +9,7 @@ import { type Attributes, type ChargeLine, type CostBasis, chargeOf, costAgain, 
 import { feePricing, type Pricing, scaled } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { movedBy } from '../reports/movements.ts'
+import { judge } from './rules.ts'
 
 export interface TransferRow {
   readonly id: string
@@ -57,44 +58,42 @@ export function isOfCall({ kind }: TransferRow): boolean {
   return kind !== 'grant' && kind !== 'takeback'
 }
 
-/** What the transfer alone says. `chainedMs`: from when on those that moved nothing have a place in the chain too. */
-export function* checkTransfer(
-  row: TransferRow,
-  { nowMs, chainedMs }: { readonly nowMs: number; readonly chainedMs: number },
-): Generator<string> {
-  const { id, kind, at } = row
-  if (!KINDS.includes(kind)) yield `Transfer ${id} is a "${kind}", which is nothing that moves money.`
-  if (row.amount < 0n || row.loss < 0n || row.held < 0n) yield `Transfer ${id} has a negative amount.`
-  if (!isOfCall(row) && (row.loss !== 0n || row.held !== 0n))
-    yield `Transfer ${id} is a ${kind}, but has a loss or a hold.`
-  const hasPlace = row.has_place
-  if (hasPlace !== (row.balance !== null) || (!hasPlace && (movedBy(row) !== 0n || at.getTime() >= chainedMs)))
-    yield `Transfer ${id} has no place in the statement that it must have.`
-  const madeMs = timeOfId(id)
-  if (at.getTime() < madeMs - CLOCKS_MS) yield `Transfer ${id} was written before its id was made.`
-  if (Math.max(at.getTime(), madeMs) > nowMs + CLOCKS_MS) yield `Transfer ${id} lies in the future.`
+interface Moments {
+  readonly nowMs: number
+  /** From when on those that moved nothing have a place in the chain too. */
+  readonly chainedMs: number
 }
 
+/** What the transfer alone says. */
+export const judgeTransfer = judge<TransferRow, Moments>({
+  'Transfer {id} is a "{kind}", which is nothing that moves money.': ({ kind }) => !KINDS.includes(kind),
+  'Transfer {id} has a negative amount.': ({ amount, loss, held }) => amount < 0n || loss < 0n || held < 0n,
+  'Transfer {id} is a {kind}, but has a loss or a hold.': (row) =>
+    !isOfCall(row) && (row.loss !== 0n || row.held !== 0n),
+  'Transfer {id} has no place in the statement that it must have.': (row, { chainedMs }) =>
+    row.has_place !== (row.balance !== null) ||
+    (!row.has_place && (movedBy(row) !== 0n || row.at.getTime() >= chainedMs)),
+  'Transfer {id} was written before its id was made.': ({ id, at }) => at.getTime() < timeOfId(id) - CLOCKS_MS,
+  'Transfer {id} lies in the future.': ({ id, at }, { nowMs }) =>
+    Math.max(at.getTime(), timeOfId(id)) > nowMs + CLOCKS_MS,
+})
+
 /** A resolution and the usage row that its statement wrote say the same. */
-export function* checkPair(row: TransferRow, usage: UsageRow): Generator<string> {
-  const { id, kind } = row
-  if (!isOfCall(row)) {
-    yield `Transfer ${id} is a ${kind} but has a usage row.`
-    return
-  }
-  if (kind !== usage.outcome) yield `Transfer ${id} is ${kind}, but its usage row says ${usage.outcome}.`
-  const amounts = [
-    ['charge', row.amount, usage.charged],
-    ['loss', row.loss, usage.loss],
-    ['hold', row.held, usage.held],
-  ] as const
-  for (const [what, moved, used] of amounts)
-    if (moved !== used)
-      yield `The ${what} of call ${id} is ${formatCredits(moved)} in the ledger and ${formatCredits(used)} in its usage row.`
-  if (kind !== 'settled' && usage.charged + usage.loss !== 0n)
-    yield `Call ${id} was ${kind}, but something was charged.`
-  if (row.at.getTime() !== usage.at.getTime()) yield `Transfer ${id} and its usage row were written at different times.`
-}
+export const judgePair = judge<TransferRow, UsageRow>({
+  'Transfer {id} is {kind}, but its usage row says {of.outcome}.': (row, usage) => row.kind !== usage.outcome,
+  'The charge of call {id} is {amount:credits} in the ledger and {of.charged:credits} in its usage row.': (
+    row,
+    usage,
+  ) => row.amount !== usage.charged,
+  'The loss of call {id} is {loss:credits} in the ledger and {of.loss:credits} in its usage row.': (row, usage) =>
+    row.loss !== usage.loss,
+  'The hold of call {id} is {held:credits} in the ledger and {of.held:credits} in its usage row.': (row, usage) =>
+    row.held !== usage.held,
+  'Call {id} was {kind}, but something was charged.': ({ kind }, { charged, loss }) =>
+    kind !== 'settled' && charged + loss !== 0n,
+  'Transfer {id} and its usage row were written at different times.': (row, usage) =>
+    row.at.getTime() !== usage.at.getTime(),
+})
 
 /** `heldFor`: what was held for the call; a late settlement has no hold of its own any more. */
 export async function checkCharge(
@@ -115,7 +114,7 @@ export async function checkCharge(
 
 // Whether a charge is what its arithmetic says, at the rates that the catalog version it names has for such a call.
 
-interface ChargedCall {
+export interface ChargedCall {
   readonly product: string
   readonly catalog_version: number
   readonly lines: readonly ChargeLine[]

@@ -2,6 +2,7 @@
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { UsageRow } from './call.ts'
+import { find } from './rules.ts'
 
 export interface HourSums {
   requests: bigint
@@ -64,16 +65,20 @@ export async function readYoungHours(
 const FAR = new Date('9999-01-01')
 const NONE: HourSums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
 
+const HOUR_SUMS: readonly (readonly [what: string, sum: keyof HourSums, shown: (sum: bigint) => string])[] = [
+  ['requests', 'requests', String],
+  ['errors', 'errors', String],
+  ['charges', 'charged', formatCredits],
+  ['durations', 'duration_ms', String],
+]
+
 export function* compareHours(account: string, written: Hours, counted: Hours): Generator<string> {
   for (const name of new Set([...written.keys(), ...counted.keys()])) {
     const is = written.get(name) ?? NONE
     const should = counted.get(name) ?? NONE
-    const says = (what: string, one: unknown, other: unknown) =>
-      `Account ${account}: the hourly sum of ${what} (${inWords(name)}) is ${one}, but its usage rows give ${other}.`
-    if (is.requests !== should.requests) yield says('requests', is.requests, should.requests)
-    if (is.errors !== should.errors) yield says('errors', is.errors, should.errors)
-    if (is.charged !== should.charged) yield says('charges', formatCredits(is.charged), formatCredits(should.charged))
-    if (is.duration_ms !== should.duration_ms) yield says('durations', is.duration_ms, should.duration_ms)
+    for (const [what, sum, shown] of HOUR_SUMS)
+      if (is[sum] !== should[sum])
+        yield `Account ${account}: the hourly sum of ${what} (${inWords(name)}) is ${shown(is[sum])}, but its usage rows give ${shown(should[sum])}.`
   }
 }
 
@@ -123,10 +128,11 @@ function addTo(sums: MarginSums, { charged, cost }: UsageRow): void {
   sums.cost += cost
 }
 
-const IMPOSSIBLE = statement(
-  'verify_margins_impossible',
-  `select hour, product, route::int as route from margin_hour where least(calls, charged, costed, cost) < 0 or costed > charged order by 1, 2, 3 limit 100`,
-)
+const IMPOSSIBLE = {
+  'The margin of {product} by route {route} ({at}) cannot be: it is negative, or has a cost for more than was charged.': `(
+     select *, to_char(hour at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at from margin_hour) m
+   where least(calls, charged, costed, cost) < 0 or costed > charged`,
+}
 const MARGIN_SUMS = statement(
   'verify_margins',
   `select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
@@ -146,8 +152,7 @@ export async function* checkMargins(
   margins: Margins | undefined,
   { sinceMs, callsMin }: { readonly sinceMs: number; readonly callsMin: number },
 ): AsyncGenerator<string> {
-  for (const { hour, product, route } of await on.query<{ hour: Date; product: string; route: number }>(IMPOSSIBLE))
-    yield `The margin of ${product} by route ${route} (${hour.toISOString()}) cannot be: it is negative, or has a cost for more than was charged.`
+  yield* find(on, IMPOSSIBLE)
   if (!margins) return
   const { fromMs, untilMs, counted } = margins
   const read = (ms: number) => on.query<MarginSums & { name: string }>(MARGIN_SUMS, [new Date(ms), new Date(untilMs)])

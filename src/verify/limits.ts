@@ -1,8 +1,8 @@
 // What counters have counted, against what was spent.
 import { type Queryable, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { LIMITS, type LimitName } from '../ledger/views.ts'
+import { find, judge } from './rules.ts'
 
 interface CounterRow {
   readonly scope: string
@@ -82,25 +82,41 @@ export async function checkLimits(tx: Queryable, account: string, settled: bigin
   for (const row of rows) {
     if (!set.has(row.scope))
       problems.push(`The limits of ${named(account, row.scope)} are those of a key that the account does not have.`)
-    problems.push(...checkCounter(named(account, row.scope), row, trimmed > 0n ? trimmed : 0n))
+    const most = row.span === 'total' && trimmed > 0n ? row.all + trimmed : row.all
+    const facts = { scope: named(account, row.scope), when: whenOf(row), least: row.own, most }
+    judgeCounter(row, facts, (problem) => problems.push(problem))
   }
   return problems
 }
 
-function* checkCounter(name: string, row: CounterRow, trimmed: bigint): Generator<string> {
-  const { unit, span, used, sum, own } = row
-  const limit = LIMITS[row.name as LimitName] as { unit: string; span: string } | undefined // whatever the row says
-  if (limit?.unit !== unit || limit.span !== span)
-    yield `The limit ${row.name} of ${name} counts ${unit} by ${span}, which it does not limit.`
-  if (span === 'minute' && used !== sum)
-    yield `The limits of ${name} count ${used} ${unit} in a minute whose seconds have ${sum}.`
-  if (unit === 'calls' && used !== 0n)
-    yield `The limit ${row.name} of ${name} counts ${used} ${unit}, which holds say by themselves.`
-  if (unit !== 'credits') return
-  const most = span === 'total' ? row.all + trimmed : row.all
-  if (used < own || used > most)
-    yield `The limits of ${name} count ${formatCredits(used)} as spent ${span === 'total' ? 'in all' : `of the ${span}`}, but its usage sums to ${formatCredits(used < own ? own : most)}.`
+interface CounterFacts {
+  readonly scope: string
+  readonly when: string
+  /** What was spent, at least and at most. */
+  readonly least: bigint
+  readonly most: bigint
 }
+
+const whenOf = ({ span }: CounterRow) => (span === 'total' ? 'in all' : `of the ${span}`)
+
+const judgeCounter = judge<CounterRow, CounterFacts>({
+  'The limit {name} of {of.scope} counts {unit} by {span}, which it does not limit.': ({ name, unit, span }) => {
+    const limit = LIMITS[name as LimitName] as { unit: string; span: string } | undefined // whatever the row says
+    return limit?.unit !== unit || limit.span !== span
+  },
+  'The limits of {of.scope} count {used} {unit} in a minute whose seconds have {sum}.': ({ span, used, sum }) =>
+    span === 'minute' && used !== sum,
+  'The limit {name} of {of.scope} counts {used} {unit}, which holds say by themselves.': ({ unit, used }) =>
+    unit === 'calls' && used !== 0n,
+  'The limits of {of.scope} count {used:credits} as spent {of.when}, but its usage sums to {of.least:credits}.': (
+    { unit, used },
+    { least },
+  ) => unit === 'credits' && used < least,
+  'The limits of {of.scope} count {used:credits} as spent {of.when}, but its usage sums to {of.most:credits}.': (
+    { unit, used },
+    { most },
+  ) => unit === 'credits' && used > most,
+})
 
 // What a process has spent since it last said so is a part of its quota slice, beside what its calls hold.
 /** Of credits, `used` has what was spent up to `since`: functions/quota-slice.sql. */
@@ -112,57 +128,29 @@ const SYSTEM = statement(
      where c.unit = 'credits' and not ${IS_TEST('u.account_id')} and u.hour < c.since and (c.span = 'total' or u.hour >= date_trunc(nullif(c.span, 'total'), c.since, 'UTC'))) x
    where c.account_id = '' order by c.name`,
 )
-const SLICED = statement(
-  'verify_sliced',
-  `select c.name from counter c where c.account_id = '' and c.unit in ('credits', 'calls')
+const SYSTEM_FINDINGS = {
+  // Processes take a quota slice only where a version says that there are limits.
+  'The limits of the system are set, but nothing counts for them.': `setting where name = 'system-limits' and not exists (select 1 from counter where account_id = '')`,
+  'The limits of the system are counted, but not in force.': `(select 1 from counter where account_id = '' limit 1) c where not exists (select 1 from setting where name = 'system-limits')`,
+  "The quota slices of the system's limit {name} are more than the limit.": `counter c where c.account_id = '' and c.unit in ('credits', 'calls')
      and c.max < (select coalesce(sum(s.amount), 0) from quota_slice s where s.account_id = '' and s.unit = c.unit)`,
-)
-const SLICES = statement(
-  'verify_slices',
-  `select account_id, process_id, unit, amount from quota_slice where account_id <> '' or unit not in ('credits', 'calls') or amount < 0 limit 100`,
-)
-interface SliceRow {
-  readonly account_id: string
-  readonly process_id: string
-  readonly unit: string
-  readonly amount: bigint
+  'There are limits ({scope}) that are neither those of the system nor of an account.': `(select distinct scope from counter where account_id = '' and scope <> 'system') c`,
+  'There are limits ({scope}) of account {account_id}, which does not exist.': `(select distinct c.account_id, c.scope from counter c
+     left join account a on a.id = c.account_id where c.account_id <> '' and a.id is null) x`,
+  'The quota slice of process {process_id} ({unit}) is that of account {account_id}.': `quota_slice where account_id <> ''`,
+  'The quota slice of process {process_id} ({unit}) cannot be {amount}.': `quota_slice where account_id = '' and (unit not in ('credits', 'calls') or amount < 0)`,
 }
-/** Processes take a quota slice only where a version says that there are limits. */
-const IN_FORCE = statement(
-  'verify_system_version',
-  `select exists (select 1 from setting where name = 'system-limits') as set, exists (select 1 from counter where account_id = '') as counted`,
-)
-const STRANGERS = statement(
-  'verify_counter_strangers',
-  `select c.account_id, c.scope from counter c left join account a on a.id = c.account_id
-   where (c.account_id <> '' and a.id is null) or (c.account_id = '' and c.scope <> 'system') group by 1, 2 order by 1, 2 limit 100`,
-)
-export async function checkSystemLimits(database: Queryable): Promise<string[]> {
+
+export async function* checkSystemLimits(database: Queryable): AsyncGenerator<string> {
   const problems: string[] = []
   for (const row of await database.query<CounterRow>(SYSTEM)) {
-    problems.push(...checkCounter('the system', { ...row, own: 0n, all: row.used }, 0n))
     // Sums that were trimmed away are still counted in all.
-    if (row.unit === 'credits' && (row.used < row.all || (row.used > row.all && row.span !== 'total')))
-      problems.push(
-        `The limits of the system count ${formatCredits(row.used)} as spent ${row.span === 'total' ? 'in all' : `of the ${row.span}`}, but usage sums to ${formatCredits(row.all)}.`,
-      )
+    const most = row.span === 'total' && row.used > row.all ? row.used : row.all
+    const facts = { scope: 'the system', when: whenOf(row), least: row.all, most }
+    judgeCounter(row, facts, (problem) => problems.push(problem))
   }
-  const [force] = await database.query<{ set: boolean; counted: boolean }>(IN_FORCE)
-  if (force?.set && !force.counted) problems.push('The limits of the system are set, but nothing counts for them.')
-  if (force?.counted && !force.set) problems.push('The limits of the system are counted, but not in force.')
-  for (const { name } of await database.query<{ name: string }>(SLICED))
-    problems.push(`The quota slices of the system's limit ${name} are more than the limit.`)
-  for (const { account_id, scope } of await database.query<{ account_id: string; scope: string }>(STRANGERS))
-    problems.push(
-      account_id === ''
-        ? `There are limits (${scope}) that are neither those of the system nor of an account.`
-        : `There are limits (${scope}) of account ${account_id}, which does not exist.`,
-    )
-  for (const { account_id, process_id, unit, amount } of await database.query<SliceRow>(SLICES))
-    problems.push(
-      `The quota slice of process ${process_id} (${unit}) ${account_id === '' ? `cannot be ${amount}` : `is that of account ${account_id}`}.`,
-    )
-  return problems
+  yield* problems
+  yield* find(database, SYSTEM_FINDINGS)
 }
 
 function named(account: string, scope: string): string {

@@ -103,16 +103,17 @@ export async function verifyLedger(
     onProgress?.({ done: checked.accounts, total: Math.max(Number(clock?.accounts ?? 0n), checked.accounts), checked })
   // What ended just before the last run may have been younger than what it looked at.
   const since = earlier ? new Date(earlier.startedAt.getTime() - YOUNG_MS) : NEVER
-  const { holds, jobs } = await checkTables({
-    database,
-    rates,
-    since,
+  const {
+    holds = 0,
+    leases = 0,
+    jobs = 0,
+  } = await checkTables({
+    ...{ database, rates, since, report },
     usageSince: new Date(check.usageSinceMs),
-    report,
   })
-  checked.holds = holds
+  checked.holds = holds + leases
   checked.jobs = jobs
-  for (const problem of await checkSystemLimits(database)) report(problem)
+  for await (const problem of checkSystemLimits(database)) report(problem)
   const lastId = options.earlier?.auditId ?? undefined
   const auditId = audit ? await checkAudit({ database, audit, report, lastId, since }) : null
   await progress()
