@@ -57,9 +57,11 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
+/** The refusal of a field, by its name and why. */
+export const wrong = (at: string, why: string) => invalid(`"${at}" ${why}`, at)
+
 /** The refusal of a field: what it must be, and what it is. */
-export const mustBe = (at: string, what: string, value: unknown) =>
-  invalid(`"${at}" must be ${what}, not ${shown(value)}.`, at)
+export const mustBe = (at: string, what: string, value: unknown) => wrong(at, `must be ${what}, not ${shown(value)}.`)
 
 /** The body by the rules of its endpoint; the first that it breaks is refused. */
 export function readBody<Rules extends z.ZodObject>(rules: Rules, json: JsonText): z.output<Rules> {

@@ -192,6 +192,9 @@ export interface StreamState {
   readonly outputTokensSeen: number
 }
 
+/** What a vendor sent cannot be read. */
+export const garbled = (why: string, cause?: unknown) => new Fault('upstream_garbled', { internal: { why }, cause })
+
 // What a vendor gets with every call, whatever the format: its credential, in the place where it looks for it, and the extra
 // headers that the catalog gives it. Adapters know nothing of either.
 

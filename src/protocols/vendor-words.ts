@@ -1,7 +1,7 @@
 // What a vendor says about a failure: read from the shapes in use, and cleaned of everything that would tell a caller whose
 // account, key or address is behind the gateway. The caller's own names and ids stay as they are.
 import { redact, withoutContent } from '../kernel/redact.ts'
-import { isObject, text } from './check.ts'
+import { isObject, objectOf, text } from './check.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 
 /** A vendor's words, before anyone has looked whether a caller may read them. */
@@ -120,7 +120,7 @@ const DETAILS_MAX = 20
 /** An error object, in any of the shapes in use. */
 export function readVendorError(error: unknown): VendorError {
   if (!isObject(error)) return { message: text(error) ?? '', words: [] }
-  const details = isObject(error.details) ? error.details : {}
+  const details = objectOf(error.details)
   const words = [error.type, error.code, error.status, details.error_code].flatMap((word) =>
     typeof word === 'string' || typeof word === 'number' ? [String(word).slice(0, 200)] : [],
   )

@@ -1,4 +1,5 @@
 // What a data vendor says about a request that it refused.
+import { isObject } from '../check.ts'
 import type { VendorError } from '../vendor-words.ts'
 
 /** Undefined when there is nothing to say, or when it is a page for people. */
@@ -10,7 +11,7 @@ export function dataWords(
   let said: unknown
   try {
     const value: unknown = JSON.parse(text)
-    said = typeof value === 'object' && value !== null ? pick(value as Record<string, unknown>) : value
+    said = isObject(value) ? pick(value) : value
   } catch {
     said = text
   }

@@ -4,8 +4,9 @@ import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/qu
 import { Fault } from '../../kernel/fault.ts'
 import { redact } from '../../kernel/redact.ts'
 import type { Usage } from '../../meter/usage.ts'
+import { objectOf } from '../check.ts'
 import { dataWords } from './data-words.ts'
-import type { PaidRequest, Exchange, Target } from '../protocol.ts'
+import { garbled, type PaidRequest, type Exchange, type Target } from '../protocol.ts'
 
 export interface AnalyticsRequest extends PaidRequest {
   /** What is asked, in full: the key of a cached answer is made of it. */
@@ -50,7 +51,7 @@ function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: T
     },
     answer(bytes, headers) {
       const contentType = jsonType(headers)
-      if (bytes.length === 0) throw new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } })
+      if (bytes.length === 0) throw garbled('the answer is empty')
       const body = inAddress === undefined ? bytes : Buffer.from(redact(bytes.toString('utf8'), [inAddress]))
       return { body, contentType, usage: perRow ? { call: 1, row: countRows(body) } : called }
     },
@@ -69,7 +70,7 @@ export function jsonType(headers: Readonly<Record<string, string>>): string {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^(application|text)\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType) || encoding !== 'identity')
-    throw new Fault('upstream_garbled', { internal: { why: 'the answer is encoded, or not JSON by its type' } })
+    throw garbled('the answer is encoded, or not JSON by its type')
   // Whatever else a vendor puts there is for nobody.
   return USUAL_TYPE.test(contentType) ? contentType : 'application/json'
 }
@@ -82,17 +83,13 @@ function countRows(body: Buffer): number {
   } catch (cause) {
     throw new Fault('upstream_garbled', { cause })
   }
-  const data = member(value, 'Data')
-  for (const rows of [value, member(value, 'Records'), member(value, 'records'), data, member(data, 'Records')])
+  const { Data: data, Records: records, records: others } = objectOf(value)
+  for (const rows of [value, records, others, data, objectOf(data).Records])
     if (Array.isArray(rows)) return rows.length
   return 1
 }
 
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
-}
-
 function saidIn(value: Readonly<Record<string, unknown>>): unknown {
   const { error } = value
-  return value.Message ?? value.message ?? value.detail ?? member(error, 'message') ?? error ?? value.title
+  return value.Message ?? value.message ?? value.detail ?? objectOf(error).message ?? error ?? value.title
 }

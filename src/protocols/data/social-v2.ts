@@ -1,5 +1,6 @@
 // Users and timelines from an API of the X v2 kind. Its answers are read and written anew: names, errors that come with
 // status 200, pages smaller than the vendor gives, and `data` that is always there.
+import { type Json, isObject } from '../check.ts'
 import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
@@ -8,12 +9,11 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
 import { DATA_HEADERS, type AnalyticsRequest, jsonType } from './site-analytics.ts'
-import type { Exchange, OpenOptions, Target } from '../protocol.ts'
+import { garbled, type Exchange, type OpenOptions, type Target } from '../protocol.ts'
 
 /** The vendor's least page. */
 const PAGE_MIN = 5
 
-type Json = Readonly<Record<string, unknown>>
 
 /** `perRow`: the price has a rate for rows. A user is one, and so is each tweet of a timeline. */
 export function readSocialRequest(
@@ -90,7 +90,7 @@ function vendorQuery(asked: Asked, since: Continuation | undefined): NormalisedQ
 const pageSize = (asked: Asked) => Number(asked.get('max_results'))
 
 function user(got: Json, asked: Asked): Json {
-  if (!isRecord(got.data)) throw carriedFault(got, asked) ?? garbled('there is no user in the answer')
+  if (!isObject(got.data)) throw carriedFault(got, asked) ?? garbled('there is no user in the answer')
   return { data: got.data, ...includes(got, asked) }
 }
 
@@ -101,7 +101,7 @@ function timeline(got: Json, asked: Asked, since: Continuation | undefined): Jso
   const fault = got.data === undefined ? carriedFault(got, asked) : undefined
   if (fault) throw fault
   const data = all.slice(0, pageSize(asked))
-  const ids = data.map((tweet: unknown) => (isRecord(tweet) && typeof tweet.id === 'string' ? tweet.id : undefined))
+  const ids = data.map((tweet: unknown) => (isObject(tweet) && typeof tweet.id === 'string' ? tweet.id : undefined))
   if (ids.includes(undefined)) throw garbled('a tweet has no id')
   const meta: Record<string, unknown> = {}
   if (ids.length > 0) {
@@ -121,7 +121,7 @@ function nextToken(
   since: Continuation | undefined,
 ): string | undefined {
   if (untilId !== undefined) return writeContinuation({ userId, untilId })
-  const given = isRecord(got.meta) ? got.meta.next_token : undefined
+  const given = isObject(got.meta) ? got.meta.next_token : undefined
   if (typeof given !== 'string' || given === '') return undefined
   return since ? writeContinuation({ userId, untilId: since.untilId, vendorToken: given }) : given
 }
@@ -130,7 +130,7 @@ function nextToken(
 function includes(got: Json, asked: Asked): { includes?: Json } {
   const expansions = asked.get('expansions')?.split(',') ?? []
   if (expansions.length === 0) return {}
-  const given = isRecord(got.includes) ? got.includes : undefined
+  const given = isObject(got.includes) ? got.includes : undefined
   if (!given && !expansions.includes('author_id')) return {}
   return { includes: { ...(expansions.includes('author_id') ? { users: [] } : {}), ...given } }
 }
@@ -138,7 +138,7 @@ function includes(got: Json, asked: Asked): { includes?: Json } {
 /** The fault of an answer that has errors in place of data. */
 function carriedFault(got: Json, asked: Asked): Fault | undefined {
   const error: unknown = Array.isArray(got.errors) ? got.errors[0] : undefined
-  if (!isRecord(error)) return undefined
+  if (!isObject(error)) return undefined
   const problem = String(error.type ?? '').replace(/^.*\//, '')
   const internal = { why: 'errors in place of data' }
   const name = asked.get('username')
@@ -155,22 +155,16 @@ function carriedFault(got: Json, asked: Asked): Fault | undefined {
 function readBody(body: Buffer): Json {
   try {
     const value = toTweetNames(JSON.parse(body.toString('utf8')))
-    if (isRecord(value)) return value
+    if (isObject(value)) return value
   } catch (cause) {
     throw new Fault('upstream_garbled', { cause })
   }
   throw garbled('the answer is no object')
 }
 
-const garbled = (why: string) => new Fault('upstream_garbled', { internal: { why } })
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function saidIn(value: Json): unknown {
   const first: unknown = Array.isArray(value.errors) ? value.errors[0] : undefined
-  return (isRecord(first) ? (first.message ?? first.detail) : undefined) ?? value.detail ?? value.title
+  return (isObject(first) ? (first.message ?? first.detail) : undefined) ?? value.detail ?? value.title
 }
 
 // The vendor is renaming tweets to posts. Callers always see the tweet names; a route whose trait `names` is `post` is

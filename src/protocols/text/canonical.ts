@@ -1,7 +1,7 @@
 // The neutral words between two text formats: what a caller asked, and what a vendor answered. Only conversions use them;
 // between equal formats nothing is put into other words.
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, objectOf } from '../check.ts'
+import { isObject, type Json, objectOf, wrong } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
 /** Bytes in base64, an address, or a vendor's own id. */
@@ -233,12 +233,11 @@ const MAGIC: readonly (readonly [string, string])[] = [
 export function readMedia(url: string, param: string): Media {
   if (!/^data:/i.test(url)) {
     if (/^https?:\/\//i.test(url)) return { url }
-    throw invalid(`"${param}" must be an http(s) address or a base64 data URI.`, param)
+    throw wrong(param, 'must be an http(s) address or a base64 data URI.')
   }
   const comma = url.indexOf(',')
   const head = comma < 0 ? '' : url.slice(5, comma)
-  if (!/;\s*base64\s*$/i.test(head))
-    throw invalid(`"${param}" must be a base64 data URI: "data:<type>;base64,<data>".`, param)
+  if (!/;\s*base64\s*$/i.test(head)) throw wrong(param, 'must be a base64 data URI: "data:<type>;base64,<data>".')
   return fromBase64(url.slice(comma + 1), head.slice(0, head.indexOf(';')).trim())
 }
 

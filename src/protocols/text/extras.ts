@@ -6,7 +6,7 @@ import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { TextProtocolName, UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { isObject, type Json, objects, shown, text } from '../check.ts'
+import { isObject, type Json, objects, shown, text, wrong } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './canonical.ts'
 
@@ -290,7 +290,7 @@ function checkExtras(body: Json, pricing: Pricing | undefined): void {
       if (refused) throw refused
       return value !== undefined
     })
-    if (second !== undefined) throw invalid(`"${second}" is "${first}" in another spelling: send one of them.`, second)
+    if (second !== undefined) throw wrong(second, `is "${first}" in another spelling: send one of them.`)
   }
 }
 
@@ -344,15 +344,12 @@ export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricin
   if (isObject(body.thread)) throw threadUnsupported('nothing is kept at the vendor')
   for (const name of KEPT)
     if (body[name] !== undefined && body[name] !== null)
-      throw invalid(
-        `"${name}" refers to what a vendor keeps, which is not shared between accounts here; send the whole conversation as "input".`,
+      throw wrong(
         name,
+        'refers to what a vendor keeps, which is not shared between accounts here; send the whole conversation as "input".',
       )
   objects(body.input).forEach((item, i) => {
     if (item.type === 'item_reference')
-      throw invalid(
-        `"input[${i}]" refers to an item that a vendor keeps; send the item itself, with "store": false.`,
-        `input[${i}]`,
-      )
+      throw wrong(`input[${i}]`, 'refers to an item that a vendor keeps; send the item itself, with "store": false.')
   })
 }

@@ -1,10 +1,9 @@
 // Texts into vectors. The request goes on as it was sent, and the vectors come back unread: a batch has megabytes of them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
-import { Fault } from '../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import { type Json, readBody } from '../check.ts'
-import type { Answer, Exchange, PaidRequest, Target } from '../protocol.ts'
+import { garbled, type Answer, type Exchange, type PaidRequest, type Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
@@ -80,7 +79,7 @@ function passVectors(body: Buffer, uid: string): Answer {
   const named = Buffer.from(renamed(rest, whole, uid))
   const place = memberSpan(named.toString('latin1'), 'data')
   if (!place || !/^\[\s*\{/.test(vectors.toString('latin1', 0, 100)))
-    throw new Fault('upstream_garbled', { internal: { why: 'the answer holds no vectors' } })
+    throw garbled('the answer holds no vectors')
   return {
     body: Buffer.concat([named.subarray(0, place[0]), vectors, named.subarray(place[1])]),
     contentType: 'application/json',

@@ -1,6 +1,6 @@
 // How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
 // not in the request at all but kept, fetched or made at the vendor.
-import { isObject, type Json, objects } from '../check.ts'
+import { isObject, type Json, objectOf, objects } from '../check.ts'
 import { JSON_INSTRUCTION } from './canonical.ts'
 import { QUOTED } from './references.ts'
 
@@ -197,7 +197,7 @@ class Measure {
   }
 
   private addFile(part: Json, sound: boolean): void {
-    const source = part.type === 'document' && isObject(part.source) ? part.source : {}
+    const source = objectOf(part.type === 'document' ? part.source : undefined)
     // A document of text or of blocks is what it says.
     if (source.type === 'text') this.add(Object.values(part), true)
     else if (source.type === 'content') {

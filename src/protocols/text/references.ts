@@ -4,7 +4,7 @@
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
 import type { TextProtocolName } from '../../meter/kind.ts'
-import { isObject, type Json, mustBe, objects, text } from '../check.ts'
+import { isObject, type Json, mustBe, objects, text, wrong } from '../check.ts'
 import type { Continued } from '../protocol.ts'
 
 const REFERENCES_MAX = 500
@@ -188,7 +188,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 function unknownOf(what: string, at: string): Fault {
   const instead = INSTEAD[what] ?? 'Ids at vendors are not shared between accounts.'
-  return invalid(`"${at}" refers to a ${what} that no vendor keeps for this account. ${instead}`, at)
+  return wrong(at, `refers to a ${what} that no vendor keeps for this account. ${instead}`)
 }
 
 /** The ids by which an account may come back to a response: its own, those of its items and of the containers that it used. */

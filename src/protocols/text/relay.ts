@@ -7,7 +7,7 @@ import type { Usage } from '../../meter/usage.ts'
 import { ownMemory } from '../../upstream/internals.ts'
 import { bytesOf, encodeEvent, readBlock, SseBlocks, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
 import { isObject, type Json, objectOf, text } from '../check.ts'
-import type { StreamRelay, StreamState } from '../protocol.ts'
+import { garbled, type StreamRelay, type StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
 
 /** Counts delivered output roughly: at least a token an event, and one for every four bytes of its text. */
@@ -191,7 +191,7 @@ export function readData(data: string): unknown {
   try {
     return JSON.parse(data)
   } catch (cause) {
-    throw new Fault('upstream_garbled', { internal: { why: 'an event is not JSON' }, cause })
+    throw garbled('an event is not JSON', cause)
   }
 }
 
@@ -218,7 +218,7 @@ interface Whole {
 export function readWhole(body: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'): Whole {
   const bytes = body.toString(encoding)
   const value = parse(bytes)
-  if (!isObject(value)) throw new Fault('upstream_garbled', { internal: { why: 'the answer is not an object' } })
+  if (!isObject(value)) throw garbled('the answer is not an object')
   const error = value.error
   if (error !== undefined && error !== null && error !== '')
     throw vendorFault(objectOf(JSON.parse(body.toString('utf8'))).error)
@@ -229,10 +229,7 @@ function parse(bytes: string): unknown {
   try {
     return JSON.parse(bytes)
   } catch (cause) {
-    throw new Fault('upstream_garbled', {
-      internal: { why: 'the answer is not JSON' },
-      cause,
-    })
+    throw garbled('the answer is not JSON', cause)
   }
 }
 

@@ -2,7 +2,7 @@
 // refused or left out by its name; what nobody knows goes to the format's own maker only, where new features begin.
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
-import { Fields, isObject, type Json } from '../check.ts'
+import { Fields, isObject, type Json, wrong } from '../check.ts'
 
 /**
  * `pass`: of the format or common among its vendors; what it costs is in the price, or stands in the tokens that the vendor reports. `limit`: another name of
@@ -190,10 +190,7 @@ function oneLimit(
   if (!first) return undefined
   const other = given.find(({ name, value }) => value !== first.value && !own.includes(name))
   if (other)
-    throw invalid(
-      `"${other.name}" and "${first.name}" are two names of one limit and must not differ: send one of them.`,
-      other.name,
-    )
+    throw wrong(other.name, `and "${first.name}" are two names of one limit and must not differ: send one of them.`)
   return { name: own.at(-1) ?? first.name, value: first.value }
 }
 

@@ -1,12 +1,11 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, splice } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { isObject, type Json, readBody } from '../check.ts'
-import type { PaidRequest } from '../protocol.ts'
+import { wrong, objectOf, isObject, type Json, readBody } from '../check.ts'
+import { garbled, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
@@ -30,7 +29,7 @@ export function readRerankRequest(
 ): PaidRequest {
   const { query, documents: given, rank_fields } = readBody(rerankBody, json)
   if (rank_fields !== undefined && rank_fields !== null)
-    throw invalid('"rank_fields" is not offered: documents are ranked by their text.', 'rank_fields')
+    throw wrong('rank_fields', 'is not offered: documents are ranked by their text.')
   const documents = given.map((one) => (typeof one === 'string' ? one : one.text))
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   // A token is at least a byte, so that no honest count is above the hold.
@@ -112,7 +111,7 @@ function passed(
       answer(body) {
         const whole = readWhole(body, written ? 'utf8' : 'latin1')
         if (!Array.isArray(whole.value.results))
-          throw new Fault('upstream_garbled', { internal: { why: 'the answer has no results' } })
+          throw garbled('the answer has no results')
         const said = written ? JSON.stringify(written(whole.value)) : renamed(body, whole, uid)
         return { body: said, contentType: 'application/json', usage: usageOf(whole.value) }
       },
@@ -123,9 +122,9 @@ function passed(
 
 /** Where vendors report it. */
 function tokensOf({ usage, meta }: Json): number | undefined {
-  const own = isObject(usage) ? usage : {}
-  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
-  const counted = isObject(meta) && isObject(meta.tokens) ? meta.tokens : {}
+  const own = objectOf(usage)
+  const billed = objectOf(objectOf(meta).billed_units)
+  const counted = objectOf(objectOf(meta).tokens)
   return (
     readCount(own.total_tokens) ??
     readCount(own.prompt_tokens) ??
@@ -135,7 +134,7 @@ function tokensOf({ usage, meta }: Json): number | undefined {
 }
 
 function searchesOf({ meta }: Json): number | undefined {
-  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
+  const billed = objectOf(objectOf(meta).billed_units)
   return readCount(billed.search_units)
 }
 
@@ -145,6 +144,6 @@ function cohereAnswer({ id, results, meta }: Json, searches: number): Json {
   return {
     ...(typeof id === 'string' ? { id } : {}),
     results: ranked.map(({ index, relevance_score }) => ({ index, relevance_score })),
-    meta: { api_version: { version: '2' }, billed_units: { search_units: searches }, ...(isObject(meta) ? meta : {}) },
+    meta: { api_version: { version: '2' }, billed_units: { search_units: searches }, ...(objectOf(meta)) },
   }
 }

@@ -1,11 +1,11 @@
 // The seam between the one path and the text formats: a caller's body in, an ask out.
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { ProtocolName, TextProtocolName } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
-import { Fields, isObject, type Json, mustBe, objects } from '../check.ts'
+import { Fields, isObject, type Json, mustBe, objects, wrong } from '../check.ts'
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
@@ -64,9 +64,9 @@ const OWN_TOOLS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom'
 export function readModelName(json: JsonText): string {
   checkSpelling(json)
   const model = new Fields(json).get('model')
-  if (model === undefined) throw invalid('"model" is required: the id of a model, as GET /v1/models lists it.', 'model')
+  if (model === undefined) throw wrong('model', 'is required: the id of a model, as GET /v1/models lists it.')
   if (typeof model !== 'string') throw mustBe('model', 'a string', model)
-  if (model.trim() === '') throw invalid('"model" must not be empty; GET /v1/models lists the ids of models.', 'model')
+  if (model.trim() === '') throw wrong('model', 'must not be empty; GET /v1/models lists the ids of models.')
   return model
 }
 
@@ -76,7 +76,7 @@ function checkSpelling({ value }: JsonText): void {
     if (DECIDING.has(name)) continue
     // Both ways, because letters such as ſ have one of them only.
     const plain = name.toUpperCase().toLowerCase()
-    if (plain !== name && DECIDING.has(plain)) throw invalid(`"${name}" must be written "${plain}".`, name)
+    if (plain !== name && DECIDING.has(plain)) throw wrong(name, `must be written "${plain}".`)
   }
 }
 

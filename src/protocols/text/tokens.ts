@@ -2,7 +2,7 @@
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { UseUnit } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { isObject, type Json, objects } from '../check.ts'
+import { isObject, type Json, objectOf, objects } from '../check.ts'
 
 /** What a vendor reported, in the words of the chat format: the prompt includes its sound and pictures, and what was read from or written to a cache. */
 export interface TokenCounts {
@@ -80,7 +80,7 @@ function outputOf({ prompt, written, reasoning, total }: Written, counted: TextT
 
 const memberOf = (holder: unknown, name: string): Json => {
   const value = isObject(holder) ? holder[name] : undefined
-  return isObject(value) ? value : {}
+  return objectOf(value)
 }
 
 /** Nothing but zeros: vendors send such reports while they have not counted yet. */
@@ -200,7 +200,7 @@ export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts
 
 /** What was written to a cache: the sum, or what the details come to where they are more. */
 function cacheWrites(sum: unknown, details: unknown, [short, long]: readonly [short: string, long: string]) {
-  const counted = isObject(details) ? details : {}
+  const counted = objectOf(details)
   const hour = readCount(counted[long]) ?? 0
   const parts = hour + (readCount(counted[short]) ?? 0)
   return { cacheWrite: Math.max(readCount(sum) ?? 0, parts), cacheWriteHour: hour }

@@ -6,8 +6,8 @@ import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
 import type { AudioFacts } from '../../../parsers/audio-file.ts'
-import { Fields, isObject, type Json, mustBe, text } from '../../check.ts'
-import type { Answer, Exchange, OpenOptions, PaidRequest, Target } from '../../protocol.ts'
+import { Fields, type Json, mustBe, objectOf, text, wrong } from '../../check.ts'
+import { type Answer, type Exchange, garbled, type OpenOptions, type PaidRequest, type Target } from '../../protocol.ts'
 import { PassRelay, readWhole, WholeRelay } from '../../text/relay.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { AudioObserver, unrollTranscript } from './events.ts'
@@ -51,7 +51,7 @@ export function readTranscriptionRequest(
   if (!isFormat(format)) throw mustBe('response_format', `one of ${TRANSCRIPT_FORMATS.join(', ')}`, format)
   const stream = readFlag(fields.get('stream'))
   if (stream && format !== 'json' && format !== 'text' && format !== 'diarized_json')
-    throw invalid(`"stream" goes with the response_format json, text or diarized_json, not ${format}.`, 'stream')
+    throw wrong('stream', `goes with the response_format json, text or diarized_json, not ${format}.`)
   const secondsMax = model?.traits.secondsMax ?? Number.POSITIVE_INFINITY
   const { secondsMost, secondsLikely, secondsPossible } = file ? file.facts : quotedFacts(fields)
   const worst = { second: Math.ceil(Math.min(secondsMost, secondsMax)) }
@@ -90,14 +90,14 @@ function readFlag(value: unknown): boolean {
 function quotedFacts(fields: Fields): Omit<AudioFacts, 'type'> {
   const seconds = fields.number('seconds')
   if (seconds === undefined || seconds <= 0)
-    throw invalid('"seconds" is required in a quote: how long the recording is, instead of the "file".', 'seconds')
+    throw wrong('seconds', 'is required in a quote: how long the recording is, instead of the "file".')
   return { secondsMost: seconds, secondsLikely: seconds, secondsPossible: seconds }
 }
 
 /** As the vendor says it, and no more than can be. */
 function secondsOf({ usage, duration }: Json, most: number): Usage | undefined {
-  const reported = isObject(usage) ? usage : {}
-  const details = isObject(reported.input_token_details) ? reported.input_token_details : {}
+  const reported = objectOf(usage)
+  const details = objectOf(reported.input_token_details)
   const tokens = readCount(details.audio_tokens)
   const seconds =
     positive(reported.seconds) ?? positive(duration) ?? (tokens === undefined ? undefined : tokens / TOKENS_PER_SECOND)
@@ -185,8 +185,4 @@ function lastCueSeconds(body: Buffer): number {
   const [, hours = 0, minutes, seconds] = /^\s*(?:(\d{1,3}):)?(\d\d):(\d\d[.,]\d{1,3})/.exec(end) ?? []
   if (minutes === undefined || seconds === undefined) return 0
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds.replace(',', '.'))
-}
-
-function garbled(why: string): Fault {
-  return new Fault('upstream_garbled', { internal: { why } })
 }

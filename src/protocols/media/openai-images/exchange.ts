@@ -1,9 +1,8 @@
 // One exchange with a vendor of the image format: JSON without references, a multipart upload with them. The vendor
 // answers with base64; callers get an address.
-import { Fault } from '../../../kernel/fault.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
-import type { Exchange, OpenOptions, Target } from '../../protocol.ts'
+import { type Exchange, garbled, type OpenOptions, type Target } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import type { InlineImage } from './body.ts'
 import { ImageRelay } from './relay.ts'
@@ -45,8 +44,7 @@ export function openImages({ checked, images, worst, target, options, store: sto
     ...(checked.stream
       ? {
           stream: (headers: Readonly<Record<string, string>>) => {
-            if (/json/.test(headers['content-type'] ?? ''))
-              throw new Fault('upstream_garbled', { internal: { why: 'JSON in answer to a streaming request' } })
+            if (/json/.test(headers['content-type'] ?? '')) throw garbled('JSON in answer to a streaming request')
             return new ImageRelay({ checked, unreported: worst, store })
           },
         }

@@ -7,13 +7,13 @@ import {
   SIZE_TABLE,
   TIER_OF,
 } from '../../../catalog/images.ts'
-import { Fault, invalid } from '../../../kernel/fault.ts'
+import { Fault } from '../../../kernel/fault.ts'
 import { chargeOf } from '../../../meter/charge.ts'
 import type { Pricing } from '../../../meter/price.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { ImageType } from '../../../parsers/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
-import { mustBe, readBody } from '../../check.ts'
+import { wrong, mustBe, readBody } from '../../check.ts'
 import type { PaidRequest, PriceAttributes } from '../../protocol.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import { IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, type ImageRequestBody, type InlineImage, tooMuch } from './body.ts'
@@ -68,7 +68,7 @@ export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps
   const asked = readBody(imagesBody, body.json)
   for (const mask of MASKS)
     if (asked[mask] !== undefined && asked[mask] !== null)
-      throw invalid(`"${mask}" is not supported: masks cannot be used. Say in the prompt what to change.`, mask)
+      throw wrong(mask, 'is not supported: masks cannot be used. Say in the prompt what to change.')
   const { prompt } = asked
   const quality = asked.quality ?? 'auto'
   const drawn = drawnSize(asked.size ?? 'auto', asked.resolution ?? '1k')
@@ -122,7 +122,7 @@ function readReferences(urls: readonly unknown[], body: ImageRequestBody): reado
     const at = `image_urls[${index}]`
     if (typeof url !== 'string') throw mustBe(at, 'a string', url)
     if (!/^https?:\/\//i.test(url) || url.length > URL_CHARS_MAX)
-      throw invalid(`"${at}" must be a public http or https address, or a data URI of an image.`, at)
+      throw wrong(at, 'must be a public http or https address, or a data URI of an image.')
     return url
   })
 }
@@ -202,10 +202,7 @@ function drawnSize(size: string, resolution: Resolution): DrawnSize {
   if (!found) {
     const ratios = Object.keys(SIZE_TABLE).filter((other) => SIZE_TABLE[other]?.[resolution])
     const named = size === 'auto' ? 'without a ratio' : `with the ratio ${size}`
-    throw invalid(
-      `"resolution" ${resolution} is not available ${named}; with ${resolution}, "size" must be one of ${ratios.join(', ')}.`,
-      'resolution',
-    )
+    throw wrong('resolution', `${resolution} is not available ${named}; with ${resolution}, "size" must be one of ${ratios.join(', ')}.`)
   }
   return { size: found, resolution, pixels: pixelsOf(found) }
 }

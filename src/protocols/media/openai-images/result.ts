@@ -1,9 +1,8 @@
 // What a vendor drew: read from its JSON without ever holding the base64 as a string, and written for callers.
-import { Fault } from '../../../kernel/fault.ts'
 import { inputTokensOf, outputTokensOf, readCount, tokensOf, type Usage } from '../../../meter/usage.ts'
 import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../parsers/image-file.ts'
 import { isObject, type Json, text } from '../../check.ts'
-import type { PriceAttributes } from '../../protocol.ts'
+import { garbled, type PriceAttributes } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages } from './request.ts'
 import { Base64File, type Path, StreamingJsonParser } from './streaming-json.ts'
@@ -56,7 +55,7 @@ export class DrawnReader {
       const value: unknown = JSON.parse(this.text)
       if (isObject(value)) return value
     } catch (cause) {
-      throw new Fault('upstream_garbled', { internal: { why: 'the answer is not JSON' }, cause })
+      throw garbled('the answer is not JSON', cause)
     }
     throw garbled('the answer is not an object')
   }
@@ -150,10 +149,6 @@ export function writeEvent(drawn: Drawn, url: string, checked: CheckedImages): s
 /** Every piece but the last holds a multiple of three bytes, so their base64 can be joined. */
 function inline(drawn: Drawn, checked: CheckedImages): Json {
   return checked.inlineAnswer ? { b64_json: drawn.pieces.map((piece) => piece.toString('base64')).join('') } : {}
-}
-
-function garbled(why: string): Fault {
-  return new Fault('upstream_garbled', { internal: { why } })
 }
 
 function countOf(details: unknown, name: string): number | undefined {

@@ -5,7 +5,7 @@ import type { VideoTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { Fields, isObject, type Json, mustBe } from '../../check.ts'
+import { wrong, Fields, isObject, type Json, mustBe } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 
 // What a video is made from: a prompt, and pictures, clips and sounds in roles that do not mix freely.
@@ -53,7 +53,7 @@ function readContent(fields: Fields, prompt: string | undefined, rules: VideoTra
     for (const { url, name } of readMany(fields, names)) parts.push(media(kind, url, `reference_${kind}`, name))
   const content = fields.list('content') ?? []
   if (content.length > VIDEO_LIMITS.parts)
-    throw invalid(`"content" may have at most ${VIDEO_LIMITS.parts} parts, not ${content.length}.`, 'content')
+    throw wrong('content', `may have at most ${VIDEO_LIMITS.parts} parts, not ${content.length}.`)
   for (const [index, part] of content.entries()) parts.push(readPart(part, `content[${index}]`))
   checkTexts([prompt, ...content.map((part) => part.text)], prompt === undefined ? 'content' : 'prompt')
   const given = withRoles(parts)
@@ -102,7 +102,7 @@ function readUrl(value: unknown, at: string): string {
 function readPart(part: Json, at: string): ContentPart {
   if (part.type === 'text') {
     if (typeof part.text !== 'string' || part.text.trim() === '')
-      throw invalid(`"${at}.text" must be a text that is not empty.`, `${at}.text`)
+      throw wrong(`${at}.text`, 'must be a text that is not empty.')
     return { type: 'text', text: part.text }
   }
   const kind = (['image', 'video', 'audio'] as const).find((name) => part.type === `${name}_url`)
@@ -117,13 +117,13 @@ function readPart(part: Json, at: string): ContentPart {
 
 function media(kind: MediaKind, url: string, role: string, at: string): MediaPart {
   if (url.startsWith('data:')) {
-    if (kind !== 'image') throw invalid(`"${at}" must be an https address; only images may be data URIs.`, at)
+    if (kind !== 'image') throw wrong(at, 'must be an https address; only images may be data URIs.')
     if (!/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]/i.test(url.slice(0, 100)))
-      throw invalid(`"${at}" must be a data URI of the form data:image/<type>;base64,<data>.`, at)
+      throw wrong(at, 'must be a data URI of the form data:image/<type>;base64,<data>.')
     if (((url.length - url.indexOf(',')) * 3) / 4 > IMAGE_BYTES_MAX)
-      throw invalid(`"${at}" is larger than ${IMAGE_BYTES_MAX / 1_000_000} MB.`, at)
+      throw wrong(at, `is larger than ${IMAGE_BYTES_MAX / 1_000_000} MB.`)
   } else if (!/^(https?|asset):\/\/[^\s]+$/i.test(url) || url.length > URL_CHARS_MAX)
-    throw invalid(`"${at}" must be an http(s) address${kind === 'image' ? ' or a data URI' : ''}.`, at)
+    throw wrong(at, `must be an http(s) address${kind === 'image' ? ' or a data URI' : ''}.`)
   const type = `${kind}_url` as const
   return { type, [type]: { url }, role }
 }
@@ -142,12 +142,12 @@ function withRoles(parts: ContentPart[]): ContentPart[] {
 }
 
 function checkTogether(parts: readonly ContentPart[], rules: VideoTraits): void {
-  if (parts.length === 0) throw invalid('"prompt" or "content" is required and must not be empty.', 'prompt')
+  if (parts.length === 0) throw wrong('prompt', 'or "content" is required and must not be empty.')
   const count = (role: string) => parts.filter((part) => part.type !== 'text' && part.role === role).length
   const [first, last] = [count('first_frame'), count('last_frame')]
   const [images, videos, audios] = [count('reference_image'), count('reference_video'), count('reference_audio')]
   if (first > 1 || last > 1) throw invalid('There can be only one first frame and one last frame.', 'content')
-  if (last > 0 && first === 0) throw invalid('"last_frame" needs a "first_frame" as well.', 'last_frame')
+  if (last > 0 && first === 0) throw wrong('last_frame', 'needs a "first_frame" as well.')
   if (first + last > 0 && images + videos + audios > 0)
     throw invalid('First and last frames cannot be combined with references: use one or the other.', 'content')
   checkCount('images', images, rules.imagesMax)
@@ -265,7 +265,7 @@ function readRatio(fields: Fields): string | undefined {
 function readSeed(fields: Fields): number | undefined {
   const seed = fields.integer('seed', -1)
   if (seed !== undefined && seed > VIDEO_LIMITS.seed)
-    throw invalid(`"seed" must be a whole number from -1 to ${VIDEO_LIMITS.seed}, not ${seed}.`, 'seed')
+    throw wrong('seed', `must be a whole number from -1 to ${VIDEO_LIMITS.seed}, not ${seed}.`)
   return seed === -1 ? undefined : seed
 }
 
@@ -281,7 +281,7 @@ function readCallback(fields: Fields): string | undefined {
   if (given === undefined) return undefined
   const url = given.length <= VIDEO_LIMITS.callbackChars && !/[\s\p{Cc}]/u.test(given) ? URL.parse(given) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
-    throw invalid('"callback_url" must be a public http(s) address without a user name.', 'callback_url')
+    throw wrong('callback_url', 'must be a public http(s) address without a user name.')
   return given
 }
 

@@ -1,9 +1,9 @@
 // The vendor's task API: what to send, and how its tasks are read. Pure: the network, the clock and the money are elsewhere.
-import { Fault, type FaultName } from '../../../kernel/fault.ts'
+import type { FaultName } from '../../../kernel/fault.ts'
 import { readCount } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
-import { isObject, type Json, objects, text } from '../../check.ts'
-import type { Target } from '../../protocol.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { garbled, type Target } from '../../protocol.ts'
 import { scrub, withoutSecrets } from '../../vendor-words.ts'
 import type { VideoOrder } from './request.ts'
 
@@ -154,8 +154,8 @@ function taskOf(item: Json, target: Target): Task {
   if (id === undefined) throw garbled('a task has no id')
   const word = text(item.status) ?? ''
   const status = TASK_STATUSES.find((known) => known === word)
-  const content = isObject(item.content) ? item.content : {}
-  const usage = isObject(item.usage) ? item.usage : {}
+  const content = objectOf(item.content)
+  const usage = objectOf(item.usage)
   const seconds = typeof item.duration === 'number' && item.duration > 0 ? Math.ceil(item.duration) : undefined
   return {
     id,
@@ -185,7 +185,7 @@ const present = <K extends string, V>(name: K, value: V | undefined) =>
 const CALLERS = /sensitive|invalid|input|copyright|policy|moderation|unsupported|missing/i
 
 function failureOf(error: unknown, status: 'failed' | 'expired', target: Target): TaskFailure {
-  const given = isObject(error) ? error : {}
+  const given = objectOf(error)
   const code = text(given.code)?.slice(0, 200) ?? ''
   // A name, and nothing that could be something else.
   const reason = /^[a-z_.-]{1,100}$/i.test(code) && withoutSecrets(code, target) === code ? code : undefined
@@ -216,8 +216,4 @@ function parse(body: Buffer): Json {
     // Told below, like every other body that is no object.
   }
   throw garbled('the body is not a JSON object')
-}
-
-function garbled(why: string): Fault {
-  return new Fault('upstream_garbled', { internal: { why } })
 }

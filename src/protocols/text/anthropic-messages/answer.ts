@@ -1,7 +1,9 @@
 // Messages answers, whole and streamed, read into neutral words and written from them.
-import { Fault } from '../../../kernel/fault.ts'
+
+import type { Fault } from '../../../kernel/fault.ts'
 import { encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
-import { given, isObject, type Json, objects, text } from '../../check.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
@@ -44,7 +46,7 @@ function stopReason(finish: Finish, stopSequence: string | undefined, refused: b
 }
 
 export function readMessagesReply(value: Json): Reply {
-  if (!Array.isArray(value.content)) throw new Fault('upstream_garbled', { internal: { why: 'no content' } })
+  if (!Array.isArray(value.content)) throw garbled('no content')
   const parts = objects(value.content).flatMap(readBlock)
   const stop = text(value.stop_sequence)
   return {
@@ -200,7 +202,7 @@ export class MessagesReader extends StreamReader {
 
   private startBlock(index: unknown, block: Json): ReplyEvent[] {
     const type = text(block.type) ?? ''
-    const input = isObject(block.input) ? block.input : {}
+    const input = objectOf(block.input)
     this.blocks.set(index, {
       type,
       key: type === 'tool_use' ? this.calls++ : -1,

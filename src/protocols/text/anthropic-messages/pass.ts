@@ -1,12 +1,12 @@
 // A Messages request and answer between a caller and a vendor who both speak the format. New fields appear monthly here,
 // so nothing is rebuilt from what we know.
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { Fault } from '../../../kernel/fault.ts'
+import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
-import { isObject, type Json, objects, text } from '../../check.ts'
-import type { Answer } from '../../protocol.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { type Answer, garbled } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
 import { inputObject, PACKED } from '../canonical.ts'
 import type { CheckedRequest, PassOptions } from '../format.ts'
@@ -21,7 +21,7 @@ export function passMessages(json: JsonText, paidRequest: CheckedRequest, { mode
   const remove = [...traits.dropParams]
   const { thinking, output_config: config } = json.value
   if (traits.effort === 'budget' && isObject(thinking) && thinking.type === 'adaptive') {
-    const { effort, ...others } = isObject(config) ? config : {}
+    const { effort, ...others } = objectOf(config)
     const known = knownThinking(thinking, text(effort), { traits, tokensMax: paidRequest.tokensMax ?? 0 })
     if (known && isThoughtThrough(messages ?? objects(json.value.messages))) replace.thinking = JSON.stringify(known)
     else remove.push('thinking')
@@ -168,7 +168,7 @@ export class MessagesObserver extends Observer {
 
   private seeStart(block: string): string {
     const data = readData(dataOf(block))
-    const message = isObject(data) && isObject(data.message) ? data.message : {}
+    const message = objectOf(objectOf(data).message)
     this.counted = mergedReports({}, message.usage)
     this.storedAs = idsOf(message, this.keeps)
     const span = memberSpan(block, 'message', block.length - 2 - dataOf(block).length)
@@ -182,7 +182,7 @@ export class MessagesObserver extends Observer {
 // stream.
 
 export function unrollMessage(value: Json): string {
-  if (!Array.isArray(value.content)) throw new Fault('upstream_garbled', { internal: { why: 'no content' } })
+  if (!Array.isArray(value.content)) throw garbled('no content')
   const { content, stop_reason: reason = 'end_turn', stop_sequence: sequence = null, usage, ...rest } = value
   const message = { ...rest, content: [], stop_reason: null, stop_sequence: null, ...(usage ? { usage } : {}) }
   return (
@@ -246,11 +246,11 @@ export function rollUpMessage(events: readonly SseEvent[]): Json {
     }
     if (type === 'message_delta') {
       if (isObject(data.delta)) whole = { ...whole, ...data.delta }
-      whole.usage = mergedReports(isObject(whole.usage) ? whole.usage : {}, data.usage)
+      whole.usage = mergedReports(objectOf(whole.usage), data.usage)
     }
     done = type === 'message_stop'
   }
-  if (!done) throw new Fault('upstream_garbled', { internal: { why: 'the stream has no end' } })
+  if (!done) throw garbled('the stream has no end')
   for (const [index, block] of blocks) if (inputs.get(index)) block.input = inputObject(inputs.get(index) ?? '')
   return { ...whole, content: [...blocks].sort(([a], [b]) => a - b).map(([, block]) => block) }
 }

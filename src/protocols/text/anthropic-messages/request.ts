@@ -13,6 +13,7 @@ import {
   objects,
   strings,
   text,
+  wrong,
 } from '../../check.ts'
 import {
   type Conversation,
@@ -493,7 +494,7 @@ function threadUnknown(): Fault {
 export function checkPrompt(fields: Fields): void {
   const messages = fields.required('messages')
   if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
-  if (messages.length === 0) throw invalid('"messages" must hold at least one message.', 'messages')
+  if (messages.length === 0) throw wrong('messages', 'must hold at least one message.')
   messages.forEach((message, i) => {
     const at = `messages[${i}]`
     if (!isObject(message)) throw mustBe(at, 'an object', message)
@@ -505,7 +506,7 @@ export function checkPrompt(fields: Fields): void {
   if (system !== undefined) checkContent(system, 'system')
   for (const [i, tool] of (fields.list('tools') ?? []).entries())
     if (typeof tool.name !== 'string' && typeof tool.type !== 'string')
-      throw invalid(`"tools[${i}].name" must be a string.`, `tools[${i}].name`)
+      throw wrong(`tools[${i}].name`, 'must be a string.')
   fields.object('tool_choice')
   checkBudget(fields.object('thinking')?.budget_tokens)
 }
@@ -515,7 +516,7 @@ function checkContent(content: unknown, at: string): void {
   if (!Array.isArray(content)) throw mustBe(at, 'a string or an array of blocks', content)
   content.forEach((block, j) => {
     if (!isObject(block) || typeof block.type !== 'string')
-      throw invalid(`"${at}[${j}]" must be an object with a "type".`, `${at}[${j}]`)
+      throw wrong(`${at}[${j}]`, 'must be an object with a "type".')
     if (block.type === 'text' && typeof block.text !== 'string')
       throw mustBe(`${at}[${j}].text`, 'a string', block.text)
     if (block.type === 'tool_result' && typeof block.tool_use_id !== 'string')

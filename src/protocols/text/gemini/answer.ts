@@ -1,10 +1,10 @@
 // Answers of this format, whole and streamed: read into neutral words, written from them, and passed through.
-import { Fault } from '../../../kernel/fault.ts'
+import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
 import { given, isObject, type Json, objects, text } from '../../check.ts'
-import type { Answer, StreamRelay, StreamState } from '../../protocol.ts'
+import { type Answer, garbled, type StreamRelay, type StreamState } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
@@ -59,7 +59,7 @@ function blockReason(value: Json): string | undefined {
 export function readGeminiReply(value: Json): Reply {
   const blocked = blockReason(value)
   const candidate = objects(value.candidates)[0]
-  if (!candidate && blocked === undefined) throw new Fault('upstream_garbled', { internal: { why: 'no candidate' } })
+  if (!candidate && blocked === undefined) throw garbled('no candidate')
   const parts = readGeminiParts(objectAt(candidate ?? {}, 'content'), text(value.responseId) ?? '')
   const called = parts.some((part) => part.kind === 'call')
   return {
@@ -460,8 +460,7 @@ export class GeminiObserver extends Observer {
 // An answer and its stream are the same thing: pieces of the whole, each in the shape of the whole.
 
 export function unrollGemini(value: Json): string {
-  if (objects(value.candidates).length === 0 && blockReason(value) === undefined)
-    throw new Fault('upstream_garbled', { internal: { why: 'no candidate' } })
+  if (objects(value.candidates).length === 0 && blockReason(value) === undefined) throw garbled('no candidate')
   const candidates = objects(value.candidates).map((candidate) => ({ finishReason: 'STOP', ...candidate }))
   return encodeJson(candidates.length > 0 ? { ...value, candidates } : value)
 }
@@ -486,8 +485,7 @@ export function rollUpGemini(events: readonly SseEvent[]): Json {
     }
   }
   const finished = [...candidates.values()].every(({ finishReason }) => finishReason !== undefined)
-  if ((candidates.size === 0 || !finished) && blockReason(whole) === undefined)
-    throw new Fault('upstream_garbled', { internal: { why: 'the stream has no end' } })
+  if ((candidates.size === 0 || !finished) && blockReason(whole) === undefined) throw garbled('the stream has no end')
   return candidates.size === 0 ? whole : { ...whole, candidates: [...candidates.values()] }
 }
 

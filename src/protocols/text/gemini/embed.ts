@@ -1,10 +1,9 @@
 // Embeddings as Google's clients ask for them. Vendors of embeddings speak another format, into which the texts and back out of which the vectors are put.
 import type { Model } from '../../../catalog/document.ts'
 import { EMBED_REQUESTS_MAX } from '../../../catalog/gemini.ts'
-import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
-import { isObject, type Json, mustBe, objects } from '../../check.ts'
-import type { PaidRequest } from '../../protocol.ts'
+import { isObject, type Json, mustBe, objectOf, objects, wrong } from '../../check.ts'
+import { garbled, type PaidRequest } from '../../protocol.ts'
 import { readEmbeddingsRequest } from '../openai-embeddings.ts'
 import { member } from './member.ts'
 import { checkParts, checkSpelling } from './request.ts'
@@ -28,7 +27,7 @@ export function readGeminiEmbeddingsRequest(
   const other = requests.findIndex((request) => request.dimensions !== dimensions)
   if (other >= 0) {
     const at = `requests[${other}].outputDimensionality`
-    throw invalid(`"${at}" must be the same in all requests.`, at)
+    throw wrong(at, 'must be the same in all requests.')
   }
   const input = requests.map(({ text }) => text)
   const asked = { model: uid, input, ...(dimensions === undefined ? {} : { dimensions }) }
@@ -39,17 +38,17 @@ export function readGeminiEmbeddingsRequest(
 
 function readRequests(value: Json, uid: string): EmbedRequest[] {
   const { requests } = value
-  if (requests === undefined || requests === null) throw invalid('"requests" is required.', 'requests')
+  if (requests === undefined || requests === null) throw wrong('requests', 'is required.')
   if (!Array.isArray(requests)) throw mustBe('requests', 'an array of objects', requests)
   if (requests.length === 0 || requests.length > EMBED_REQUESTS_MAX)
-    throw invalid(`"requests" must hold 1 to ${EMBED_REQUESTS_MAX} requests, not ${requests.length}.`, 'requests')
+    throw wrong('requests', `must hold 1 to ${EMBED_REQUESTS_MAX} requests, not ${requests.length}.`)
   return requests.map((request, i) => {
     const at = `requests[${i}]`
     if (!isObject(request)) throw mustBe(at, 'an object', request)
     const { model } = request
     // The address names the model that is asked and paid for.
     if (model !== undefined && model !== null && model !== `models/${uid}` && model !== uid)
-      throw invalid(`"${at}.model" must be the model of the address, models/${uid}.`, `${at}.model`)
+      throw wrong(`${at}.model`, `must be the model of the address, models/${uid}.`)
     return readRequest(request, `${at}.`)
   })
 }
@@ -57,16 +56,16 @@ function readRequests(value: Json, uid: string): EmbedRequest[] {
 function readRequest(request: Json, before: string): EmbedRequest {
   const { content } = request
   const at = `${before}content`
-  if (content === undefined || content === null) throw invalid(`"${at}" is required.`, at)
+  if (content === undefined || content === null) throw wrong(at, 'is required.')
   if (!isObject(content)) throw mustBe(at, 'an object with "parts"', content)
   checkParts(content.parts, `${at}.parts`)
   const texts = objects(content.parts).map((part, i) => {
     if (typeof part.text !== 'string')
-      throw invalid(`"${at}.parts[${i}]" must have "text": only texts are embedded here.`, `${at}.parts[${i}]`)
+      throw wrong(`${at}.parts[${i}]`, 'must have "text": only texts are embedded here.')
     return part.text
   })
   const text = texts.join('\n')
-  if (text.trim() === '') throw invalid(`"${at}" must have a text that is not empty.`, at)
+  if (text.trim() === '') throw wrong(at, 'must have a text that is not empty.')
   for (const name of ['taskType', 'title']) {
     const hint = member(request, name)
     if (hint !== undefined && typeof hint !== 'string') throw mustBe(before + name, 'a string', hint)
@@ -86,10 +85,10 @@ function writeVectors(answer: Json, count: number, shape: Shape): Json {
     // Those that do not say which they are stand in order.
     const values = (found.find(({ index }) => index === i) ?? found[i])?.embedding
     if (found.length !== count || !Array.isArray(values) || !values.every((entry) => typeof entry === 'number'))
-      throw new Fault('upstream_garbled', { internal: { why: 'the answer does not hold a vector for each text' } })
+      throw garbled('the answer does not hold a vector for each text')
     return { values }
   })
-  const usage = isObject(answer.usage) ? answer.usage : {}
+  const usage = objectOf(answer.usage)
   const promptTokenCount = usage.prompt_tokens ?? usage.total_tokens
   const usageMetadata = typeof promptTokenCount === 'number' ? { usageMetadata: { promptTokenCount } } : {}
   return shape === 'one' ? { embedding: embeddings[0], ...usageMetadata } : { embeddings, ...usageMetadata }

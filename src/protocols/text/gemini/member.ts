@@ -1,5 +1,5 @@
 // How this format is written: members by their names in either case, and what others pack into its signatures.
-import { isObject, type Json, objects, text } from '../../check.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
 import { JSON_INSTRUCTION, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
 
 /** `maxOutputTokens` or `max_output_tokens`: its vendors take both. */
@@ -13,7 +13,7 @@ export function inSnakeCase(name: string): string {
 
 export function objectAt(object: Json, name: string): Json {
   const value = member(object, name)
-  return isObject(value) ? value : {}
+  return objectOf(value)
 }
 
 export function objectsAt(object: Json, name: string): Json[] {

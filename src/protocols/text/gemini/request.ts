@@ -2,7 +2,20 @@
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
-import { Fields, given, isObject, type Json, mustBe, number, objects, shown, strings, text } from '../../check.ts'
+import {
+  Fields,
+  given,
+  isObject,
+  type Json,
+  mustBe,
+  number,
+  objectOf,
+  objects,
+  shown,
+  strings,
+  text,
+  wrong,
+} from '../../check.ts'
 import {
   type CallPart,
   type Conversation,
@@ -176,7 +189,7 @@ function readCall(called: Json, signature: string | undefined, calls: Calls): Ca
 /** Clients wrap what a tool said, because the format wants an object. */
 function readResult(response: Json, at: string, calls: Calls): ResultPart {
   const name = text(response.name) ?? ''
-  const said = isObject(response.response) ? response.response : {}
+  const said = objectOf(response.response)
   const keys = Object.keys(said)
   const only = keys.length === 1 ? keys[0] : undefined
   const wrapped = only === 'output' || only === 'result' || only === 'error' ? said[only] : said
@@ -455,7 +468,7 @@ export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest 
   const tokensMax = config.integer(named('maxOutputTokens'), 1)
   const n = config.integer(named('candidateCount'), 1) ?? 1
   const nField = 'candidateCount'
-  if (n > CANDIDATES_MAX) throw invalid(`"${nField}" must be at most ${CANDIDATES_MAX}, not ${n}.`, nField)
+  if (n > CANDIDATES_MAX) throw wrong(nField, `must be at most ${CANDIDATES_MAX}, not ${n}.`)
   config.strings(named('stopSequences'))
   const thinking = below(config, named('thinkingConfig'))
   thinking.integer(thinking.json.member('thinkingBudget') ? 'thinkingBudget' : 'thinking_budget', -1)
@@ -465,9 +478,9 @@ export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest 
   const alt = fields.get('alt') ?? 'json'
   if (alt !== 'json' && alt !== 'sse') throw mustBe('alt', 'sse or json', alt)
   if (member(value, 'cachedContent') !== undefined)
-    throw invalid(
-      '"cachedContent" refers to what a vendor keeps, which is not shared between accounts here; send the content itself.',
+    throw wrong(
       'cachedContent',
+      'refers to what a vendor keeps, which is not shared between accounts here; send the content itself.',
     )
   return {
     stream: fields.boolean('stream') ?? false,
@@ -500,7 +513,7 @@ export function checkSpelling(value: unknown, at: string): void {
   for (const name of Object.keys(value)) {
     const other = inSnakeCase(name)
     if (other !== name && Object.hasOwn(value, other))
-      throw invalid(`"${before}${other}" is "${name}" in another spelling: send one of them.`, `${before}${other}`)
+      throw wrong(`${before}${other}`, `is "${name}" in another spelling: send one of them.`)
     if (!OWN.test(name)) checkSpelling(value[name], before + name)
   }
 }
@@ -508,9 +521,9 @@ export function checkSpelling(value: unknown, at: string): void {
 /** The part that countTokens shares. */
 export function checkGeminiPrompt(value: Json): void {
   const contents = value.contents
-  if (contents === undefined || contents === null) throw invalid('"contents" is required.', 'contents')
+  if (contents === undefined || contents === null) throw wrong('contents', 'is required.')
   if (!Array.isArray(contents)) throw mustBe('contents', 'an array of objects', contents)
-  if (contents.length === 0) throw invalid('"contents" must hold at least one content.', 'contents')
+  if (contents.length === 0) throw wrong('contents', 'must hold at least one content.')
   contents.forEach((content, i) => {
     if (!isObject(content)) throw mustBe(`contents[${i}]`, 'an object', content)
     const role = content.role ?? 'user'
@@ -532,16 +545,15 @@ export function checkParts(parts: unknown, at: string): void {
     if (part.text !== undefined && part.text !== null && typeof part.text !== 'string')
       throw mustBe(`${here}.text`, 'a string', part.text)
     const kinds = KINDS.filter((name) => member(part, name) !== undefined)
-    if (kinds.length > 1)
-      throw invalid(`"${here}" must be one of ${KINDS.join(', ')}, not ${kinds.join(' and ')} at once.`, here)
+    if (kinds.length > 1) throw wrong(here, `must be one of ${KINDS.join(', ')}, not ${kinds.join(' and ')} at once.`)
     for (const name of ['inlineData', 'fileData', 'functionCall', 'functionResponse'])
       checkedObject(part, name, `${here}.`)
     const data = objectAt(part, 'inlineData')
     if (Object.keys(data).length > 0 && (typeof data.data !== 'string' || typeof member(data, 'mimeType') !== 'string'))
-      throw invalid(`"${here}.inlineData" must have "mimeType" and "data", both strings.`, `${here}.inlineData`)
+      throw wrong(`${here}.inlineData`, 'must have "mimeType" and "data", both strings.')
     for (const name of ['functionCall', 'functionResponse'])
       if (member(part, name) && typeof objectAt(part, name).name !== 'string')
-        throw invalid(`"${here}.${name}.name" must be a string.`, `${here}.${name}.name`)
+        throw wrong(`${here}.${name}.name`, 'must be a string.')
   })
 }
 
@@ -555,7 +567,7 @@ function checkTools(tools: unknown, traits: TextTraits): void {
       throw mustBe(`tools[${i}].functionDeclarations`, 'an array of objects', declared)
     declared?.forEach((entry, j) => {
       const at = `tools[${i}].functionDeclarations[${j}].name`
-      if (!isObject(entry) || typeof entry.name !== 'string') throw invalid(`"${at}" must be a string.`, at)
+      if (!isObject(entry) || typeof entry.name !== 'string') throw wrong(at, 'must be a string.')
     })
     for (const name of Object.keys(tool)) {
       if (LOCAL.some((local) => name === local || name === inSnakeCase(local)) || tool[name] === null) continue

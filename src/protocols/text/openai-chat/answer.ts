@@ -1,9 +1,9 @@
 // Chat answers, whole and streamed: passed through, read into neutral words, and written from them.
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { Fault } from '../../../kernel/fault.ts'
+import type { Fault } from '../../../kernel/fault.ts'
 import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
-import { given, isObject, type Json, objects, text } from '../../check.ts'
-import type { Answer } from '../../protocol.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { type Answer, garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
@@ -29,7 +29,7 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
   const mends = traits.quirks.length > 0
   const whole = readWhole(body, mends ? 'utf8' : 'latin1')
   if (mends) mendAnswer(whole.value, traits.quirks)
-  if (!Array.isArray(whole.value.choices)) throw new Fault('upstream_garbled', { internal: { why: 'no choices' } })
+  if (!Array.isArray(whole.value.choices)) throw garbled('no choices')
   return {
     body: mends ? JSON.stringify({ ...whole.value, model: uid }) : renamed(body, whole, uid),
     contentType: 'application/json',
@@ -41,7 +41,7 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
 function outputChars(choices: readonly unknown[]): number {
   let chars = 0
   for (const choice of objects(choices)) {
-    const message = isObject(choice.message) ? choice.message : {}
+    const message = objectOf(choice.message)
     for (const name of ['content', 'reasoning_content', 'refusal']) chars += (text(message[name]) ?? '').length
     for (const call of objects(message.tool_calls)) chars += JSON.stringify(call.function ?? '').length
   }
@@ -78,8 +78,7 @@ function finishName(finish: Finish, request: Json): string {
 
 export function readChatReply(value: Json, traits?: TextTraits): Reply {
   const choice = objects(value.choices)[0]
-  if (!choice || !isObject(choice.message))
-    throw new Fault('upstream_garbled', { internal: { why: 'no choice with a message' } })
+  if (!choice || !isObject(choice.message)) throw garbled('no choice with a message')
   const { message } = choice
   const parts: OutputPart[] = readThoughts(message)
   const content =
@@ -101,7 +100,7 @@ export function readChatReply(value: Json, traits?: TextTraits): Reply {
 
 function readReplyCall(call: Json, i = 0): CallPart {
   const custom = isObject(call.custom) ? call.custom : undefined
-  const called = custom ?? (isObject(call.function) ? call.function : {})
+  const called = custom ?? objectOf(call.function)
   return given({
     kind: 'call',
     id: text(call.id) ?? `call_${i}`,
@@ -254,7 +253,7 @@ export class ChatReader extends StreamReader {
 
   private readCall(call: Json, events: ReplyEvent[]): void {
     const custom = isObject(call.custom) ? call.custom : undefined
-    const called = custom ?? (isObject(call.function) ? call.function : {})
+    const called = custom ?? objectOf(call.function)
     const id = text(call.id) ?? ''
     // Without an index, an id that we have not seen starts a call, and everything else continues the last one.
     const index = typeof call.index === 'number' ? call.index : this.indexOf(id)

@@ -1,10 +1,12 @@
 // Chat on both sides: the request and the answer pass, observed and, where a family needs it, repaired.
+
 import type { Quirk, TextTraits } from '../../../catalog/traits.ts'
-import { Fault } from '../../../kernel/fault.ts'
+import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent, textToBytes } from '../../../upstream/sse.ts'
-import { isObject, type Json, objects, text } from '../../check.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { garbled } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import type { CheckedRequest, PassOptions } from '../format.ts'
 import { Surroundings } from '../reader.ts'
@@ -63,7 +65,7 @@ function isGiven(value: unknown): boolean {
 }
 
 function withUsage(options: unknown): string {
-  return JSON.stringify({ ...(isObject(options) ? options : {}), include_usage: true })
+  return JSON.stringify({ ...objectOf(options), include_usage: true })
 }
 
 /**
@@ -473,7 +475,7 @@ interface Choice extends Json {
 
 export function unrollChat(value: Json): string {
   const { choices, usage, object: _, ...head } = value
-  if (!Array.isArray(choices)) throw new Fault('upstream_garbled', { internal: { why: 'no choices' } })
+  if (!Array.isArray(choices)) throw garbled('no choices')
   const chunk = (members: Json) => encodeJson({ ...head, object: 'chat.completion.chunk', ...members })
   let out = ''
   for (const { message, finish_reason: finish = 'stop', ...choice } of objects(choices)) {
@@ -504,7 +506,7 @@ export function rollUpChat(events: readonly SseEvent[], { quirks }: TextTraits):
     for (const piece of objects(data.choices)) addChoice(choices, piece)
   }
   const finished = choices.size > 0 && [...choices.values()].every(({ finish_reason: finish }) => finish !== null)
-  if (!done && !finished) throw new Fault('upstream_garbled', { internal: { why: 'the stream has no end' } })
+  if (!done && !finished) throw garbled('the stream has no end')
   const byIndex = [...choices.values()].sort((a, b) => Number(a.index) - Number(b.index))
   // A call without a single piece of input has no input; readers want to parse it all the same.
   for (const { message } of byIndex)
@@ -567,7 +569,7 @@ function withPieces(before: unknown, piece: Json): Json {
 }
 
 function addLogprobs(choice: Choice, more: Json): void {
-  const whole: Json = isObject(choice.logprobs) ? choice.logprobs : {}
+  const whole: Json = objectOf(choice.logprobs)
   choice.logprobs = whole
   for (const [name, member] of Object.entries(more)) if (Array.isArray(member)) addEntries(whole, name, member)
 }

@@ -14,6 +14,7 @@ import {
   shown,
   strings,
   text,
+  wrong,
 } from '../../check.ts'
 import {
   type CallPart,
@@ -185,10 +186,10 @@ function readOutput(message: Json, legacy: { called: Json; id: string } | undefi
 function readCall(call: Json): CallPart {
   const id = text(call.id) ?? ''
   if (call.type === 'custom') {
-    const custom = isObject(call.custom) ? call.custom : {}
+    const custom = objectOf(call.custom)
     return { kind: 'call', id, name: text(custom.name) ?? '', input: text(custom.input) ?? '', custom: true }
   }
-  const called = isObject(call.function) ? call.function : {}
+  const called = objectOf(call.function)
   const extra = call.extra_content
   return {
     kind: 'call',
@@ -429,7 +430,7 @@ export function checkChat(fields: Fields, traits: TextTraits): CheckedRequest {
 
 function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
-  if (messages.length === 0) throw invalid('"messages" must hold at least one message.', 'messages')
+  if (messages.length === 0) throw wrong('messages', 'must hold at least one message.')
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i)
 }
 
@@ -489,30 +490,29 @@ function checkCalls(calls: unknown, i: number): void {
 function checkStop(stop: unknown): void {
   if (stop === undefined || typeof stop === 'string') return
   if (Array.isArray(stop) && stop.every((entry) => typeof entry === 'string')) return
-  throw invalid('"stop" must be a string or an array of strings.', 'stop')
+  throw wrong('stop', 'must be a string or an array of strings.')
 }
 
 function checkFormat(format: Json | undefined): void {
   if (!format) return
-  if (typeof format.type !== 'string') throw invalid('"response_format.type" must be a string.', 'response_format.type')
+  if (typeof format.type !== 'string') throw wrong('response_format.type', 'must be a string.')
   if (format.type !== 'json_schema') return
   const schema = format.json_schema
   if (!isObject(schema) || typeof schema.name !== 'string')
-    throw invalid('"response_format.json_schema.name" must be a string.', 'response_format.json_schema.name')
+    throw wrong('response_format.json_schema.name', 'must be a string.')
   if (schema.schema !== undefined && schema.schema !== null && !isObject(schema.schema))
-    throw invalid('"response_format.json_schema.schema" must be an object.', 'response_format.json_schema.schema')
+    throw wrong('response_format.json_schema.schema', 'must be an object.')
 }
 
 function checkTools(tools: Json[] | undefined): number {
   tools?.forEach((tool, i) => {
     const at = `tools[${i}]`
-    if (typeof tool.type !== 'string') throw invalid(`"${at}.type" must be a string, such as "function".`, `${at}.type`)
+    if (typeof tool.type !== 'string') throw wrong(`${at}.type`, 'must be a string, such as "function".')
     if (tool.type !== 'function') return
     const named = tool.function
-    if (!isObject(named) || typeof named.name !== 'string')
-      throw invalid(`"${at}.function.name" must be a string.`, `${at}.function.name`)
+    if (!isObject(named) || typeof named.name !== 'string') throw wrong(`${at}.function.name`, 'must be a string.')
     if (named.parameters !== undefined && named.parameters !== null && !isObject(named.parameters))
-      throw invalid(`"${at}.function.parameters" must be an object (a JSON schema).`, `${at}.function.parameters`)
+      throw wrong(`${at}.function.parameters`, 'must be an object (a JSON schema).')
   })
   return tools?.length ?? 0
 }
@@ -523,5 +523,5 @@ function checkChoice(choice: unknown): void {
 }
 
 function bad(i: number, at: string, why: string): Error {
-  return invalid(`"messages[${i}]${at}" ${why}`, `messages[${i}]${at}`)
+  return wrong(`messages[${i}]${at}`, `${why}`)
 }

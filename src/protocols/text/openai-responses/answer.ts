@@ -1,7 +1,9 @@
 // Responses answers, whole and streamed, read into neutral words and written from them.
-import { Fault } from '../../../kernel/fault.ts'
+
+import type { Fault } from '../../../kernel/fault.ts'
 import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
-import { given, isObject, type Json, objects, text } from '../../check.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
@@ -25,7 +27,7 @@ import { echoed, RESPONSES_KEEP_ALIVE, responsesFailure, responsesFinish } from 
 
 export function readResponsesReply(value: Json): Reply {
   if (value.status === 'failed') throw vendorFault(value.error ?? { message: 'failed' })
-  if (!Array.isArray(value.output)) throw new Fault('upstream_garbled', { internal: { why: 'no output' } })
+  if (!Array.isArray(value.output)) throw garbled('no output')
   const parts = objects(value.output).flatMap(readItem)
   return {
     parts,
@@ -39,7 +41,7 @@ export function readResponsesReply(value: Json): Reply {
 
 /** An incomplete answer says why; otherwise calls make the difference. */
 function readFinish(response: Json, called: boolean): Finish {
-  const details = isObject(response.incomplete_details) ? response.incomplete_details : {}
+  const details = objectOf(response.incomplete_details)
   if (called) return 'calls'
   if (response.status === 'incomplete') return details.reason === 'content_filter' ? 'filter' : 'length'
   return 'stop'
@@ -142,7 +144,7 @@ interface ResponseEnd {
 /** The object of lifecycle events and of whole answers; without an end it is in progress. */
 function responseObject(facts: AnswerFacts, end?: ResponseEnd): Json {
   const { request } = facts
-  const reasoning = isObject(request.reasoning) ? request.reasoning : {}
+  const reasoning = objectOf(request.reasoning)
   const cut = end?.finish === 'length' ? 'max_output_tokens' : end?.finish === 'filter' ? 'content_filter' : undefined
   const done = end !== undefined && cut === undefined
   return {
@@ -209,7 +211,7 @@ export class ResponsesReader extends StreamReader {
         return isObject(data.item) ? this.done(data.item, index) : []
       case 'response.completed':
       case 'response.incomplete':
-        return this.close(isObject(data.response) ? data.response : {})
+        return this.close(objectOf(data.response))
       case 'response.failed':
       case 'error':
         return this.fail(data)
@@ -278,7 +280,7 @@ export class ResponsesReader extends StreamReader {
   }
 
   private fail(data: Json): ReplyEvent[] {
-    const response = isObject(data.response) ? data.response : {}
+    const response = objectOf(data.response)
     this.tokens = readResponsesUsage(response.usage)
     this.fault = vendorFault(data.error ?? response.error ?? data)
     return []

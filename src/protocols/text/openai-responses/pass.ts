@@ -1,10 +1,10 @@
 // A Responses request and answer between a caller and a vendor who both speak the format.
-import { Fault } from '../../../kernel/fault.ts'
+import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import { inputTokensOf, outputTokensOf, readCount, type Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
-import type { Answer } from '../../protocol.ts'
+import { type Answer, garbled } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../canonical.ts'
 import type { CheckedRequest, PassOptions } from '../format.ts'
@@ -154,8 +154,8 @@ export class ResponsesObserver extends Observer {
   }
 
   private reportFault(data: unknown): void {
-    const said = isObject(data) ? data : {}
-    const response = isObject(said.response) ? said.response : {}
+    const said = objectOf(data)
+    const response = objectOf(said.response)
     this.reported = response.usage
     this.items = response.output
     this.fault = vendorFault(said.error ?? response.error ?? said)
@@ -269,7 +269,7 @@ const INPUTS: Readonly<Record<string, readonly [member: string, event: string]>>
 }
 
 export function unrollResponse(value: Json): string {
-  if (!Array.isArray(value.output)) throw new Fault('upstream_garbled', { internal: { why: 'no output' } })
+  if (!Array.isArray(value.output)) throw garbled('no output')
   let sequence = 0
   const event = (name: string, members: Json) => {
     const type = `response.${name}`
@@ -355,7 +355,7 @@ class PartialOutput {
     const at = readCount(list === 'summary' ? data.summary_index : data.content_index) ?? 0
     if (at >= ITEMS_MAX) return
     const parts: Json[] = Array.isArray(item[list]) ? [...item[list]] : []
-    const part = way ? { type: way[0], ...parts[at] } : isObject(data.part) ? data.part : {}
+    const part = way ? { type: way[0], ...parts[at] } : objectOf(data.part)
     const member = way?.[1].member
     parts[at] =
       member === undefined ? part : { ...part, [member]: `${text(part[member]) ?? ''}${text(data.delta) ?? ''}` }
@@ -405,7 +405,7 @@ export function rollUpResponse(events: readonly SseEvent[]): Json {
     const data = event.data.trim() === '[DONE]' ? undefined : readData(event.data)
     if (!isObject(data)) continue
     const type = text(data.type) ?? event.event
-    const response = isObject(data.response) ? data.response : {}
+    const response = objectOf(data.response)
     if (type === 'response.output_item.done') items.push(data.item)
     if (type === 'error' || type === 'response.failed') throw vendorFault(data.error ?? response.error ?? data)
     if (type === 'response.completed' || type === 'response.incomplete') {
@@ -413,5 +413,5 @@ export function rollUpResponse(events: readonly SseEvent[]): Json {
       return objects(response.output).length > 0 ? response : { ...response, output: items }
     }
   }
-  throw new Fault('upstream_garbled', { internal: { why: 'the stream has no end' } })
+  throw garbled('the stream has no end')
 }

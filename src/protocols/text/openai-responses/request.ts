@@ -1,7 +1,7 @@
 // Responses requests: checked, read into neutral words, and written from them.
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type Fields, given, isObject, type Json, mustBe, number, objectOf, objects, text } from '../../check.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { type Fields, given, isObject, type Json, mustBe, number, objectOf, objects, text, wrong } from '../../check.ts'
 import {
   type CallPart,
   type Conversation,
@@ -96,9 +96,9 @@ class ItemReader {
     // A thought that is only referred to may stay behind; what was said and called must be here.
     if (item.type === 'item_reference' && text(item.id)?.startsWith('rs_')) return
     if (item.type === 'item_reference')
-      throw invalid(
-        `"${at}" refers to a stored item, but nothing is stored for this model: send items whole, with "store": false.`,
+      throw wrong(
         at,
+        'refers to a stored item, but nothing is stored for this model: send items whole, with "store": false.',
       )
     throw cannotConvert(`${at}.type`, `an item of type "${String(item.type)}"`)
   }
@@ -389,10 +389,7 @@ export function checkResponses(fields: Fields): CheckedRequest {
   fields.strings('include')
   // Whoever works in the background (background/responses.ts) has taken this out.
   if (fields.boolean('background') === true)
-    throw invalid(
-      '"background" must be false here: only POST /v1/responses itself works in the background.',
-      'background',
-    )
+    throw wrong('background', 'must be false here: only POST /v1/responses itself works in the background.')
   const previous = fields.string('previous_response_id')
   checkConversation(fields.get('conversation'), previous)
   const tools = fields.list('tools') ?? []
@@ -413,9 +410,9 @@ export function checkResponses(fields: Fields): CheckedRequest {
 }
 
 function checkTool(tool: Json, at: string): void {
-  if (typeof tool.type !== 'string') throw invalid(`"${at}.type" must be a string, such as "function".`, `${at}.type`)
+  if (typeof tool.type !== 'string') throw wrong(`${at}.type`, 'must be a string, such as "function".')
   if (tool.type === 'function' && typeof tool.name !== 'string')
-    throw invalid(`"${at}.name" must be a string; in this format a function is not nested.`, `${at}.name`)
+    throw wrong(`${at}.name`, 'must be a string; in this format a function is not nested.')
   if (tool.type !== 'namespace') return
   if (typeof tool.name !== 'string') throw mustBe(`${at}.name`, 'a string', tool.name)
   if (!Array.isArray(tool.tools)) throw mustBe(`${at}.tools`, 'an array of tools', tool.tools)
@@ -430,8 +427,7 @@ function checkConversation(given: unknown, previous: string | undefined): void {
   if (given === undefined) return
   if (typeof (isObject(given) ? given.id : given) !== 'string')
     throw mustBe('conversation', 'the id of a conversation, or an object with its id', given)
-  if (previous !== undefined)
-    throw invalid('"conversation" does not go with "previous_response_id": send one of them.', 'conversation')
+  if (previous !== undefined) throw wrong('conversation', 'does not go with "previous_response_id": send one of them.')
 }
 
 /** In the vendor's words, because clients know them. */
@@ -445,7 +441,7 @@ function previousUnknown(): Fault {
 }
 
 function checkItems(items: readonly unknown[]): void {
-  if (items.length === 0) throw invalid('"input" must hold at least one item.', 'input')
+  if (items.length === 0) throw wrong('input', 'must hold at least one item.')
   items.forEach((item, i) => {
     const at = `input[${i}]`
     if (!isObject(item)) throw mustBe(at, 'an object', item)
@@ -473,7 +469,7 @@ function checkItem(item: Json, at: string): void {
   if (!Array.isArray(item.content)) throw mustBe(`${at}.content`, 'a string or an array of parts', item.content)
   item.content.forEach((part, j) => {
     if (!isObject(part) || typeof part.type !== 'string')
-      throw invalid(`"${at}.content[${j}]" must be an object with a "type".`, `${at}.content[${j}]`)
+      throw wrong(`${at}.content[${j}]`, 'must be an object with a "type".')
     if (/_text$/.test(part.type) && typeof part.text !== 'string')
       throw mustBe(`${at}.content[${j}].text`, 'a string', part.text)
   })

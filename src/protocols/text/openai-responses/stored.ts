@@ -1,8 +1,8 @@
 // What a caller asks about a response or a conversation that a vendor keeps. Free of charge, as it is there.
-import { Fault, invalid } from '../../../kernel/fault.ts'
+import { invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
-import { type Json, objects, text } from '../../check.ts'
-import type { Continued, PaidRequest } from '../../protocol.ts'
+import { type Json, objects, text, wrong } from '../../check.ts'
+import { type Continued, garbled, type PaidRequest } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { readWhole } from '../relay.ts'
 import { admitMembers, withoutUnknown } from '../request-members.ts'
@@ -68,12 +68,11 @@ const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined,
 export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidRequest {
   const { input, previous_response_id: previous, stream, max_output_tokens: most, tools } = sent.value
   const isBare = input === undefined || input === null
-  if (isBare && typeof previous !== 'string') throw invalid('"input" or "previous_response_id" is required.', 'input')
-  if (stream === true) throw invalid('"stream" must be false: a conversation is compacted as a whole.', 'stream')
-  if (most !== undefined && most !== null)
-    throw invalid('"max_output_tokens" is no parameter here; leave it out.', 'max_output_tokens')
+  if (isBare && typeof previous !== 'string') throw wrong('input', 'or "previous_response_id" is required.')
+  if (stream === true) throw wrong('stream', 'must be false: a conversation is compacted as a whole.')
+  if (most !== undefined && most !== null) throw wrong('max_output_tokens', 'is no parameter here; leave it out.')
   if (tools !== undefined && tools !== null)
-    throw invalid('"tools" is no parameter here: a conversation is compacted without any; leave it out.', 'tools')
+    throw wrong('tools', 'is no parameter here: a conversation is compacted without any; leave it out.')
   // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
   const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
   const { outputOpen: _, ...paidRequest } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
@@ -99,7 +98,7 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
       },
       answer(body) {
         const { value } = readWhole(body, 'utf8')
-        if (!Array.isArray(value.output)) throw new Fault('upstream_garbled', { internal: { why: 'no output' } })
+        if (!Array.isArray(value.output)) throw garbled('no output')
         return {
           body,
           contentType: 'application/json',
