@@ -3,7 +3,7 @@ import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
 import { type Json, readBody } from '../check.ts'
-import { garbled, type Answer, type Exchange, type PaidRequest, type Target } from '../protocol.ts'
+import { type Answer, type Exchange, garbled, type PaidRequest, type Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
@@ -78,8 +78,7 @@ function passVectors(body: Buffer, uid: string): Answer {
   const whole = readWhole(rest)
   const named = Buffer.from(renamed(rest, whole, uid))
   const place = memberSpan(named.toString('latin1'), 'data')
-  if (!place || !/^\[\s*\{/.test(vectors.toString('latin1', 0, 100)))
-    throw garbled('the answer holds no vectors')
+  if (!place || !/^\[\s*\{/.test(vectors.toString('latin1', 0, 100))) throw garbled('the answer holds no vectors')
   return {
     body: Buffer.concat([named.subarray(0, place[0]), vectors, named.subarray(place[1])]),
     contentType: 'application/json',

@@ -4,7 +4,7 @@ import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation
 import { type JsonText, splice } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { wrong, objectOf, isObject, type Json, readBody } from '../check.ts'
+import { isObject, type Json, objectOf, readBody, wrong } from '../check.ts'
 import { garbled, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
@@ -110,8 +110,7 @@ function passed(
       },
       answer(body) {
         const whole = readWhole(body, written ? 'utf8' : 'latin1')
-        if (!Array.isArray(whole.value.results))
-          throw garbled('the answer has no results')
+        if (!Array.isArray(whole.value.results)) throw garbled('the answer has no results')
         const said = written ? JSON.stringify(written(whole.value)) : renamed(body, whole, uid)
         return { body: said, contentType: 'application/json', usage: usageOf(whole.value) }
       },
@@ -144,6 +143,6 @@ function cohereAnswer({ id, results, meta }: Json, searches: number): Json {
   return {
     ...(typeof id === 'string' ? { id } : {}),
     results: ranked.map(({ index, relevance_score }) => ({ index, relevance_score })),
-    meta: { api_version: { version: '2' }, billed_units: { search_units: searches }, ...(objectOf(meta)) },
+    meta: { api_version: { version: '2' }, billed_units: { search_units: searches }, ...objectOf(meta) },
   }
 }

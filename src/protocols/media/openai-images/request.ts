@@ -13,7 +13,7 @@ import type { Pricing } from '../../../meter/price.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { ImageType } from '../../../parsers/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
-import { wrong, mustBe, readBody } from '../../check.ts'
+import { mustBe, readBody, wrong } from '../../check.ts'
 import type { PaidRequest, PriceAttributes } from '../../protocol.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import { IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, type ImageRequestBody, type InlineImage, tooMuch } from './body.ts'
@@ -202,7 +202,10 @@ function drawnSize(size: string, resolution: Resolution): DrawnSize {
   if (!found) {
     const ratios = Object.keys(SIZE_TABLE).filter((other) => SIZE_TABLE[other]?.[resolution])
     const named = size === 'auto' ? 'without a ratio' : `with the ratio ${size}`
-    throw wrong('resolution', `${resolution} is not available ${named}; with ${resolution}, "size" must be one of ${ratios.join(', ')}.`)
+    throw wrong(
+      'resolution',
+      `${resolution} is not available ${named}; with ${resolution}, "size" must be one of ${ratios.join(', ')}.`,
+    )
   }
   return { size: found, resolution, pixels: pixelsOf(found) }
 }

@@ -5,7 +5,7 @@ import type { VideoTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { wrong, Fields, isObject, type Json, mustBe } from '../../check.ts'
+import { Fields, isObject, type Json, mustBe, wrong } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 
 // What a video is made from: a prompt, and pictures, clips and sounds in roles that do not mix freely.
