@@ -65,15 +65,17 @@ export async function* readTable<R extends Row, Given extends string>(
   [name, table]: readonly [name: string, table: Table<Given>],
   values: Readonly<Record<Given, Date | readonly string[] | null>>,
 ): AsyncGenerator<R> {
-  const { it, rows, rules, columns = 'null as more', given = [], unless } = table
+  // In capitals what is made of constants alone.
+  const { it, rows: ROWS, rules, columns: COLUMNS = 'null as more', given = [], unless } = table
   if (unless && (await on.query(unless)).length === 0) return
-  const problems = Object.entries(rules).map(
+  const PROBLEMS = Object.entries(rules).map(
     ([says, broken]) => `case when ${broken} then ${toSql(says.replace('{it}', it))} end`,
   )
+  const IT = toSql(it)
   const page = statement(
     `verify_${name}`,
-    `with r as materialized (${rows})
-     select account_id, id, ${toSql(it)} as it, array_remove(array[${problems.join(', ')}], null) as problems, ${columns} from r order by account_id, id`,
+    `with r as materialized (${ROWS})
+     select account_id, id, ${IT} as it, array_remove(array[${PROBLEMS.join(', ')}], null) as problems, ${COLUMNS} from r order by account_id, id`,
   )
   for (let last = { account_id: '', id: '' }; ; ) {
     const read = await on.query<R>(page, [last.account_id, last.id, ...given.map((one) => values[one])])
@@ -86,8 +88,9 @@ export async function* readTable<R extends Row, Given extends string>(
 
 /** By how it reads, from where: each row there is a breach. */
 export async function* find(on: Queryable, findings: SqlRules): AsyncGenerator<string> {
-  for (const [says, from] of Object.entries(findings)) {
-    const text = `select ${toSql(says)} as problem from ${from} limit 100`
+  for (const [says, FROM] of Object.entries(findings)) {
+    const PROBLEM = toSql(says)
+    const text = `select ${PROBLEM} as problem from ${FROM} limit 100`
     for (const { problem } of await on.query<{ problem: string }>({ text })) yield problem
   }
 }

@@ -28,7 +28,7 @@ const GATEWAY = `
     const ask = readImageRequest(body, { uid: 'alpha-image-2' }, {
       lease,
       fetchImage: () => Promise.reject(new Error('nothing to fetch')),
-      keep: async () => ({ url: 'http://g/0', remove: async () => {} }),
+      store: async () => ({ url: 'http://g/0', remove: async () => {} }),
     })
     const target = { protocol: 'openai-images', baseUrl: process.argv[1], secret: undefined, headers: {}, model: 'm', traits: {} }
     await ask.gather?.(signal)
