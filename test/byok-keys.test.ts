@@ -187,9 +187,9 @@ test('what the vendor has against the key is the account’s to mend, in words, 
   await bring('text')
   const before = await stateOf('text')
   for (const [status, retryAfter, expected, says] of [
-    [401, undefined, 403, /does not accept this account.s own key for/],
+    [401, undefined, 403, /does not accept this account.s BYOK key for/],
     [402, undefined, 403, /has no money left/],
-    [429, 7, 429, /own key for .{1,10} is at its rate limit/],
+    [429, 7, 429, /BYOK key for .{1,10} is at its rate limit/],
   ] as const) {
     text.moods.set(OWN, { status, ...(retryAfter === undefined ? {} : { retryAfter }) })
     for (let turn = 0; turn < 6; turn++) {
@@ -296,12 +296,12 @@ test('a video goes by the own key from order to end and costs its fee; without f
   films.moods.set(OWN, { status: 401 })
   const refused = await ended()
   assert.equal(refused.status, 'FAILED')
-  assert.match(refused.error?.message ?? '', /does not accept this account's own key for "films"/)
+  assert.match(refused.error?.message ?? '', /does not accept this account's BYOK key for "films"/)
   assert.equal(refused.charged, 0n)
   // Longer than a job waits to be taken: it ends as any call does that meets a limit.
   const LIMITED = { status: 429, retryAfter: 600 }
   films.moods.set(OWN, LIMITED).set(HOUSE, LIMITED)
-  const limits = [/own key for "films" is at its rate limit/, /^The vendor is at its rate limit/]
+  const limits = [/BYOK key for "films" is at its rate limit/, /^The vendor is at its rate limit/]
   for (const [turn, by] of [owner, other].entries()) {
     const limited = await ended(by)
     assert.deepEqual([limited.status, limited.charged, limited.code], ['FAILED', 0n, 429])
@@ -336,7 +336,7 @@ test('a video that waits for the own key never goes by the house’s credential,
   assert.equal(cancelled.status, 200)
 })
 
-test('a charge by an own key that does not fit its fee is found by the verification', async () => {
+test('a charge by a BYOK key that does not fit its fee is found by the verification', async () => {
   await bring('text')
   const { id } = await usageOf(await chat(owner))
   const { database } = g.gateway

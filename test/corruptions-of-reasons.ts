@@ -276,7 +276,7 @@ export const OTHERS: readonly Corruption[] = [
   [`update journal set route = 9`, /\$waiting .* served by route 9/],
   [`update journal set route = 0`, /\$waiting .* kept answer/],
   [`update journal set route = 0, first_byte_ms = 0`, /\$waiting .*: its cost is not known, but .* is 0\./],
-  [`update journal set credential = 'own'`, /\$waiting .* by an own key/],
+  [`update journal set credential = 'own'`, /\$waiting .* by a BYOK key/],
   [`update journal set stays_leased = false`, /\$waiting .* is posted otherwise/],
   [`update journal set waived = true`, /\$waiting .* is posted otherwise/],
   [`update journal set held = 1`, /\$waiting .* charges 2 micro-credits of 1/],

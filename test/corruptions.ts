@@ -304,7 +304,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
     `update usage set lines = '[["input", 1, "600000000"]]' where id = '$call'`,
     /\$call: the price .* has the rates input 2000000/,
   ],
-  [`update usage set credential = 'own' where id = '$call'`, /\$call: it was charged as one by an own key/],
+  [`update usage set credential = 'own' where id = '$call'`, /\$call: it was charged as one by a BYOK key/],
   [
     `update usage set lines = '[["call", 1, "600000000"]]' where id = '$call'`,
     /\$call: the price .* has the rates nothing/,

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
+import { RENAMED } from '../src/kernel/renamed.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -37,12 +38,29 @@ const WRONG: readonly (readonly [wrong: RegExp, right: string])[] = [
   [/\bNothing of that name\b|\bno JSON object as\b/i, 'No results, is not a JSON object'],
   [/\bUnpriced is never free\b/i, 'Models without a price are not served'],
   [/\bof which [\w-]+ and [\w-]+ make\b/i, 'Tested with …'],
+  [/\bown(?:-| )keys?\b/i, 'BYOK key'],
+  [/\bdeferred\b/i, 'background work'],
+  [/\bRefresh by itself\b/i, 'Auto-refresh'],
+  [/\bCSV of (?:calls|sums)\b/i, 'Export calls, Export totals'],
+  [/\b(?:and )?times to answer\b/i, 'latency'],
+  [/\bcredits short\b/i, 'Not enough credits'],
+  [/\bWhat was asked\b|\bAnswer: whole\b/i, 'Request, Response: not streamed'],
+  [/\bAs each model says\b|\bat the price of a hit\b/i, 'model default, at the cached price'],
+  [/\bSlack or alike\b/i, 'Slack-compatible webhook'],
+  [/\bSay who is told\b|\bWhat needs somebody\b/i, 'Set up alert recipients, what the alerts are about'],
+  [/\bMultipliers of requests that\b|\bTimes in batches\b/i, 'Service-tier multipliers, Batch multiplier'],
+  [/\bNo judgement yet\b|\bNothing heard yet\b/i, 'Results appear here'],
+  [/\bWritten down\b|\bWrite down\b/, 'Output language, Transcribe'],
+  [/\bWhat moved this account\b/i, 'All credit movements, newest first'],
+  [/\bCome from LiteLLM\b|\bvendors that are not there\b/i, 'Migrate from LiteLLM, Sandbox'],
   [/\bunless (?:given|said otherwise|you say otherwise)\b/i, 'by default'],
 ]
 
 /** What stays although a pattern finds it, and why. */
 const STAYS: readonly (readonly [RegExp, string])[] = [
   [/model providers?|OpenAI-compatible providers?/gi, 'the agents’ own word in their configuration'],
+  [/bring your own key/gi, 'what BYOK stands for'],
+  [/Upstream provider error/g, 'the title of code 50000 in the contract'],
   [/connection (?:was |is )?refused/gi, 'the network’s own word (ECONNREFUSED)'],
 ]
 
@@ -81,6 +99,35 @@ test('error texts and their advice use the words of the glossary', () => {
     texts.flatMap((text) => sentencesWith(text.replaceAll(/`[^`]*`/g, ''))),
     [],
   )
+})
+
+test('the help of the command line and the table of errors use the words of the glossary', () => {
+  assert.deepEqual(
+    ['docs/reference/command-line.md', 'docs/reference/errors.md'].flatMap((page) => sentencesWith(proseOf(page))),
+    [],
+  )
+})
+
+test('no table, column, setting or member has a name that the glossary replaces', () => {
+  const schema = textOf('docs/reference/schema.sql')
+  const tables = [...schema.matchAll(/^create table (\w+)/gm)].map(([, name = '']) => name)
+  const columns = [...schema.matchAll(/^ {2}(\w+) (?:text|jsonb|boolean|bigint|integer|bytea)/gm)].map(
+    ([, name = '']) => name,
+  )
+  assert.ok(tables.length > 30 && columns.length > 200)
+  const old =
+    /^(?:share|limited|change|process|content|content_rule|own_key|kept_\w+|grant_key|story|keeps?|keeps_\w+)$/
+  assert.deepEqual(
+    [...tables, ...columns].filter((name) => old.test(name)),
+    [],
+  )
+  const named = ['docs/reference/configuration.md', 'docs/reference/operator-api.md', 'src/catalog/default.json'].map(
+    textOf,
+  )
+  for (const name of Object.keys(RENAMED)) {
+    const found = named.some((text) => new RegExp(`[\`"/]${name}[\`"/]`).test(text))
+    assert.equal(found, false, `${name} is called ${RENAMED[name]} now`)
+  }
 })
 
 test('labels and sentences of the console use the words of the glossary', () => {

@@ -45,7 +45,7 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   apply: { type: 'boolean', help: 'Applies the import; otherwise it is only shown.' },
 }
 const ABOUT =
-  'Says of everything whether it was taken, changed or left. Run again, it makes only what is missing. Vendors’ keys are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
+  'Says of everything whether it was taken, changed or left. Run again, it makes only what is missing. Vendor credentials are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
 
 export const IMPORT_COMMANDS: readonly Command[] = [
   {

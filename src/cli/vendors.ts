@@ -94,7 +94,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'The credentials of one vendor: lists them, or adds, changes or removes one of several.',
     args: ['vendor'],
     about:
-      'A credential that is refused or limited is put aside by itself, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
+      'A credential that is rejected or limited pauses alone, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
     options: {
       set: { type: 'string', value: 'NAME', help: 'Adds this credential, or changes its value or weight' },
       weight: { type: 'string', value: 'n', help: 'Its weight relative to the others; 1 by default' },
@@ -329,7 +329,7 @@ function inWords(items: readonly ByokKeyView[]): string {
 export const BYOK_COMMANDS: readonly Command[] = [
   {
     name: 'byok-keys list',
-    summary: 'Lists the vendors for which an account may bring its own key, and its keys.',
+    summary: 'Lists the vendors for which an account may bring a key (BYOK), and its keys.',
     args: ['account'],
     async run(call) {
       const { items } = await call.api.call<Page<ByokKeyView>>('GET', at`/accounts/${call.args[0]}/byok-keys`)
@@ -338,7 +338,7 @@ export const BYOK_COMMANDS: readonly Command[] = [
   },
   {
     name: 'byok-keys set',
-    summary: 'Tests an account’s own key at a vendor and stores it, encrypted; or changes the fallback.',
+    summary: 'Tests an account’s BYOK key at a vendor and stores it, encrypted; or changes the fallback.',
     args: ['account', 'vendor'],
     about:
       'Calls of the account then go by it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
@@ -370,7 +370,7 @@ export const BYOK_COMMANDS: readonly Command[] = [
   },
   {
     name: 'byok-keys remove',
-    summary: 'Removes an account’s own key at a vendor: its calls cost the price again.',
+    summary: 'Removes an account’s BYOK key at a vendor: its calls cost the price again.',
     args: ['account', 'vendor'],
     run: (call) =>
       told(

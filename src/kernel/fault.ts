@@ -34,7 +34,7 @@ export const FAULTS = {
     code: 20001,
     status: 403,
     blame: 'caller',
-    text: "The vendor does not accept this account's own key. Replace or remove it in the console. You were not charged.",
+    text: "The vendor does not accept this account's BYOK key. Replace or remove it in the console. You were not charged.",
   },
   not_found: { code: 30000, status: 404, blame: 'caller', text: 'There is nothing at this address.' },
   model_unknown: {
@@ -56,7 +56,7 @@ export const FAULTS = {
     code: 40001,
     status: 429,
     blame: 'caller',
-    text: "The vendor limits this account's own key. You were not charged; try again shortly.",
+    text: "The vendor limits this account's BYOK key. You were not charged; try again shortly.",
   },
   upstream_rate_limited: {
     code: 40001,
@@ -182,7 +182,7 @@ export const ADVICE: Record<FaultName, string> = {
     'The key may not do this: another account owns the job, the key is restricted, or your address is outside its ranges.',
   model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
   byok_key_rejected:
-    'The owner of the account must replace or remove its own key for this vendor, or allow calls with the gateway’s credential at the full price.',
+    'The owner of the account must replace or remove its BYOK key for this vendor, or allow calls with the gateway’s credential at the full price.',
   not_found: 'Check the path. Analytics and social paths are listed in the reference.',
   model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
   job_unknown: 'Use the digits of `data.jobId` as a string: they are too long for a JavaScript number.',
@@ -193,7 +193,7 @@ export const ADVICE: Record<FaultName, string> = {
   rate_limited:
     'Wait for `retry-after` seconds. The header `x-tollgate-limit` names the limit. Waiting a moment does not help with a spending limit; it has `x-should-retry: false`.',
   byok_key_limited:
-    'Wait for `retry-after` seconds. The limit belongs to your own key at the vendor; raise it there, or allow calls with the gateway’s credential.',
+    'Wait for `retry-after` seconds. The limit belongs to your BYOK key at the vendor; raise it there, or allow calls with the gateway’s credential.',
   upstream_rate_limited: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
   upstream_invalid:
     'The vendor rejected the request, and the message is the vendor’s. Correct the request; a repetition fails again.',

@@ -146,7 +146,7 @@ export function refusal(status: number, said: VendorError | undefined, model: st
   return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429, ...limited }
 }
 
-/** What a vendor has against an account's own key, in words for the account; undefined where it has nothing against it. */
+/** What a vendor has against an account's BYOK key, in words for the account; undefined where it has nothing against it. */
 export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fault | undefined {
   const { retryAfterSeconds: wait } = fault.details
   const later = wait === undefined ? {} : { retryAfterSeconds: wait }
@@ -155,16 +155,16 @@ export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fa
       return undefined
     case 'limited':
       return new Fault('byok_key_limited', {
-        message: `This account's own key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
+        message: `This account's BYOK key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
         ...later,
       })
     case 'spent':
       return new Fault('byok_key_rejected', {
-        message: `The vendor says that the account of your own key for "${vendor}" has no money left. You were not charged.`,
+        message: `The vendor says that the account of your BYOK key for "${vendor}" has no money left. You were not charged.`,
       })
     case 'refused':
       return new Fault('byok_key_rejected', {
-        message: `The vendor does not accept this account's own key for "${vendor}". Replace or remove it in the console. You were not charged.`,
+        message: `The vendor does not accept this account's BYOK key for "${vendor}". Replace or remove it in the console. You were not charged.`,
       })
   }
 }

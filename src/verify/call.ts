@@ -251,7 +251,7 @@ function isLine(line: ChargeLine | undefined, unit: string, rate: string): boole
 /** What the endpoint of a call in a batch begins with. */
 export const BATCH = 'batch:'
 
-/** What a call like this is sold for: in a batch, from a kept answer (which no route gave), by the account's own key. */
+/** What a call like this is sold for: in a batch, from the response cache (which no route gave), by the account's BYOK key. */
 function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog, kind: Kind): Found {
   const { endpoint, route, credential } = kind
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
@@ -265,6 +265,6 @@ function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog,
   if (!given) return `it was served by route ${route}, which its product does not have.`
   if (credential !== BYOK) return { pricing: base, cost: given.cost }
   const fee = product.byokFee ?? document.vendors[given.vendor]?.byokFee
-  if (!fee) return 'it was charged as one by an own key, for which its vendor takes none.'
+  if (!fee) return 'it was charged as one by a BYOK key, for which its vendor takes none.'
   return { pricing: feePricing(base, fee), cost: 'free' }
 }

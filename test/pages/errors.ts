@@ -45,7 +45,7 @@ function faultSection(name: FaultName): string {
   return [
     `<a id="${name}"></a>`,
     `### ${name}`,
-    table(['HTTP status', 'Cause lies with', 'Text'], [[String(status), BLAME[blame], shown(text)]]),
+    table(['HTTP status', 'Cause', 'Text'], [[String(status), BLAME[blame], shown(text)]]),
     ADVICE[name],
   ].join('\n\n')
 }
@@ -68,7 +68,7 @@ export function errorsPage(): string {
     'Error codes',
     'Compare the HTTP status first, then the integer `code`. The `message` is for people: it may name the field at fault and may change. Every answer carries the request id in the headers `x-request-id` and `request-id`; with it an operator finds the call in log, trace, usage and ledger.',
     'A call that ends in one of these errors is not charged, unless the vendor had already reported usage: see the guide on billing.',
-    table(['Code', 'Status', 'Fault', 'Cause lies with', 'Text'], overview),
+    table(['Code', 'Status', 'Fault', 'Cause', 'Text'], overview),
     '## Bodies',
     'The form of the body depends on the endpoint. When the request carries the mark of an SDK, or came by one of the alias paths, the flat bodies have an extra `error` object, because that is where SDKs look for the message. `TOLLGATE_STRICT_ERRORS=1` turns that off.',
     bodies(),

@@ -22,11 +22,11 @@ export function ByokKeysCard({ account }: { account: string }) {
   const about = { account, onClose: () => setAsk(undefined) }
   return (
     <Card
-      title="Your own keys at vendors"
+      title="Your BYOK keys"
       lead="Calls go by your key, at your cost there, and cost a fee here instead of the price."
     >
       <Table
-        label="Own keys at vendors"
+        label="BYOK keys"
         rows={items}
         rowKey={({ vendor }) => vendor}
         columns={[

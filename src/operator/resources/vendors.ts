@@ -417,7 +417,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
   ]
 }
 
-/** The catalog has a fee for calls by own keys there. */
+/** The catalog has a fee for calls by BYOK keys there. */
 function takesByokKeys(vendor: string, document: CatalogDocument): boolean {
   return document.vendors[vendor]?.byokFee !== undefined || productsAt(vendor, document).length > 0
 }

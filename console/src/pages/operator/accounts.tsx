@@ -25,7 +25,7 @@ export function AccountsPage() {
   return (
     <Page
       title="Accounts"
-      lead="Each account has one balance of credits, its own keys and its own members."
+      lead="Each account has one balance of credits, API keys and members."
       actions={
         <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
           Create account
