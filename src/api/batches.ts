@@ -4,21 +4,14 @@ import { maySee, sightOf } from '../admission/api-key.ts'
 import type { BatchRow } from '../background/batch-table.ts'
 import { viewBatch } from '../background/batch-view.ts'
 import type { Batches } from '../background/batches.ts'
-import {
-  FILE_BYTES_MAX,
-  FILE_SECONDS_MAX,
-  type FileRow,
-  type Files,
-  type Upload,
-  viewFile,
-} from '../background/files.ts'
+import { FILE_BYTES_MAX, type FileRow, type Files, type Upload, viewFile } from '../background/files.ts'
 import { ENDPOINT_URLS, endpointAt } from '../background/lines.ts'
-import type { BATCHES } from '../catalog/batches.ts'
+import { type BATCHES, batchBody, FILE_SECONDS_MAX, fileExpiry } from '../catalog/batches.ts'
 import { isId } from '../catalog/field.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
+import { type JsonText, readJson } from '../kernel/json.ts'
 import { FormError, FormReader, type PartHead } from '../parsers/multipart.ts'
-import { Fields, isObject } from '../protocols/check.ts'
+import { readBody } from '../protocols/check.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import type { Caller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
@@ -32,11 +25,9 @@ interface BatchDeps {
 
 const FIELD_BYTES_MAX = 1_024
 const FILENAME_CHARS_MAX = 255
-const SECONDS_MIN = 3_600
 /** What of a form is not its file. */
 const BESIDE_BYTES_MAX = 65_536
-const WINDOW = { name: '24h', seconds: 86_400 } as const
-const METADATA = { members: 16, nameChars: 64, valueChars: 512 } as const
+const WINDOW_SECONDS = 86_400
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES> {
@@ -103,7 +94,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
       return send(out, pageOf(rows.map(viewBatch), rows, more))
     },
     async 'batches/create'(request, out) {
-      const order = readOrder(new Fields(readJson(jsonBody(request))))
+      const order = readOrder(readJson(jsonBody(request)))
       return send(out, viewBatch(await batches.create(order, viewerOf(request))))
     },
     'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
@@ -171,53 +162,14 @@ function readFacts(fields: ReadonlyMap<string, string>): number {
   const anchor = fields.get('expires_after[anchor]')
   const seconds = fields.get('expires_after[seconds]')
   if (anchor === undefined && seconds === undefined) return FILE_SECONDS_MAX
-  return expiryOf({ anchor, seconds: /^\d{1,9}$/.test(seconds ?? '') ? Number(seconds) : seconds }, 'expires_after')
+  const given = { anchor, seconds: /^\d{1,9}$/.test(seconds ?? '') ? Number(seconds) : seconds }
+  return readBody(fileExpiry, readJson(Buffer.from(JSON.stringify({ expires_after: given })))).expires_after.seconds
 }
 
-function expiryOf(value: unknown, name: string): number {
-  if (!isObject(value) || value.anchor !== 'created_at')
-    throw invalid(`"${name}.anchor" must be created_at.`, `${name}.anchor`)
-  const { seconds } = value
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < SECONDS_MIN || seconds > FILE_SECONDS_MAX)
-    throw invalid(`"${name}.seconds" must be ${SECONDS_MIN} to ${FILE_SECONDS_MAX}.`, `${name}.seconds`)
-  return seconds
-}
-
-function readOrder(fields: Fields) {
-  const endpoint = fields.string('endpoint')
-  if (endpoint === undefined || !endpointAt(endpoint))
-    throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
-  const input_file_id = fields.string('input_file_id')
-  if (input_file_id === undefined || !isId(input_file_id))
-    throw invalid('"input_file_id" must be the id of a file.', 'input_file_id')
-  const completion_window = fields.string('completion_window')
-  if (completion_window !== WINDOW.name)
-    throw invalid(`"completion_window" must be ${WINDOW.name}.`, 'completion_window')
-  const kept = fields.get('output_expires_after')
-  return {
-    endpoint,
-    input_file_id,
-    completion_window,
-    windowSeconds: WINDOW.seconds,
-    output_seconds: kept === undefined ? FILE_SECONDS_MAX : expiryOf(kept, 'output_expires_after'),
-    metadata: metadataOf(fields.get('metadata')),
-  }
-}
-
-function metadataOf(value: unknown): Record<string, string> | null {
-  if (value === undefined) return null
-  const entries = isObject(value) ? Object.entries(value) : undefined
-  const isText = (text: unknown, most: number) =>
-    typeof text === 'string' && text.length <= most && text.isWellFormed() && !text.includes('\0')
-  const { members, nameChars, valueChars } = METADATA
-  const isRight = entries?.every(([name, text]) => isText(name, nameChars) && isText(text, valueChars))
-  if (!entries || !isRight || entries.length > members)
-    throw invalid(
-      `"metadata" must be an object of up to ${members} texts, of up to ${valueChars} characters each.`,
-      'metadata',
-    )
-  // As it was found to be.
-  return Object.fromEntries(entries) as Record<string, string>
+function readOrder(json: JsonText) {
+  const { output_expires_after: kept, metadata = null, ...order } = readBody(batchBody, json)
+  if (!endpointAt(order.endpoint)) throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
+  return { ...order, windowSeconds: WINDOW_SECONDS, output_seconds: kept?.seconds ?? FILE_SECONDS_MAX, metadata }
 }
 
 const viewerOf = (request: RequestContext) => request.principal

@@ -1,6 +1,8 @@
 // Files of callers: lines for batches, and what batches made of them. Each is its account's, and to all others it is not there.
+
 import type { Readable } from 'node:stream'
 import type { AssetStore, AssetWriter } from '../assets/store.ts'
+import { FILE_SECONDS_MAX } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -55,7 +57,6 @@ interface FilePage {
 
 const MB = 1_048_576
 export const FILE_BYTES_MAX = 100 * MB
-export const FILE_SECONDS_MAX = 30 * 86_400
 const FILES_MAX = 1_000
 const ALL_BYTES_MAX = 1_000 * MB
 const UPLOADS_AT_ONCE_MAX = 4

@@ -51,16 +51,11 @@ const recording: JsonSchema = {
   description:
     'The recording: wav, mp3 (mpga, mpeg), flac, ogg (oga, opus), mp4 (m4a) or webm, of 25 MB at most. In a quote `seconds` stands in its place.',
 }
-const model = (example: string): JsonSchema => ({
-  type: 'string',
-  description: `A model from GET /v1/models, such as ${example}.`,
-})
-
 export const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
 
 const shared = {
   file: recording,
-  model: model('alpha-transcribe-1'),
+  model: { type: 'string', description: 'A model from GET /v1/models, such as alpha-transcribe-1.' },
   prompt: { type: 'string', description: 'Words that help to hear the others right.' },
   response_format: {
     type: 'string',

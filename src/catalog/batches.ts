@@ -1,6 +1,8 @@
 // The endpoints of files and batches, as the openai SDKs call them.
+import * as z from 'zod'
+import { schemaOf } from './body.ts'
 import { boolean, type EndpointEntry, integer, list, mapOf, nullable, object, string } from './endpoint.ts'
-import { type Field, inPath } from './field.ts'
+import { type Field, inPath, isId } from './field.ts'
 
 export const BATCH_STATUSES = [
   'validating',
@@ -24,7 +26,46 @@ const paging = (most: number, initial: string) =>
   }) satisfies Record<string, Field>
 
 /** As `expires_after` and `output_expires_after` have it. */
-const SECONDS = { type: 'integer', minimum: 3600, maximum: 2_592_000 } as const
+const FILE_SECONDS_MIN = 3_600
+export const FILE_SECONDS_MAX = 30 * 86_400
+const range = `must be ${FILE_SECONDS_MIN} to ${FILE_SECONDS_MAX}.`
+const expiry = z.looseObject({
+  anchor: z.literal('created_at', 'must be created_at.'),
+  seconds: z.int(range).min(FILE_SECONDS_MIN, range).max(FILE_SECONDS_MAX, range),
+})
+export const fileExpiry = z.object({ expires_after: expiry })
+
+const METADATA = { members: 16, nameChars: 64, valueChars: 512 } as const
+const isText = (text: unknown, most: number) =>
+  typeof text === 'string' && text.length <= most && text.isWellFormed() && !text.includes('\0')
+const isMetadata = (value: unknown): value is Record<string, string> =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.keys(value).length <= METADATA.members &&
+  Object.entries(value).every(([name, text]) => isText(name, METADATA.nameChars) && isText(text, METADATA.valueChars))
+
+export const batchBody = z
+  .looseObject({
+    endpoint: z.string().describe('What each line is sent to, such as /v1/chat/completions.'),
+    input_file_id: z
+      .string()
+      .refine(isId, 'must be the id of a file.')
+      .describe('A file of this account with the purpose `batch`.'),
+    completion_window: z.literal('24h', 'must be 24h.'),
+    metadata: z
+      .custom<Record<string, string>>(
+        isMetadata,
+        `must be an object of up to ${METADATA.members} texts, of up to ${METADATA.valueChars} characters each.`,
+      )
+      .meta({ ...mapOf({ type: 'string', maxLength: METADATA.valueChars }), maxProperties: METADATA.members })
+      .nullish(),
+    output_expires_after: expiry.nullish().describe('How long the results are kept; 30 days if nothing is said.'),
+  })
+  .meta({
+    examples: [
+      { input_file_id: 'file-01jd0000000000000000000000', endpoint: '/v1/chat/completions', completion_window: '24h' },
+    ],
+  })
 
 const file = object(
   {
@@ -111,7 +152,12 @@ export const BATCHES = {
           file: { type: 'string', format: 'binary', description: 'The lines.' },
           purpose: { type: 'string', enum: ['batch'] },
           'expires_after[anchor]': { type: 'string', enum: ['created_at'] },
-          'expires_after[seconds]': { ...SECONDS, description: 'How long it is kept; 30 days if nothing is said.' },
+          'expires_after[seconds]': {
+            type: 'integer',
+            minimum: FILE_SECONDS_MIN,
+            maximum: FILE_SECONDS_MAX,
+            description: 'How long it is kept; 30 days if nothing is said.',
+          },
         },
         ['file', 'purpose'],
       ),
@@ -163,28 +209,7 @@ export const BATCHES = {
     description:
       'Works off the requests of a file in the background, within the limits of the key and at the price that the models have in batches. Each line is a call of its own, charged as it is answered. An extension of the contract.',
     returns: 'The batch, which is being validated.',
-    body: {
-      ...object(
-        {
-          input_file_id: { type: 'string', description: 'A file of this account with the purpose `batch`.' },
-          endpoint: { type: 'string', description: 'What each line is sent to, such as /v1/chat/completions.' },
-          completion_window: { type: 'string', enum: ['24h'] },
-          metadata: { ...mapOf({ type: 'string', maxLength: 512 }), type: ['object', 'null'], maxProperties: 16 },
-          output_expires_after: {
-            ...object({ anchor: { type: 'string', enum: ['created_at'] }, seconds: SECONDS }),
-            description: 'How long the results are kept; 30 days if nothing is said.',
-          },
-        },
-        ['input_file_id', 'endpoint', 'completion_window'],
-      ),
-      examples: [
-        {
-          input_file_id: 'file-01jd0000000000000000000000',
-          endpoint: '/v1/chat/completions',
-          completion_window: '24h',
-        },
-      ],
-    },
+    body: schemaOf(batchBody),
     answer: batch,
   },
   'batches/{id}': {

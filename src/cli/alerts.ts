@@ -1,5 +1,5 @@
 // Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
-import type { AlertPage, AlertRules, AlertSettings, AlertView, Receiver } from '../alerts/views.ts'
+import type { AlertPage, AlertRules, AlertSettings, AlertView } from '../alerts/views.ts'
 import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/delivery-views.ts'
 import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
 import { card, listPages, PAGE_OPTIONS, table } from './table.ts'
@@ -68,7 +68,6 @@ const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
 const ACCOUNT: Readonly<Record<string, Option>> = {
   account: { type: 'string', value: 'id', help: 'Alerts of this account instead of the gateway.' },
 }
-const KINDS: readonly Receiver['kind'][] = ['webhook', 'slack', 'email']
 
 const placeOf = (account: string | undefined, rest: string) =>
   account === undefined ? `/${rest}` : at`/accounts/${account}/` + rest
@@ -147,13 +146,13 @@ export const ALERT_COMMANDS: readonly Command[] = [
     name: 'alerts add',
     summary: 'Adds a receiver: webhook, Slack or mail.',
     args: ['kind', 'address'],
-    about: `The kind is ${KINDS.join(', ')}.`,
+    about: `The kind is ${DELIVERY_KINDS.join(', ')}.`,
     options: ACCOUNT,
     async run(call) {
       const account = text(call, 'account')
       const [given, to = ''] = call.args
-      const kind = KINDS.find((one) => one === given)
-      if (!kind) throw new CliError(`The kind is one of ${KINDS.join(', ')}, not "${given}".`, 2)
+      const kind = DELIVERY_KINDS.find((one) => one === given)
+      if (!kind) throw new CliError(`The kind is one of ${DELIVERY_KINDS.join(', ')}, not "${given}".`, 2)
       const settings = await settingsOf(call, account)
       const others = settings.receivers.filter((one) => one.kind !== kind || one.to !== to)
       return told(put(call, account, { ...settings, receivers: [...others, { kind, to }] }), inWords)

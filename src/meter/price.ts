@@ -54,14 +54,12 @@ export function scaled(price: Pricing, by: bigint): Pricing {
 
 // What a call costs that goes by the account's own key at a vendor: so much for the call, and a share of the price.
 
-const ONE = 1_000_000n
-
 export const byokFee = z
   .strictObject({
     /** Credits for each call. */
     call: decimal.optional(),
     /** Of the price: 0.05 is a twentieth. */
-    share: decimal.refine((value) => value <= ONE, 'must be 0 to 1').optional(),
+    share: decimal.refine((value) => value <= WHOLE, 'must be 0 to 1').optional(),
   })
   .refine(({ call, share }) => call !== undefined || share !== undefined, 'must name "call", "share" or both')
 

@@ -104,12 +104,14 @@ function refusalOf(issue: Issue, before: readonly PropertyKey[], fields: Fields)
   const path = [...before, ...issue.path]
   const value = path.reduce<unknown>((inside, step) => Object(inside)[step], fields.json.value)
   const at = nameOf(path)
-  if (path.length === 1 && (value === undefined || value === null)) return invalid(`"${at}" is required.`, at)
+  const isSentence = /^(?:must|may|is) /.test(issue.message)
+  if (path.length === 1 && (value === undefined || value === null) && !isSentence)
+    return invalid(`"${at}" is required.`, at)
   const closest = issue.code === 'invalid_union' ? closestOf(issue.errors) : undefined
   if (closest) return refusalOf(closest, path, fields)
   const { message } = issue
   const said = typeof value === 'number' && path.length === 1 ? fields.raw(at) : shown(value)
-  const words = /^(?:must|may|is) /.test(message) ? message : `must be ${message}, not ${said}.`
+  const words = isSentence ? message : `must be ${message}, not ${said}.`
   // A list of numbers is one field.
   const rule = 'expected' in issue ? issue.expected : 'origin' in issue ? issue.origin : ''
   const isOfNumbers = typeof path.at(-1) === 'number' && /^(?:int|number)$/.test(rule)

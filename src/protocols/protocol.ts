@@ -3,6 +3,7 @@
 // sockets, clocks or money.
 import type { Auth, Offer } from '../catalog/document.ts'
 import { Fault } from '../kernel/fault.ts'
+import { type JsonText, splice } from '../kernel/json.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
 import { bearer, type HttpCall } from '../upstream/call.ts'
@@ -194,6 +195,13 @@ export interface StreamState {
 
 /** What a vendor sent cannot be read. */
 export const garbled = (why: string, cause?: unknown) => new Fault('upstream_garbled', { internal: { why }, cause })
+
+/** The caller's JSON, with the vendor's name of the model. */
+export function jsonCall(path: string, json: JsonText, target: Target, accept = 'application/json'): HttpCall {
+  const headers = { 'content-type': 'application/json', accept }
+  const body = splice(json, { replace: { model: JSON.stringify(target.model) } })
+  return { method: 'POST', url: target.baseUrl + path, headers, body }
+}
 
 // What a vendor gets with every call, whatever the format: its credential, in the place where it looks for it, and the extra
 // headers that the catalog gives it. Adapters know nothing of either.

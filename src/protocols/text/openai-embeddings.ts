@@ -1,9 +1,9 @@
 // Texts into vectors. The request goes on as it was sent, and the vectors come back unread: a batch has megabytes of them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
-import { type JsonText, memberSpan, splice } from '../../kernel/json.ts'
+import { type JsonText, memberSpan } from '../../kernel/json.ts'
 import { type Json, readBody } from '../check.ts'
-import { type Answer, type Exchange, garbled, type PaidRequest, type Target } from '../protocol.ts'
+import { type Answer, garbled, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
@@ -46,28 +46,16 @@ export function readEmbeddingsRequest(
     inputTokensLikely: likely,
     // By what the model reads, not by the bytes: a vendor may know of input that we do not.
     inputTokensMost: inputs.length * tokensMax,
-    open: (target) =>
-      openEmbeddings(target.passesUnknown ? json : withoutUnknown(json, unknown), target, (body) =>
-        written ? rewriteVectors(body, written) : passVectors(body, uid),
-      ),
+    open: (target) => ({
+      call: jsonCall('/embeddings', target.passesUnknown ? json : withoutUnknown(json, unknown), target),
+      answer: (body) => (written ? rewriteVectors(body, written) : passVectors(body, uid)),
+      vendorError: readErrorBody,
+    }),
   }
 }
 
 function isTokens(input: readonly unknown[]): input is readonly number[] {
   return typeof input[0] === 'number'
-}
-
-function openEmbeddings(json: JsonText, target: Target, answer: Exchange['answer']): Exchange {
-  return {
-    call: {
-      method: 'POST',
-      url: `${target.baseUrl}/embeddings`,
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
-      body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
-    },
-    answer,
-    vendorError: readErrorBody,
-  }
 }
 
 /** Everything but the vectors is read; of these it is only seen that there are some, and where they end. */

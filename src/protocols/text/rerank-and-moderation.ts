@@ -1,11 +1,11 @@
 // Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
-import { type JsonText, splice } from '../../kernel/json.ts'
+import type { JsonText } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objectOf, readBody, wrong } from '../check.ts'
-import { garbled, type PaidRequest } from '../protocol.ts'
+import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
@@ -100,14 +100,7 @@ function passed(
     stream: false,
     price: {},
     open: (target) => ({
-      call: {
-        method: 'POST',
-        url: target.baseUrl + path,
-        headers: { 'content-type': 'application/json', accept: 'application/json' },
-        body: splice(target.passesUnknown ? json : withoutUnknown(json, unknown), {
-          replace: { model: JSON.stringify(target.model) },
-        }),
-      },
+      call: jsonCall(path, target.passesUnknown ? json : withoutUnknown(json, unknown), target),
       answer(body) {
         const whole = readWhole(body, written ? 'utf8' : 'latin1')
         if (!Array.isArray(whole.value.results)) throw garbled('the answer has no results')

@@ -1,10 +1,10 @@
 // Text into speech: the sound goes to the caller as it comes. Paid by the character of `input`, so that its price is known before.
 import { countCharacters, SPEECH_TYPES, speechBody } from '../../../catalog/audio.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { type JsonText, splice } from '../../../kernel/json.ts'
+import type { JsonText } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { readBody } from '../../check.ts'
-import type { Exchange, PaidRequest, Target } from '../../protocol.ts'
+import { type Exchange, jsonCall, type PaidRequest, type Target } from '../../protocol.ts'
 import { PassRelay } from '../../text/relay.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { AudioObserver } from './events.ts'
@@ -34,12 +34,7 @@ interface Wanted {
 
 function openSpeech({ json, worst, events, type }: Wanted, target: Target): Exchange {
   return {
-    call: {
-      method: 'POST',
-      url: `${target.baseUrl}/audio/speech`,
-      headers: { 'content-type': 'application/json', accept: events ? 'text/event-stream' : '*/*' },
-      body: splice(json, { replace: { model: JSON.stringify(target.model) } }),
-    },
+    call: jsonCall('/audio/speech', json, target, events ? 'text/event-stream' : '*/*'),
     answer(body, headers) {
       return { body, contentType: soundType(headers, type), usage: worst }
     },
