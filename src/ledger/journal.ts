@@ -58,7 +58,7 @@ const RETRY_AFTER_MS = 500
 const POSTS_MAX = 2
 const WRITES_MAX = 2
 const GROUP_MAX = 256
-/** Beyond this the ledger do not keep up: settlements go into them directly. */
+/** Beyond this, posting does not keep up: settlements go into the ledger directly. */
 const UNPOSTED_MAX = 20_000
 
 /** Whether a settlement can be written here: it is covered whole, by a lease that stays. */

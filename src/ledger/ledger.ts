@@ -181,7 +181,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         (rows) => {
           if (rows.length > 0) {
             leases.asked(new Set(rows.map((row) => row.id)))
-            // They go back when the ledger have what was spent of them.
+            // They go back when the ledger has what was spent of them.
             for (const account of new Set(rows.map((row) => row.account)))
               void journal.post(account).catch(() => undefined)
           }
@@ -388,7 +388,8 @@ export function createLedger(options: LedgerOptions): Ledger {
         .idle()
         .then(() => journal.idle())
         .then(() => leases.giveBack())
-        .then(() => system.giveBack())
+        // What cannot be given back now is when it is tended, or when this process is silent.
+        .then(() => system.giveBack().catch(() => undefined))
         .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
       else await within(done, forMs, world).catch(() => undefined)

@@ -190,7 +190,7 @@ test('four times what a gateway can serve is served in part, refused in part, an
   )
 })
 
-test('after all that, the ledger are right', async (t) => {
+test('after all that, the ledger is right', async (t) => {
   const traffic = startTraffic({ urls: () => [gateway.url], key, kinds: ['chat', 'stream', 'data'], atOnce: 10 })
   await until(() => traffic.told.length > 50, 10)
   await traffic.stop()
