@@ -195,6 +195,11 @@ export function cannotConvert(param: string, what: string): Fault {
   return invalid(`"${param}": ${what} cannot be used with this model.`, param)
 }
 
+/** Formats that take instructions beside the messages refuse a conversation without any. */
+export function nothingSaid(): Fault {
+  return invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
+}
+
 /** Tool input as an object; what is no JSON object is wrapped, so that nothing is lost and nothing breaks. */
 export function inputObject(input: string): Json {
   if (input.trim() === '') return {}

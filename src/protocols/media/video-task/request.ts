@@ -5,7 +5,7 @@ import type { VideoTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { Fields, isObject, type Json, mustBe, wrong } from '../../check.ts'
+import { Fields, given, isObject, type Json, mustBe, wrong } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 
 // What a video is made from: a prompt, and pictures, clips and sounds in roles that do not mix freely.
@@ -195,11 +195,13 @@ export function readVideoRequest(json: JsonText, rules: VideoTraits, byTokens = 
     content,
     duration: readSeconds(fields, rules),
     resolution: readResolution(fields, rules),
-    ...present('ratio', readRatio(fields)),
-    ...present('seed', readSeed(fields)),
-    ...present('generate_audio', readFlag(fields, ['generate_audio', 'with_audio', 'audio'])),
-    ...present('watermark', fields.boolean('watermark')),
-    ...present('return_last_frame', fields.boolean('return_last_frame')),
+    ...given({
+      ratio: readRatio(fields),
+      seed: readSeed(fields),
+      generate_audio: readFlag(fields, ['generate_audio', 'with_audio', 'audio']),
+      watermark: fields.boolean('watermark'),
+      return_last_frame: fields.boolean('return_last_frame'),
+    }),
   }
   fields.boolean('camera_fixed')
   const callbackUrl = readCallback(fields)
@@ -215,9 +217,6 @@ export function readVideoRequest(json: JsonText, rules: VideoTraits, byTokens = 
     price: { resolution: order.resolution },
   }
 }
-
-const present = <K extends string, V>(name: K, value: V | undefined) =>
-  (value === undefined ? {} : { [name]: value }) as { [name in K]?: V }
 
 /** The value of the one name that was used; the same value under two names is forgiven. */
 function readAlias(fields: Fields, names: readonly string[]): { name: string; value: unknown } | undefined {

@@ -2,7 +2,7 @@
 import type { FaultName } from '../../../kernel/fault.ts'
 import { readCount } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
-import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
 import { garbled, type Target } from '../../protocol.ts'
 import { scrub, withoutSecrets } from '../../vendor-words.ts'
 import type { VideoOrder } from './request.ts'
@@ -161,25 +161,16 @@ function taskOf(item: Json, target: Target): Task {
     id,
     status,
     word: /^[a-z_]{1,30}$/i.test(word) ? word : 'other',
-    ...present('videoUrl', text(content.video_url)),
-    ...present('lastFrameUrl', text(content.last_frame_url)),
-    ...present('outputTokens', readCount(usage.completion_tokens)),
-    ...present('seconds', readCount(seconds)),
-    ...present(
-      'resolution',
-      text(item.resolution)
-        ?.toLowerCase()
-        .match(/^\d{1,5}[pk]$/)?.[0],
-    ),
-    ...present(
-      'failure',
-      status === 'failed' || status === 'expired' ? failureOf(item.error, status, target) : undefined,
-    ),
+    ...given({
+      videoUrl: text(content.video_url),
+      lastFrameUrl: text(content.last_frame_url),
+      outputTokens: readCount(usage.completion_tokens),
+      seconds: readCount(seconds),
+      resolution: /^\d{1,5}[pk]$/.exec(text(item.resolution)?.toLowerCase() ?? '')?.[0],
+      failure: status === 'failed' || status === 'expired' ? failureOf(item.error, status, target) : undefined,
+    }),
   }
 }
-
-const present = <K extends string, V>(name: K, value: V | undefined) =>
-  (value === undefined ? {} : { [name]: value }) as { [name in K]?: V }
 
 /** Content and parameters are the caller's business; everything else is the vendor's. */
 const CALLERS = /sensitive|invalid|input|copyright|policy|moderation|unsupported|missing/i

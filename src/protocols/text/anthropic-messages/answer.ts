@@ -1,7 +1,7 @@
 // Messages answers, whole and streamed, read into neutral words and written from them.
 
 import type { Fault } from '../../../kernel/fault.ts'
-import { encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
+import { encodeComment, type SseEvent } from '../../../upstream/sse.ts'
 import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
 import { garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
@@ -20,7 +20,7 @@ import {
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { isWholeJson, readData } from '../relay.ts'
 import { mergedReports, readMessagesUsage, type TokenCounts, writeMessagesUsage } from '../tokens.ts'
-import { MESSAGES_KEEP_ALIVE, messagesFailure } from './pass.ts'
+import { event, MESSAGES_KEEP_ALIVE, messagesFailure } from './pass.ts'
 
 // A whole message: read into neutral words, and written from them.
 
@@ -430,8 +430,4 @@ function startBlock(index: number, block: Json): string {
 /** Written out, because nearly all of a stream is made of these. */
 function deltaEvent(index: number, type: string, member: string, text: string): string {
   return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":${JSON.stringify(text)}}}\n\n`
-}
-
-function event(type: string, members: Json): string {
-  return encodeJson({ type, ...members }, type)
 }

@@ -261,6 +261,6 @@ function addDelta(block: Json, delta: Json): void {
   if (delta.citation !== undefined) block.citations = [...objects(block.citations), delta.citation]
 }
 
-function event(type: string, members: Json): string {
+export function event(type: string, members: Json): string {
   return encodeJson({ type, ...members }, type)
 }

@@ -1,6 +1,6 @@
 // Messages requests: checked, read into neutral words, and written from them.
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { Fault, invalid } from '../../../kernel/fault.ts'
+import { Fault } from '../../../kernel/fault.ts'
 import {
   type Fields,
   flag,
@@ -25,6 +25,7 @@ import {
   inputObject,
   JSON_INSTRUCTION,
   type Media,
+  nothingSaid,
   type OutputPart,
   type ResultPart,
   readMedia,
@@ -213,8 +214,7 @@ function readChoice(choice: Json): ToolChoice | undefined {
 
 export function writeMessagesRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const messages = writeTurns(conversation.turns)
-  if (messages.length === 0)
-    throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
+  if (messages.length === 0) throw nothingSaid()
   const stop = conversation.stop?.filter((sequence) => sequence.trim() !== '')
   const tools = toolsAllowed(conversation)
   const body: Json = given({

@@ -28,7 +28,7 @@ import {
   member,
   objectAt,
   readExtra,
-  readProof,
+  readSaid,
   signatureOf,
   textAt,
   toSignature,
@@ -87,10 +87,7 @@ function readGeminiParts(content: Json, responseId: string, from = 0): OutputPar
       ]
     const said = text(part.text)
     if (said === undefined) return [] // What the vendor's own tools did is in the text.
-    const proof = readProof(signature)
-    if (part.thought === true) return [{ kind: 'thought', text: said, proof }]
-    const parts: OutputPart[] = said === '' ? [] : [{ kind: 'text', text: said }]
-    return Object.keys(proof).length > 0 ? [...parts, { kind: 'thought', text: '', proof }] : parts
+    return readSaid(said, part.thought === true, signature)
   })
 }
 

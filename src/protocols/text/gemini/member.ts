@@ -1,6 +1,6 @@
 // How this format is written: members by their names in either case, and what others pack into its signatures.
 import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
-import { JSON_INSTRUCTION, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
+import { JSON_INSTRUCTION, type OutputPart, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
 
 /** `maxOutputTokens` or `max_output_tokens`: its vendors take both. */
 export function member(object: Json, name: string): unknown {
@@ -36,11 +36,14 @@ function unpacked(signature: string): string | undefined {
   return signature.startsWith(FOREIGN) ? Buffer.from(signature, 'base64').toString('utf8') : undefined
 }
 
-/** Of a thought or a text. */
-export function readProof(signature: string | undefined): Proof {
-  if (signature === undefined) return {}
-  const packed = unpacked(signature)
-  return packed === undefined ? { google: signature } : (unpackProof(packed) ?? {})
+/** A thought or a text; the signature of a text comes after it. */
+export function readSaid(said: string, isThought: boolean, signature: string | undefined): OutputPart[] {
+  const packed = signature === undefined ? undefined : unpacked(signature)
+  const own: Proof = signature === undefined ? {} : { google: signature }
+  const proof = packed === undefined ? own : (unpackProof(packed) ?? {})
+  if (isThought) return [{ kind: 'thought', text: said, proof }]
+  const parts: OutputPart[] = said === '' ? [] : [{ kind: 'text', text: said }]
+  return Object.keys(proof).length > 0 ? [...parts, { kind: 'thought', text: '', proof }] : parts
 }
 
 /** Of a call: in the words of the chat format, which vendors of this family speak as well. */

@@ -26,6 +26,7 @@ import {
   type InputPart,
   inputObject,
   type Media,
+  nothingSaid,
   type OutputPart,
   type ResultPart,
   type TextPart,
@@ -36,7 +37,7 @@ import {
 } from '../canonical.ts'
 import { hostedRefusal } from '../extras.ts'
 import type { CheckedRequest } from '../format.ts'
-import { inSnakeCase, member, objectAt, objectsAt, readExtra, readProof, signatureOf, textAt } from './member.ts'
+import { inSnakeCase, member, objectAt, objectsAt, readExtra, readSaid, signatureOf, textAt } from './member.ts'
 
 // A request of this format in neutral words, for vendors that speak another.
 
@@ -169,10 +170,7 @@ function readOutput(part: Json, at: string, calls: Calls): OutputPart[] {
     if (member(part, 'executableCode') || member(part, 'codeExecutionResult')) return [] // Its effect is in the text.
     throw cannotConvert(at, `a part with ${Object.keys(part).slice(0, 3).join(', ') || 'nothing'}`)
   }
-  const proof = readProof(signature)
-  if (part.thought === true) return [{ kind: 'thought', text: said, proof }]
-  const parts: OutputPart[] = said === '' ? [] : [{ kind: 'text', text: said }]
-  return Object.keys(proof).length > 0 ? [...parts, { kind: 'thought', text: '', proof }] : parts
+  return readSaid(said, part.thought === true, signature)
 }
 
 function readCall(called: Json, signature: string | undefined, calls: Calls): CallPart {
@@ -244,8 +242,7 @@ const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, med
 
 export function writeGeminiRequest(conversation: Conversation, _model: string, traits: TextTraits): Json {
   const contents = writeTurns(conversation.turns, traits)
-  if (contents.length === 0)
-    throw invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
+  if (contents.length === 0) throw nothingSaid()
   const system = conversation.turns.flatMap((turn) =>
     turn.role === 'system' || turn.role === 'developer' ? turn.parts.map(({ text }) => ({ text })) : [],
   )

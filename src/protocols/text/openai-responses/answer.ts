@@ -22,6 +22,7 @@ import { isWholeJson, readData } from '../relay.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'
 import { Namespaces } from './namespaces.ts'
 import { echoed, RESPONSES_KEEP_ALIVE, responsesFailure, responsesFinish } from './pass.ts'
+import { thoughtIn } from './request.ts'
 
 // A whole Responses object: read into neutral words, and written from them.
 
@@ -74,7 +75,7 @@ function callId(item: Json): string {
 }
 
 function readThought(item: Json): ThoughtPart[] {
-  const said = [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
+  const said = thoughtIn(item)
   const data = text(item.encrypted_content) || undefined
   const proof = data === undefined ? {} : { encrypted: { id: text(item.id) ?? '', data } }
   return said === '' && data === undefined ? [] : [{ kind: 'thought', text: said, proof }]

@@ -129,7 +129,7 @@ class ItemReader {
   }
 
   private readReasoning(item: Json): void {
-    const said = [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
+    const said = thoughtIn(item)
     const packed = text(item.encrypted_content) || undefined // An empty one proves nothing.
     const extra = packed === undefined ? undefined : unpackExtra(packed)
     if (extra) {
@@ -163,6 +163,11 @@ class ItemReader {
     this.results = undefined
     this.turns.push(turn)
   }
+}
+
+/** What of a thought may be read. */
+export function thoughtIn(item: Json): string {
+  return [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
 }
 
 function readPart(part: Json, at: string): InputPart {
