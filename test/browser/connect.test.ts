@@ -221,7 +221,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   assert.deepEqual(await home.violations(page), [])
   assert.ok(!(await page.content()).includes('sk-mine'))
   // When the vendor moves, the key is not sent to its new address.
-  const row = page.getByRole('table', { name: 'Own keys at vendors' }).getByRole('row', { name: 'newcomer' })
+  const row = page.getByRole('table', { name: 'BYOK keys' }).getByRole('row', { name: 'newcomer' })
   const movedTo = async (baseUrl: string) => {
     document.vendors.newcomer = { ...vendor, byokFee: { call: '0.01', share: '0.05' }, baseUrl }
     await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
