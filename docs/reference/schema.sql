@@ -1199,7 +1199,7 @@ begin
   if exists (select 1 from quota_slice o where o.account_id = '' and o.process_id = process and o.turn >= ledger_quota_slice.turn) then
     return '{}';
   end if;
-  -- Whoever asks lives: what it is given now is its own for as long as others wait for a word of it.
+  -- A process that asks is alive: this counts as its heartbeat, so its slice is not expired.
   update gateway_instance p set heartbeat_at = now() where p.id = process;
   delete from quota_slice o where o.account_id = '' and o.process_id <> process
     and not exists (select 1 from gateway_instance p where p.id = o.process_id and p.heartbeat_at between now() - silent and now() + silent);
@@ -1208,7 +1208,7 @@ begin
   for c in select * from counter o where o.account_id = '' order by counter_rank(o.unit, o.span) loop
     if c.unit = 'credits' then
       c := system_closed(c);
-      -- By one statement, so that what is posted meanwhile is seen in one place. What test accounts spend is no money.
+      -- One statement, so that a settlement posted meanwhile is counted once. Test accounts spend no money.
       room := c.max - c.used - (select coalesce(sum(x.charged), 0) from (
           select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
           union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
@@ -1222,7 +1222,7 @@ begin
         array(select -(x -> case c.unit when 'requests' then 1 else 2 end)::bigint from jsonb_array_elements(back) x));
       room := c.max - counter_used(c, now_second);
     end if;
-    -- Who asks for nothing gets nothing.
+    -- A process that wants nothing gets nothing.
     needs := coalesce((need ->> c.unit)::bigint, 0);
     part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
     if room < needs and refused is null then

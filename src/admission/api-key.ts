@@ -21,7 +21,7 @@ export interface Principal {
   readonly models: ReadonlySet<string> | null
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
-  /** Whether kept answers are for it; absent: as the model says. */
+  /** Whether its calls use the response cache; absent: the model's default. */
   readonly responseCache?: boolean | undefined
   /** What is kept of its calls. Absent: nothing. */
   readonly content?: RecordingPolicy | undefined

@@ -21,7 +21,7 @@ interface KeyInput {
   readonly expiresAtMs?: number | null | undefined
   readonly limits?: LimitsPatch | null | undefined
   readonly ipRanges?: readonly string[] | null | undefined
-  /** Whether its calls may be answered from kept answers; null: as the model says. */
+  /** Whether its calls use the response cache; null: the model's default. */
   readonly responseCache?: boolean | null | undefined
 }
 

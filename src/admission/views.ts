@@ -14,7 +14,7 @@ export const keyView = z.object({
   expiresAt: time.nullable(),
   limits: limitsView,
   ipRanges: z.array(z.string()).nullable(),
-  /** Whether its calls may be answered from kept answers; null: as the model says. */
+  /** Whether its calls use the response cache; null: the model's default. */
   responseCache: z.boolean().nullable(),
   /** In the future while a replaced key still works. */
   revokedAt: time.nullable(),

@@ -228,13 +228,13 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
 
   function answer(request: RequestContext, response: ServerResponse): void {
     const { route, lease, known } = request
-    // Nearly nobody wants the bytes to be kept, and then this is all that it costs.
+    // Content logging is off for nearly all calls; then this check is its whole cost.
     const rule = route.isRecorded ? known?.content : undefined
     const recording = rule && options.contents?.begin(recordedCall(request, rule))
-    // A body that is read later, because it is large, is noted by whoever reads it.
+    // A large body is read later, and recorded by the code that reads it.
     if (recording && request.body) recording.asked(request.body)
     const out = recording ? new RecordingCaller(response, recording) : callerOf(request, response)
-    // From its first byte on, an answer is nobody else's to make: what was asked is not sent again.
+    // After the first byte of an answer the request is not sent to another vendor.
     if (lease) out.whenStarted(() => lease.release())
     let running: void | Promise<void>
     try {
@@ -253,7 +253,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   function refuse(request: RequestContext, out: Caller, error: unknown): void {
     if (error === CLIENT_CLOSED) return
     const fault = asFault(error)
-    // Whoever hangs up in the middle of a body makes reading it fail, which is nobody's mistake.
+    // A caller who hangs up within a body makes reading fail. That is no error of the gateway.
     if (!out.signal.aborted || request.raw.complete) logFault(fault, request.id, options.log)
     if (out.signal.aborted) return
     // An answer that has begun can only be cut: a caller must never take the rest for a clean end, or wait for it.

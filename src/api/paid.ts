@@ -42,7 +42,7 @@ async function handleLarge(request: RequestContext, out: Caller, spec: PaidSpec,
   await handle(request, out, { spec, body }, deps)
 }
 
-/** A response may be one that nobody waits for, or go on from one. */
+/** A response may run in the background, or continue one that did. */
 function handleSmall(
   request: RequestContext,
   out: Caller,

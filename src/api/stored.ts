@@ -237,7 +237,7 @@ interface Question {
   ask(product: string): PaidRequest
 }
 
-/** Asks whoever keeps it for this account; for all others it is not there. */
+/** Sends the question to the vendor that stores the object for this account. For other accounts it does not exist. */
 async function askObjectOwner(request: RequestContext, question: Question, deps: VendorObjectDeps): Promise<void> {
   const { database } = deps.path
   const { id, unknown } = question

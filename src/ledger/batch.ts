@@ -74,7 +74,7 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
       results = group.map(() => error as Error)
     }
     inFlight -= 1
-    // Those who waited leave before the others are told, so that the database works while their answers are worked on.
+    // The next flush starts before the answers of this one are handed out, so that the database works meanwhile.
     launch()
     group.forEach((entry, index) => {
       const result = results[index] as Result | Error

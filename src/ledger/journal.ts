@@ -1,5 +1,5 @@
-// The journal. A settlement that a lease covers is one row here before its caller has the last byte, and in the ledger a moment
-// later, together with all others of its account. So a call costs one small commit, and the ledger a tenth of what they cost one by one.
+// The journal. A settlement that a lease covers is one row here before its caller has the last byte. A moment later it is posted
+// together with all others of its account, so a call costs one small commit, and posting a tenth of what it costs one by one.
 import { type Database, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -15,7 +15,7 @@ interface Journal {
   post(account?: string): Promise<void>
   /** Posts what others wrote and did not post within so many seconds, and what this process knows nothing of. */
   recover(afterSeconds: number): Promise<void>
-  /** Resolves when nothing is being written, and all is in the ledger. */
+  /** Resolves when nothing is being written and everything is posted. */
   idle(): Promise<void>
   /** Those that wait to be written. */
   readonly pending: number
@@ -31,11 +31,11 @@ interface JournalOptions {
   readonly log?: Log | undefined
   readonly observe?: ((size: number) => void) | undefined
   readonly run: (op: Op) => Promise<Posted>
-  /** It is in the ledger. */
+  /** It is posted. */
   readonly posted: (written: Written) => void
 }
 
-/** What is still to be known of a settlement that was written: little, since it grows old in memory. */
+/** What memory holds of a written settlement until it is posted. */
 interface Written {
   readonly id: string
   readonly cover: Cover
@@ -51,10 +51,10 @@ interface Waiting {
 
 /** Long enough for a group of calls even where few call; short for whoever looks at the ledger. */
 const POST_AFTER_MS = 250
-/** And with every other account that waits so much longer, so that a thousand accounts do not take all of the database's time. */
+/** Added for every other account that waits, so that a thousand accounts do not take all of the database's time. */
 const POST_EACH_MS = 1
 const RETRY_AFTER_MS = 500
-/** Statements that post by themselves, at once. Calls need the others. */
+/** Posting statements at once. The other connections are for calls. */
 const POSTS_MAX = 2
 const WRITES_MAX = 2
 const GROUP_MAX = 256
@@ -80,7 +80,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     ...(observe ? { observe } : {}),
   })
 
-  /** Written late, after a lease has expired, it would tell a price that nothing covers: such a one is not written. */
+  /** A settlement whose lease has expired is not written here: nothing covers the price that its caller would be told. */
   async function writeAll(ops: readonly Journaled[]): Promise<Array<true | Error>> {
     const rows = ops.map(({ value, cover }) => journalRow(value, cover))
     const [only] = rows
@@ -206,7 +206,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
       for (const { account } of await database.query<{ account: string }>(UNBOOKED, [afterSeconds]))
         if (!waiting.has(account))
           await postAccount(account).catch((error: unknown) => {
-            // Whoever has it locked, or the next sweep.
+            // The transaction that has the account locked posts it, or the next sweep does.
             if (!(error instanceof AccountLocked)) throw error
           })
     },

@@ -1,4 +1,4 @@
-// Credits that this process holds in advance, by key. A call that finds enough of them is admitted without a word to the
+// Credits that this process holds in advance, by key. A call that they cover is admitted without a statement to the
 // database, and its settlement is its only commit. They grow with what a key asked for lately, go back when it falls silent,
 // and are given back at once when the account gets tight.
 import type { Credits } from '../kernel/credits.ts'
@@ -10,21 +10,21 @@ interface Leases {
   openCalls(account: string): number
   /** Undefined when the call needs a hold of its own. */
   admit(reservation: Reservation): Reserved | undefined
-  /** There is nothing for a key: it leases again when it has called for a while without being refused. */
+  /** The key has no credits to lease. It leases again after some calls that were not rejected. */
   refused(reservation: Reservation): void
   /** What covers a call until it is resolved; undefined when it has a hold of its own. */
   coverOf(id: string): Cover | undefined
-  /** What a call spent is written, and not in the ledger yet: until then the lease has it still. */
+  /** The settlement of a call is in the journal and not posted: until it is, the lease still holds the amount. */
   spent(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover): void
-  /** It is in the ledger. */
+  /** The settlement is posted. */
   posted(cover: Cover, outcome: Resolved['outcome']): void
   /** No more calls on these; what none needs goes back. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
-  /** Somebody needs what is leased of an account: nothing more is leased of it for a while, so that it is found. */
+  /** Another process needs what is leased of an account: nothing is leased of it for a while, so that the credits are free. */
   rest(account: string): void
-  /** Others have asked for these. */
+  /** Other processes recall these. */
   asked(ids: ReadonlySet<string>): void
-  /** Looks after them: what nobody uses goes back. To be called now and then while there are `some`. */
+  /** Returns what no call uses. To be called now and then while there are `some`. */
   tend(): void
   /** Everything that no call needs goes back; resolves when that is durable. */
   giveBack(): Promise<void>
@@ -73,7 +73,7 @@ interface Lease {
   reported: Credits
   /** What else the account had when this was last changed. Others may have taken it since: it decides who gets how much, never whether it is covered. */
   beside: Credits
-  /** Those that are not in the ledger. */
+  /** Settlements that are not posted. */
   calls: number
   /** What was given of the minute's limits, where there are any. */
   window: Window | undefined

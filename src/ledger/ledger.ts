@@ -1,5 +1,5 @@
-// The money. A durable hold, its own or its process' lease, covers a call before a vendor hears of it; it resolves exactly
-// once, together with its usage row.
+// The money. A durable hold, of the call or of its process (a lease), covers a call before the vendor is called. It is resolved
+// exactly once, together with its usage row.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -37,26 +37,26 @@ export interface Ledger {
     grant: { account: string; amount: Credits; note: string; actor: string },
     within?: Queryable,
   ): Promise<{ id: string; posted: Credits; held: Credits } | undefined>
-  /** Limits have changed, or credits are to be taken back: what is leased of an account, or of all, goes back. */
+  /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
   /**
    * Resolves when nothing of an account is leased any more, or nothing more will come back soon. Not within a transaction that has locked the account:
    * what comes back needs that lock.
    */
   returned(account: string): Promise<void>
-  /** Says that this process lives, and expires the holds of those that do not. Answers how many expired. */
+  /** Sends the heartbeat of this process and expires the holds of dead ones. Returns how many expired. */
   sweep(): Promise<number>
   /** Resolves when every settlement of an account, or of all, that was answered is in the ledger, or cannot be now. */
   posted(account?: string): Promise<void>
-  /** Waits until everything that was asked is durable or refused and what was leased is given back, or the time is up. */
+  /** Waits until every operation is durable or rejected and all leases are returned, or the time is up. */
   idle(forMs?: number): Promise<void>
   /** Operations that wait for their turn. */
   readonly pending: number
-  /** Those that wait because somebody else has locked their account: in nobody's way. */
+  /** Operations of accounts that another transaction has locked. They delay no other account. */
   readonly isolated: number
 }
 
-/** Counts what moves where it moves. */
+/** Metrics, counted where the credits move. */
 export interface LedgerMeters {
   batch(size: number): void
   moved(kind: 'held' | 'settled' | 'released' | 'expired', amount: Credits): void
@@ -75,7 +75,7 @@ interface LedgerOptions {
   /** How long a reservation is tried again, and how long its caller waits in all. */
   readonly reserveForMs?: number
   readonly reserveWaitMs?: number
-  /** How long the database must have been heard from before the silence of others is taken for death. */
+  /** The database must have answered for this long before processes without a heartbeat count as dead. */
   readonly graceMs?: number
   /** Off: every call takes a hold of its own. */
   readonly leases?: boolean
@@ -83,18 +83,18 @@ interface LedgerOptions {
 
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
-/** Undecided operations of an account whose queue is its own; beyond it no more of its calls are let in. */
+/** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
 const ISOLATED_MAX = 256
 /** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
-/** How often limits of the gateway that change are looked for by one call. */
+/** How often one call reads the gateway's limits again because they changed. */
 const LEARNED_MAX = 5
 const TEND_EVERY_MS = 500
 /** For a call whose missing credits lie with a process that does not answer: they come back within `SILENT_SECONDS`. */
 const AWAY_SECONDS = 5
 /** A process posts what it wrote within a second. What is older than this was written by one that has died, or does not keep up. */
 const ABANDONED_SECONDS = 5
-/** How long somebody who reads the ledger waits for what is on its way into them. */
+/** How long a reader of the ledger waits for settlements that are not posted yet. */
 const BOOKED_WAIT_MS = 500
 
 export function createLedger(options: LedgerOptions): Ledger {
@@ -104,7 +104,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
   const system = createSystem({ database, world, processId })
   const queue = createQueue({ database, world, processId, observe: meters?.batch, system: () => system.version })
-  /** What outlives the call that asked for it; `idle` waits for these too. */
+  /** Work that goes on after its call has ended; `idle` waits for it. */
   const background = new SlotSet<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it. */
   const open = new Set<string>()
@@ -135,7 +135,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const liveness = createLiveness({
     ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
     async expire(account) {
-      // What was spent of its leases is in the journal, and must be in the ledger before they end.
+      // Settlements of its leases are in the journal, and must be posted before the leases end.
       await journal.post(account)
       const { gone, freed } = await queue.run<Expired>({ kind: 'expire', value: { account } })
       if (freed > 0n) meters?.moved('expired', freed)
@@ -198,7 +198,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   function count(resolution: Resolution, { outcome, paid, hold }: Pick<Resolved, 'outcome' | 'paid' | 'hold'>): void {
-    // Also when the answer to an earlier try was lost: rather twice than never.
+    // Counted also when the answer to an earlier try was lost: counting twice is better than never.
     system.resolved(resolution, paid)
     // Also of a job, of which this process had nothing since it was made.
     if (system.some) tend()
@@ -241,7 +241,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** Settlements that go on: they are decided, and no release may come before them. */
   const owed = new Set<string>()
 
-  /** Into the ledger at once. */
+  /** Posts it at once, without the journal. */
   function resolveDirectly(resolution: Resolution, cover?: Cover): Promise<Resolved> {
     const going = resolveFor(resolution, cover)
     track(going.finally(() => owed.delete(resolution.id)))
@@ -281,7 +281,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     const { account } = reservation
     if (queue.pending > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
-    // Whoever waits for this account alone is in nobody's way; so that this stays so, their number is bounded.
+    // Calls that wait for a locked account delay no others. Their number is bounded so that this stays true.
     if (queue.isIsolated(account) && (undecided.get(account) ?? 0) >= ISOLATED_MAX)
       throw new Fault('unavailable', {
         message: 'Too many calls of this account wait to be posted. Nothing was charged; try again shortly.',
@@ -304,7 +304,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       unsure = true
       throw error
     } finally {
-      // Nobody knows whether a try whose answer was lost made a hold, or still will. It is given up for good.
+      // The answer to a try was lost, so a hold may exist or still be made. The id is released and never used again.
       if (unsure) track(resolveFor(releaseOf(reservation)))
     }
   }
@@ -314,7 +314,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     return leases.admit(reservation) ?? (await holdInTime(reservation, version))
   }
 
-  /** The gateway's own limits come first; the database says when they are other ones than this process knows. */
+  /** The gateway's limits are checked first. The database rejects a call whose process knows an older version of them. */
   async function reserveWithin(reservation: Reservation, isUncovered: boolean): Promise<Reserved> {
     for (let asked = 0; asked < LEARNED_MAX; asked++) {
       const before = system.version
@@ -352,7 +352,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
       owed.add(id)
       const cover = leases.coverOf(id)
-      // Who was not heard lately may have lost its leases, and must know what became of it before it tells a price.
+      // Without a recent heartbeat this process may have lost its leases, so it waits for the outcome before it states a price.
       if (!cover || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
         return resolveDirectly(resolution, cover)
       try {
@@ -411,7 +411,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
-      // It may have had an idempotency key, which would be taken for ever.
+      // It may have had an idempotency key, which would stay taken for ever.
       track(resolveFor({ ...release, idempotent: true }))
     }
   }

@@ -37,7 +37,7 @@ interface Line {
   busy: boolean
   /** The kind that comes next: they take turns. */
   next: number
-  /** Somebody else had it locked for long. */
+  /** Its lock timed out: the account goes to its own queue. */
   locked: boolean
 }
 
@@ -47,7 +47,7 @@ const SIZE_MAX = 256
 /** Statements at once, and of those that may have to wait for a lock. */
 const TURNS = 6
 const LOCKED_TURNS = 2
-/** How long an account that nobody calls is believed to be locked. */
+/** How long an account without calls counts as locked. */
 const LOCKED_FOR_MS = 60_000
 /** Answers in one turn of the event loop: a thousand refusals of one account must not keep others waiting. */
 const ANSWERS_AT_ONCE = 16
@@ -130,7 +130,7 @@ export function createQueue({ database, world, processId, system, observe }: Que
         line.locked = true
         return ops.map(() => new AccountLocked())
       }
-      // Whatever is wrong with one operation must not be felt by its neighbours.
+      // An operation that fails must not fail the others of its group.
       if (ops.length > 1 && isOfAPart(error)) {
         const done: Array<Done | Error> = []
         for (const op of ops) done.push(...(await runAll(line, [op])))

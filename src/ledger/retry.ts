@@ -1,4 +1,4 @@
-// Trying until the database has said what became of it. Operations carry their id, so a try whose answer was lost can simply be repeated.
+// Retries an operation until its outcome is known. Operations carry their id, so a try whose answer was lost can simply be repeated.
 import { isRefused } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -14,7 +14,7 @@ interface RetryOptions {
 
 const RETRY_MS = 100
 
-/** `lost` is told of each try of which nobody knows what became. */
+/** `lost` is called for each try whose outcome is unknown. */
 export function createRetry({ world, log, run }: RetryOptions) {
   return async function retryUntilKnown<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
     const started = world.elapsedMs()
@@ -26,7 +26,7 @@ export function createRetry({ world, log, run }: RetryOptions) {
         if (!(error instanceof AccountLocked)) lost?.()
         const waitMs = Math.min(RETRY_MS * 2 ** attempt, 2_000)
         if (isFinal(error)) throw error
-        // The database is there and says something that it should not.
+        // The database answered with an error that is not expected.
         if (!(error instanceof Fault || error instanceof AccountLocked))
           log?.error({ error }, 'the ledger’s statement fails')
         if (world.elapsedMs() - started + waitMs > forMs) throw asUnavailable(error)
@@ -36,7 +36,7 @@ export function createRetry({ world, log, run }: RetryOptions) {
   }
 }
 
-/** Only what an operation itself says can be refused for good. Whatever else the database says, it may say otherwise later. */
+/** Only an error about the operation's own data is final. Any other error of the database may pass. */
 export function isFinal(error: unknown): boolean {
   return isRefused(error) || (error instanceof Fault && error.kind !== 'unavailable')
 }
@@ -46,7 +46,7 @@ function asUnavailable(error: unknown): Fault {
   return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database' }, cause: error })
 }
 
-/** The same promise, but no longer than this. */
+/** The same promise with a time limit. */
 export function within<T>(promise: Promise<T>, forMs: number, world: World): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = world.after(forMs, () =>

@@ -12,7 +12,7 @@ import type { ByteLease } from '../upstream/budget.ts'
 import type { Arrived, PathDeps } from './call.ts'
 import { type Incoming, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from './read.ts'
 
-/** Who asks, and who hears the answer. */
+/** The caller, and where the answer goes. */
 interface Arrival extends Pick<Arrived, 'requestId' | 'principal' | 'endpoint' | 'out' | 'client'> {
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly header?: (name: string) => string | undefined
@@ -33,7 +33,7 @@ const VERSIONS = ['anthropic-version', 'anthropic-beta'] as const
 const FORWARDED = [...VERSIONS, 'traceparent'] as const
 const NONE = {}
 
-/** What is asked, by the catalog of whoever asks. */
+/** Reads the request with the catalog of its caller. */
 export function readFor(
   asked: Omit<Incoming, 'catalog'> & { readonly principal: Principal },
   { catalog: { current }, read: deps }: Pick<ArriveDeps, 'catalog' | 'read'>,

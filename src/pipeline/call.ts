@@ -66,7 +66,7 @@ export interface Answered extends Held {
   readonly attempted: Attempted
 }
 
-/** Whoever left may ask again with the same key. What nobody waits for ends only when it was cancelled, and then at once. */
+/** A caller who left may repeat the idempotency key, so the call runs to its end. Background work ends early only when it is cancelled. */
 export function isRepeatable({ idempotency }: Arrived): boolean {
   return idempotency !== undefined && !idempotency.keepsAll
 }

@@ -39,7 +39,7 @@ export interface PaidSpec extends EndpointSpec {
   readonly sells: KindName
 }
 
-/** Who asks, and where. */
+/** The caller and the endpoint. */
 interface Whose {
   readonly spec: PaidSpec
   readonly catalog: Catalog
@@ -52,7 +52,7 @@ export interface Incoming extends Whose {
   /** As it was sent. */
   readonly query: string
   readonly body: RequestBody
-  /** What the caller says of kept answers; absent: nothing. */
+  /** The caller's `x-tollgate-cache` header; absent: not given. */
   readonly cacheHeader?: boolean | undefined
 }
 
@@ -119,7 +119,7 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
   return typeof model === 'string' && modelAt(catalog, model) ? model : ''
 }
 
-/** The call itself is counted, as its fee may be by the call. What the key of one account brought is given to nobody else, nor kept. */
+/** The call itself is counted, as its fee may be by the call. Answers by a BYOK key are not cached. */
 function byByokKey(asked: Read, { principal, catalog }: Incoming, { byokKeys }: ReadDeps): Read {
   const { paidRequest, product, routes } = asked
   const own = byokKeys.use(principal.accountId, product, catalog, routes)
@@ -235,7 +235,7 @@ function readData(incoming: Incoming, { world }: ReadDeps): ReturnType<Reader> {
   if (!mayUse(principal, spec.restriction))
     throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
   const cache = 'cache' in product ? product.cache : undefined
-  // What a simulated vendor said is for nobody who pays.
+  // Answers of simulated vendors are not cached for paying callers.
   const shelf = catalog.simulated ? 'test ' : ''
   return {
     paidRequest,

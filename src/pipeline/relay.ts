@@ -80,7 +80,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
-/** For whoever asks again with the same idempotency key. */
+/** The replay for a repeated idempotency key. */
 function replayFor(answered: Answered, { status = 200, contentType, body }: Answer, deps: PathDeps) {
   const whole = { status, contentType, body: () => Buffer.from(body) }
   return replayOf(answered, whole, deps.sealer) ?? storeLargeReplay(answered, whole, deps)
@@ -153,7 +153,7 @@ function watchCaller(out: ResponseSink, { world, watch }: PathDeps, quiet: () =>
   }
 }
 
-/** Whoever reads so slowly that the vendor's time passes, or its patience ends, has left the call as well: it is cut off. */
+/** A caller who reads so slowly that the vendor's deadline passes or the vendor hangs up counts as having left: the connection is closed. */
 function hasLeft(out: ResponseSink, error: unknown): boolean {
   if (out.signal.aborted) return true
   if (!isHeldBack(error)) return false
@@ -270,7 +270,7 @@ async function settleLeft(
   )
 }
 
-/** For whoever asks again, or later. */
+/** The replay of a stream. */
 function replayOfStream(answered: Answered, contentType: string, body: Buffer | undefined, deps: PathDeps) {
   const whole = { status: 200, contentType, body: () => body }
   return body && (replayOf(answered, whole, deps.sealer) ?? storeLargeReplay(answered, whole, deps))
@@ -336,8 +336,8 @@ async function storeVendorObjects(
   try {
     await recordVendorObjects(database, principal.accountId, ids, kept)
   } catch (error) {
-    // The answer itself is here and paid for; only nobody can go on from it.
-    log.error({ requestId, error }, 'a kept answer could not be remembered')
+    // The answer is delivered and paid for. It only cannot be continued.
+    log.error({ requestId, error }, 'the owner of a vendor object could not be stored')
   }
 }
 
@@ -369,7 +369,7 @@ function typeOf({ contentType }: StreamRelay): string {
   return contentType ?? STREAM_TYPE
 }
 
-/** What a vendor keeps for one caller is nobody else's, a report that cannot be is no price for others, and an answer that credit cut short is no whole one. */
+/** Not cached: answers that a vendor stores for one caller, answers with an impossible usage report, and answers cut by the balance, which are incomplete. */
 function offerToCache(
   answered: Answered,
   storedAs: readonly string[] | undefined,

@@ -7,7 +7,7 @@ import type { Answer } from '../protocols/protocol.ts'
 export interface CacheRule {
   readonly key: string
   readonly ttlSeconds: number
-  /** Of a kept answer; absent: the product's own. */
+  /** The price of a cached response; absent: the product's own. */
   readonly pricing?: Pricing | undefined
 }
 
@@ -128,7 +128,7 @@ export function createResponseCache(world: World): ResponseCache {
 
   return {
     async enter(rule, signal) {
-      // The first one may have failed for a reason of its own caller's: then the next one is the first. Whoever has waited for both does not queue on.
+      // The first call may have failed because of its caller; then the next one goes first. A call that has waited for two goes on by itself.
       for (let waits = 0; ; waits++) {
         const fresh = find(rule.key)
         if (fresh) return fresh

@@ -32,7 +32,7 @@ export class BufferedSink implements ResponseSink {
   constructor(signal: AbortSignal, bytesMax: number) {
     this.#bytesMax = bytesMax
     this.signal = AbortSignal.any([signal, this.#full.signal])
-    // The path knows a caller who has gone by this reason.
+    // This reason tells the path that the caller has left.
     if (signal.aborted) this.#full.abort(CLIENT_CLOSED)
   }
 

@@ -126,7 +126,7 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
 
 function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
   const { paidRequest, product, catalog, own, objectOwner } = held
-  // Whoever forgets to choose the catalog must not spend real money.
+  // Fail closed: a test account must never reach a real vendor.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
   const routed = routeRequest(

@@ -108,7 +108,7 @@ export async function settle(
   const pricing = fee ?? answered.product.pricing
   const charge = chargeOf(pricing, usage, attributes)
   const deciding = decidingOf(pricing, attributes)
-  // By the account's own key the vendor takes nothing from us, and of a kept answer it never hears.
+  // Calls by a BYOK key and cached responses cost the gateway nothing at the vendor.
   const cost =
     fee || !candidate ? FREE : costOf(candidate.cost, usage, attributes, { lines: charge.lines, attributes: deciding })
   // An estimate is never above the hold, and neither is what stands for a report that cannot be.

@@ -127,7 +127,7 @@ export function createRecordings({ database, world, log, audit, sealer, catalog,
     }
   }
 
-  const writing = createBufferedWriter({ world, log, write, failed: 'kept contents could not be written, and wait' })
+  const writing = createBufferedWriter({ world, log, write, failed: 'recordings could not be written and are retried' })
 
   return {
     begin(call) {

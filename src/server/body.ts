@@ -28,7 +28,7 @@ export async function* arriving(
   for (;;) {
     const sinceMs = world.elapsedMs()
     const piece = pieces.next().catch((error: unknown) => {
-      // Whoever hangs up before a body was read makes reading it fail, also when all of it has come. That is nobody's mistake.
+      // A caller who hangs up before the body is read makes reading fail, even if all of it arrived. That is no error of the gateway.
       throw request.destroyed ? CLIENT_CLOSED : error
     })
     const next = await inTime(world, GRACE_MS + (bytes * 1_000) / bytesPerSecondMin - waitedMs, piece)
@@ -117,7 +117,7 @@ function takeSmall(
     if (isOver) return
     isOver = true
     cancel()
-    // There is nobody left to answer.
+    // The caller has left: no answer is sent.
     taker.failed(CLIENT_CLOSED)
   })
   // Nearly always it came with the headers, and is taken before this: a timer would cost more than the body.

@@ -41,7 +41,7 @@ export function mountProbes(app: FastifyInstance, deps: ProbeDeps): void {
   })
 }
 
-/** Whoever asks while an answer is under way, or within a second of its beginning, gets the same one; a failure is not kept. */
+/** Requests within a second of the last check, or while it runs, get its result. A failure is not reused. */
 function oncePerSecond<T>(world: World, read: () => Promise<T>): () => Promise<T> {
   let last: { readonly answer: Promise<T>; readonly fromMs: number; done: boolean } | undefined
   return () => {

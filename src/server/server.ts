@@ -66,7 +66,7 @@ const LIMITS = {
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 32_768,
 } as const
-/** A whole request of somebody whom nobody knows. */
+/** The deadline of a whole request whose caller is not authenticated. */
 const STRANGER_MS = 15_000
 
 export function createServer(options: ServerOptions): FastifyInstance {
@@ -169,7 +169,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
       .send(faultBody(fault, surface, { requestId: request.id, sdk: !strictErrors && hasSdkMark(request.headers) }))
   }
 
-  /** What of a body has not come by then, from somebody whom nobody knows, is not waited for. */
+  /** Bounds the time for the body of a caller who is not authenticated. */
   function setBodyDeadline(response: ServerResponse): void {
     const request = response.req
     if (request.complete) return

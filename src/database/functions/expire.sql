@@ -1,5 +1,5 @@
 -- Gives back what processes hold of an account that have been silent for so long: their holds but for those of jobs, and their leases, of which all that
--- was spent is in the ledger. A word from the future was said before the clock was set back: whoever lives has spoken since.
+-- was spent is in the ledger. A heartbeat from the future was written before the clock was set back; a living process has written one since.
 -- Answers [how many holds expired, how much was given back].
 create or replace function ledger_expire(account text, silent interval) returns jsonb
 language plpgsql

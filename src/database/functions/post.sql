@@ -12,7 +12,7 @@ set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
--- Whoever has the account locked for longer has trouble of its own: see ledger/queue.ts.
+-- An account whose lock takes longer goes to a queue of its own: see ledger/queue.ts.
 set lock_timeout = '300ms'
 as $$
 declare
