@@ -28,7 +28,7 @@ interface Suite {
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
-  filesAtOnce: 2 * availableParallelism(),
+  filesAtOnce: 3 * availableParallelism(),
   fileMsMax: 600_000,
 }
 const LONG: Suite = { globs: ['test/**/*.long.ts'], filesAtOnce: 1, fileMsMax: 3_600_000 }

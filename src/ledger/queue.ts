@@ -39,6 +39,8 @@ interface Line {
   next: number
   /** Its lock timed out: the account goes to its own queue. */
   locked: boolean
+  /** When it was last empty. */
+  emptyMs: number
 }
 
 /** What frees credits comes before what takes them. */
@@ -65,9 +67,9 @@ export function createQueue({ database, world, processId, system, observe }: Que
 
   function lineOf(account: string): Line {
     let line = lines.get(account)
-    if (!line) {
+    if (!line || isOver(line)) {
       line = {
-        ...{ account, busy: false, next: 0, locked: false },
+        ...{ account, busy: false, next: 0, locked: false, emptyMs: 0 },
         waiting: { resolve: [], reserve: [], lease: [], post: [], expire: [] },
       }
       lines.set(account, line)
@@ -79,8 +81,8 @@ export function createQueue({ database, world, processId, system, observe }: Que
     return ORDER.every((kind) => waiting[kind].length === 0)
   }
 
-  function forget(line: Line): void {
-    if (!line.busy && lines.get(line.account) === line) lines.delete(line.account)
+  function isOver({ busy, emptyMs }: Line): boolean {
+    return !busy && world.elapsedMs() - emptyMs > LOCKED_FOR_MS
   }
 
   function next(kind: 'free' | 'locked'): void {
@@ -111,8 +113,9 @@ export function createQueue({ database, world, processId, system, observe }: Que
     pending -= group.length
     if (isEmpty(line)) {
       line.busy = false
-      if (line.locked) world.after(LOCKED_FOR_MS, () => forget(line))
-      else lines.delete(line.account)
+      line.emptyMs = world.elapsedMs()
+      if (!line.locked) lines.delete(line.account)
+      else for (const one of lines.values()) if (isOver(one)) lines.delete(one.account)
     } else queueUp(line)
     next(kind)
     answer(group, results, 0)

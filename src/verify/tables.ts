@@ -234,7 +234,7 @@ const JOURNAL: BookTable = {
 const FINDINGS = {
   'Process {id} is said to have lived in the future: what it holds would never expire.': `gateway_instance where heartbeat_at > now() + interval '1 minute'`,
   'Catalogue version {missing} was removed: the next is {version}.':
-    '(select version, lag(version, 1, 0) over (order by version) + 1 as missing from catalog_version) v where version <> missing',
+    '(select version, lag(version, 1, 0) over (order by version) + 1 as missing from catalog_version where version > 0) v where version <> missing',
 }
 
 const PROCESSES = statement(
