@@ -93,14 +93,22 @@ test('a late settlement counts against limits on spending', async () => {
   assert.deepEqual((await reserve(other, acc, 50n)).outcome, 'held')
 })
 
+/** Also what earlier tests have left in the journal. */
+async function spentSoFar(): Promise<bigint> {
+  const [row] = await rows<{ sum: bigint }>(
+    'select coalesce(sum(charged), 0)::bigint as sum from (select charged from usage_hour union all select charged from journal) x',
+  )
+  return row!.sum
+}
+
 const system = (limits: Limits) => database.transaction((tx) => storeLimits(tx, { kind: 'system' }, limits))
 
 test('what is left of the system’s limits is had by one call, whoever else has a share', async () => {
   const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
   const acc = await account(100_000n)
-  const [spent] = await rows<{ sum: bigint }>('select coalesce(sum(charged), 0)::bigint as sum from usage_hour')
+  const spent = await spentSoFar()
   await system({ spendTotal: '1000000000' })
-  await system({ spendTotal: String(spent!.sum + 1_000n) })
+  await system({ spendTotal: String(spent + 1_000n) })
   try {
     for (const ledger of [first, second]) assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
     assert.equal((await call(second, acc, 980n)).outcome, 'held')
@@ -114,8 +122,8 @@ test('what is left of the system’s limits is had by one call, whoever else has
 test('what a dead process had of the system’s limits is free again, but for what it has spent', async () => {
   const [dead, other] = [await processOf({ leases: false }), await processOf({ leases: false })]
   const acc = await account(100_000n)
-  const [spent] = await rows<{ sum: bigint }>('select coalesce(sum(charged), 0)::bigint as sum from usage_hour')
-  await system({ spendTotal: String(spent!.sum + 1_000n), concurrency: 3 })
+  const spent = await spentSoFar()
+  await system({ spendTotal: String(spent + 1_000n), concurrency: 3 })
   try {
     assert.equal((await call(dead, acc, 400n)).outcome, 'held')
     for (let i = 0; i < 2; i++) assert.equal((await reserve(dead, acc, 100n)).outcome, 'held')
@@ -124,6 +132,20 @@ test('what a dead process had of the system’s limits is free again, but for wh
     await other.sweep()
     assert.equal((await reserve(other, acc, 601n)).outcome, 'limited')
     assert.equal((await reserve(other, acc, 600n)).outcome, 'held')
+  } finally {
+    await system({})
+  }
+})
+
+test('tokens of the gateway’s minute that one process was given and does not use are another’s', async () => {
+  const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
+  const [acc, poor] = [await account(100_000n), await account(1n)]
+  await system({ tokensPerMinute: 100 })
+  try {
+    assert.equal((await call(first, acc, 10n)).outcome, 'held')
+    assert.equal((await reserve(first, poor, 10n)).outcome, 'short')
+    for (let i = 0; i < 9; i++) assert.equal((await call(second, acc, 10n)).outcome, 'held', `after ${i}`)
+    assert.equal((await call(second, acc, 10n)).outcome, 'limited')
   } finally {
     await system({})
   }

@@ -137,7 +137,10 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
   }
 
   const hasSome = () =>
-    spent !== said || !isSure || (credits ?? 0n) > 0n || (calls ?? 0) > 0 || unused.length > 0 || (requests ?? 0) > 0
+    spent !== said ||
+    !isSure ||
+    unused.length > 0 ||
+    [credits, calls, requests, tokens].some((left) => left !== undefined && left > 0)
   const isLimitedByMinute = () => requests !== undefined || tokens !== undefined
 
   function take(reservation: Reservation): Admitted | undefined {
@@ -181,7 +184,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     decided({ id, job }, held) {
       const ticket = tickets.get(id)
       if (!ticket) return
-      if (held === undefined && requests !== undefined) unused.push([ticket.second, 1, ticket.tokens])
+      if (held === undefined && isLimitedByMinute()) unused.push([ticket.second, 1, ticket.tokens])
       if (credits !== undefined) credits += ticket.held - (held ?? 0n)
       ticket.held = credits === undefined ? 0n : (held ?? 0n)
       // The hold of a job outlives this process, and says by itself what it has.
