@@ -388,7 +388,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         .idle()
         .then(() => journal.idle())
         .then(() => leases.giveBack())
-        // What cannot be given back now is when it is tended, or when this process is silent.
+        // If this fails, the slice goes back with the next look after it, or is taken from this process once it is silent.
         .then(() => system.giveBack().catch(() => undefined))
         .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done

@@ -376,3 +376,24 @@ test('a call of which an answer was lost is not tried again when the gateway tur
     await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, {}))
   }
 })
+
+test('a process that stops while the database is away does not fail at its slice of the gateway’s limits', async () => {
+  let isAway = false
+  const ledger = await processOf({
+    leases: false,
+    database: behind((run, name) => {
+      if (name !== 'ledger_quota_slice' || !isAway) return run()
+      throw new Fault('unavailable', { internal: { why: 'away' } })
+    }),
+  })
+  const acc = await account(1_000n)
+  await system({ requestsPerMinute: 1_000 })
+  try {
+    assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
+    isAway = true
+    await ledger.idle()
+  } finally {
+    isAway = false
+    await system({})
+  }
+})

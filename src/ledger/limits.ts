@@ -82,7 +82,7 @@ const KEEP_VERSION = statement(
 )
 const PRUNE_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
 /**
- * A counter that is new begins with what was spent in its span (the gateway's sum that up themselves: functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
+ * A counter that is new begins with what was spent in its span (those of the whole gateway are summed up in functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
  * transaction began.
  */
 const KEEP = statement(

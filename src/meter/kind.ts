@@ -31,7 +31,7 @@ const pieces = (one: string, many = `${one}s`) => ({ per: 1 as const, one, many,
 /**
  * In the order in which a charge lists them. A tier that names no rate for cached input or cache writes charges them as ordinary input, and a write
  * for an hour as twice that, which is what its vendor takes. Pictures without a rate are charged as text: the makers of the text formats take the
- * same for both. So is sound, which only reaches this point in a film: a request that brings or wants sound is refused without a rate.
+ * same for both. So is sound, which only reaches this point in a film: a request that brings or wants sound is rejected without a rate.
  */
 export const UNITS = {
   input: tokens('input', 'input'),

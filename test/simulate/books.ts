@@ -100,8 +100,8 @@ export class Books {
   readonly #counted = new Map<string, { readonly key: string; readonly tokens: number; readonly atMs: number }>()
   /** All that had a hold or a lease, for good. */
   readonly #covered = new Map<string, Covered>()
-  /** When what a call spent was first seen. */
-  readonly #spentMs = new Map<string, number>()
+  /** Calls that have spent something. */
+  readonly #spenders = new Set<string>()
   readonly #entered: Array<{ readonly id: string; readonly tokens: number; readonly cameMs: number }> = []
   #shares: readonly Share[] = []
   #leased = new Map<string, number>()
@@ -201,15 +201,14 @@ export class Books {
 
   /** What was there before this look, and will be asked for later. */
   #remember({ holds, journal, spent, shares }: State): void {
-    const nowMs = this.#world.nowMs()
     for (const { id, process, amount } of holds)
       if (!this.#covered.has(id)) this.#covered.set(id, { process, amount, shared: false, unheld: false })
-    for (const { id } of [...journal, ...spent]) if (!this.#spentMs.has(id)) this.#spentMs.set(id, nowMs)
+    for (const { id } of [...journal, ...spent]) this.#spenders.add(id)
     const before = new Set(this.#shares.map(({ process }) => process))
     const now = new Set(shares.map(({ process }) => process))
     // It was asked for while the process had a share, and cannot be asked for anew.
     for (const [id, covered] of this.#covered)
-      if (before.has(covered.process) && !now.has(covered.process) && !this.#spentMs.has(id)) covered.shared = true
+      if (before.has(covered.process) && !now.has(covered.process) && !this.#spenders.has(id)) covered.shared = true
     this.#shares = shares
   }
 

@@ -16,7 +16,6 @@ import { Chance, VirtualWorld } from './virtual-world.ts'
 
 const PROCESSES = 3
 const END_MS = 6 * 3_600_000
-const SAID_MS = 2_000
 
 export interface Told {
   /** The same for the same seed and the same code. */
@@ -163,9 +162,6 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   look()
   const ended = () => idle() && line.zombies === 0 && open.holds === 0n && open.jobs === 0n
   await world.runUntil(() => raise() || ended(), world.elapsedMs() + 1_200_000)
-  // Living processes say twice a second what was spent of the gateway's limits.
-  const saidMs = world.elapsedMs() + SAID_MS
-  await world.runUntil(() => raise() || (ended() && world.elapsedMs() >= saidMs), Number.POSITIVE_INFINITY)
 
   let checked = false
   const ending = { account, texts: texts.made, videos: videos.made, tasks: vendor.tasks, fair }
