@@ -69,13 +69,29 @@ export interface TextReply {
 }
 
 /** Blocks that coding agents put beside or into what a person wrote. */
-const REMINDERS = /<(system-reminder|environment_context)>[\s\S]*?<\/\1>/g
+const REMINDERS = ['system-reminder', 'environment_context']
 
 /** What a person wrote, without the reminders of the program that they use. */
 function written(turn: TextTurn): TextTurn {
   return turn.role === 'user' && turn.text.includes('<')
-    ? { ...turn, text: turn.text.replaceAll(REMINDERS, '').trim() }
+    ? { ...turn, text: REMINDERS.reduce(withoutBlocks, turn.text).trim() }
     : turn
+}
+
+/** One pass over the text: a pattern would look for the end of each beginning anew. */
+function withoutBlocks(text: string, name: string): string {
+  const end = `</${name}>`
+  const [before = '', ...parts] = text.split(`<${name}>`)
+  let open = ''
+  let rest = ''
+  for (const part of parts) {
+    const at = part.indexOf(end)
+    open += `<${name}>${part}`
+    if (at === -1) continue
+    rest += part.slice(at + end.length)
+    open = ''
+  }
+  return before + rest + open
 }
 
 /** The turn that the answer is to, and what tools said after it. */
