@@ -72,7 +72,8 @@ const engine = startJobs({
 const account = 'acc_bench'
 await database.query({ text: 'insert into account (id, name) values ($1, $1)' }, [account])
 await ledger.grant({ account, amount: 10n ** 15n, note: '', actor: 'bench' })
-const principal = { accountId: account, keyId: 'key_bench', models: null, expiresAtMs: Infinity, addresses: null }
+const unrestricted = { models: null, endpoints: null, addresses: null }
+const principal = { accountId: account, keyId: 'key_bench', ...unrestricted, expiresAtMs: Infinity }
 
 const say = (name: string, value: string) => console.log(`${name.padEnd(46)} ${value}`)
 const emptyBytes = process.memoryUsage().rss

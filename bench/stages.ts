@@ -130,6 +130,7 @@ function setUp(upstreamPort: number) {
     id: 'key_bench',
     account_id: 'acc_bench',
     models: null,
+    endpoints: null,
     ip_ranges: null,
     expires_at: null,
     left_ms: null,

@@ -167,6 +167,7 @@ export async function startTestEngine(
         accountId: account,
         keyId: 'key_test',
         models: null,
+        endpoints: null,
         expiresAtMs: Number.POSITIVE_INFINITY,
         addresses: null,
       }

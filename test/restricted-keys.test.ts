@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { isDataEndpoint } from '../src/catalog/endpoint.ts'
+import { type EndpointSpec, exampleBody, isDataEndpoint } from '../src/catalog/endpoint.ts'
+import { accessNameOf } from '../src/catalog/endpoint-access.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
+import { until } from './until.ts'
 
 interface Made {
   readonly id: string
@@ -145,4 +147,124 @@ test('no tool answers that is not offered to the key, however it is called', asy
   await own.close()
   assert.deepEqual(wrong, [])
   assert.equal(g.sandbox.seen.requests, 0)
+})
+
+// Keys that may use certain endpoints only.
+
+const exampleOf = (spec: EndpointSpec) => (spec.method === 'POST' ? exampleBody(spec) : undefined)
+const keyFor = async (endpoints: string[], also: object = {}) => {
+  const { data } = await g.operator<{ id: string; key: string }>('POST', `/accounts/${made.id}/keys`, {
+    name: 'one endpoint',
+    endpoints,
+    ...also,
+  })
+  return data
+}
+
+test('a key for one endpoint is refused at every address of every other one, before anything is read or paid', async () => {
+  const { key } = await keyFor(['moderations'])
+  const before = await g.balance(made.id)
+  g.sandbox.seen.clear()
+  const wrong: string[] = []
+  for (const spec of ENDPOINTS)
+    for (const path of [spec.path, ...spec.aliases]) {
+      const url = path.replaceAll(/\{\w+\}/g, '1')
+      const answer = await g.call(url, key, exampleOf(spec), { method: spec.method })
+      const told = await answer.text()
+      const name = accessNameOf(spec)
+      const isRefused = answer.status === 403 && told.includes(`This key may not use the endpoint ${name}.`)
+      if (isRefused === (name === undefined || name === 'moderations'))
+        wrong.push(`${spec.method} ${url}: ${answer.status} ${told.slice(0, 200)}`)
+    }
+  assert.deepEqual(wrong, [])
+  // The one paid call was that of its own endpoint, at each of its paths.
+  const paid = ENDPOINTS.find(({ id }) => id === 'moderations')!
+  assert.equal(g.sandbox.seen.requests, 1 + paid.aliases.length)
+  assert.equal((await g.balance(made.id)).held, before.held)
+})
+
+test('a key for two models and one endpoint lists those models, and quotes by that endpoint', async () => {
+  const { key } = await keyFor(['chat'], { models: ['alpha-5.4', 'alpha-image-2'] })
+  const { data } = (await (await g.call('/v1/models', key)).json()) as { data: { id: string }[] }
+  assert.deepEqual(
+    data.map(({ id }) => id),
+    ['alpha-5.4'],
+    'no endpoint of this key makes pictures',
+  )
+  assert.equal((await g.call('/v1/models/alpha-image-2', key)).status, 404)
+  const gemini = (await (await g.call('/gemini/v1beta/models', key)).json()) as { models: unknown[] }
+  assert.deepEqual(gemini.models, [])
+  const account = (await (await g.call('/v1/account', key)).json()) as { data: { key: object } }
+  assert.partialDeepStrictEqual(account.data.key, { models: ['alpha-5.4', 'alpha-image-2'], endpoints: ['chat'] })
+  const quoted = (await (
+    await g.call('/v1/quote', key, { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hi.' }] })
+  ).json()) as { data: { endpoint: string } }
+  assert.equal(quoted.data.endpoint, 'chat')
+  const other = await g.call('/v1/quote?endpoint=responses', key, { model: 'alpha-5.4', input: 'Hi.' })
+  assert.equal(other.status, 403)
+})
+
+test('tools, batches and the background know the endpoints of a key, and so does the key that replaces it', async () => {
+  const { id, key } = await keyFor(['batches', 'responses'])
+  const own = await connect(g.url, key)
+  const offered = (await own.listTools()).tools.map(({ name }) => name)
+  assert.ok(offered.includes('get_balance'))
+  assert.ok(!offered.includes('ask_model') && !offered.includes('get_video') && !offered.includes('website_visits'))
+  g.sandbox.seen.clear()
+  for (const [name, args] of [
+    ['ask_model', { model: 'alpha-5.4', prompt: 'Hi.' }],
+    ['website_visits', { keys: 'example.com' }],
+  ] as const) {
+    const answer = await own.callTool({ name, arguments: args })
+    assert.equal(answer.isError, true)
+    assert.match(JSON.stringify(answer.content), /may not use the endpoint/)
+  }
+  await own.close()
+  // Of what has no endpoint of its own, it sees what it made.
+  assert.deepEqual((await client(key).files.list()).data, [])
+  const file = await upload(key)
+  const order = { completion_window: '24h', input_file_id: file.id }
+  const refused = await g.call('/v1/batches', key, { ...order, endpoint: '/v1/chat/completions' })
+  assert.equal(refused.status, 403)
+  assert.equal(g.sandbox.seen.requests, 0)
+  const rotated = await g.operator<{ endpoints: string[] }>('POST', `/keys/${id}/rotate`, {})
+  assert.deepEqual(rotated.data.endpoints, ['batches', 'responses'])
+})
+
+test('work that waits is done only while its key may use the endpoint', async () => {
+  const { id, key } = await keyFor(['responses'])
+  assert.equal((await g.call('/v1/models', key)).status, 200, 'from here on the process knows the key')
+  g.sandbox.seen.clear()
+  // Whoever does the work looks the key up, and waits here until it has another endpoint.
+  const later = await g.gateway.database.transaction(async (tx) => {
+    await tx.query({ text: 'lock table api_key in access exclusive mode' })
+    const accepted = await client(key).responses.create({ model: 'alpha-5.4', input: 'Hi.', background: true })
+    await tx.query({ text: `update api_key set endpoints = '{chat}' where id = $1` }, [id])
+    return accepted
+  })
+  const ended = await until(async () => {
+    const found = await client(made.key).responses.retrieve(later.id)
+    return found.status !== 'queued' && found.status !== 'in_progress' && found
+  })
+  assert.equal(ended.status, 'failed')
+  assert.match(ended.error?.message ?? '', /may not use the endpoint responses/)
+  assert.equal(g.sandbox.seen.requests, 0)
+})
+
+test('an endpoint that there is not is refused with the name that was meant', async () => {
+  const ask = (endpoints: unknown) =>
+    g.operator<{ message: string }>('POST', `/accounts/${made.id}/keys`, { name: 'a', endpoints })
+  for (const [asked, meant] of [
+    ['chatt', 'chat'],
+    ['/v1/chat/completions', 'chat'],
+    ['/gemini/v1beta/models/{model}:generateContent', 'gemini'],
+    ['embedding', 'embeddings'],
+  ]) {
+    const { status, data } = await ask([asked])
+    assert.equal(status, 400)
+    assert.match(data.message, new RegExp(`Did you mean "${meant}"\\?.*responses`))
+  }
+  assert.equal((await ask([])).status, 400)
+  const { data } = await g.operator<{ endpoints: null }>('POST', `/accounts/${made.id}/keys`, { name: 'free' })
+  assert.equal(data.endpoints, null)
 })

@@ -87,7 +87,7 @@ export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 
 export type KeyInput = Pick<KeyView, 'name'> &
-  Partial<Pick<KeyView, 'models' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {
+  Partial<Pick<KeyView, 'models' | 'endpoints' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {
     limits?: LimitsInput
     test?: boolean
   }

@@ -75,6 +75,7 @@ create table api_key (
   client text,
   last_used_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
+  endpoints text[],
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_digest_key UNIQUE (digest),
   constraint api_key_grant_id_key UNIQUE (grant_id),

@@ -3,6 +3,8 @@
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { accessNameOf } from '../catalog/endpoint-access.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, SHORT_MS, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -19,6 +21,8 @@ export interface Principal {
   readonly accountId: string
   /** Uids of models, `socialapi` and `siteanalytics`; null: everything. */
   readonly models: ReadonlySet<string> | null
+  /** Names of endpoint-access.ts; null: every endpoint. */
+  readonly endpoints: ReadonlySet<string> | null
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
   /** Whether its calls use the response cache; absent: the model's default. */
@@ -127,6 +131,7 @@ interface KeyRow {
   id: string
   account_id: string
   models: string[] | null
+  endpoints: string[] | null
   ip_ranges: string[] | null
   response_cache: boolean | null
   expires_at: Date | null
@@ -140,7 +145,7 @@ const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes)
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.account_id, k.models, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
+  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k where k.digest = $1`,
   SHORT_MS,
@@ -149,7 +154,7 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.account_id, k.models, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
+  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -335,7 +340,8 @@ const CONSOLE = 'console'
 
 /** Someone at the console: the account's own, without a key. */
 export function playerOf(account: string): Principal {
-  return { keyId: CONSOLE, accountId: account, models: null, expiresAtMs: Number.POSITIVE_INFINITY, addresses: null }
+  const unrestricted = { models: null, endpoints: null, addresses: null }
+  return { keyId: CONSOLE, accountId: account, ...unrestricted, expiresAtMs: Number.POSITIVE_INFINITY }
 }
 
 function principalOf(row: KeyRow): Principal {
@@ -343,6 +349,7 @@ function principalOf(row: KeyRow): Principal {
     keyId: row.id,
     accountId: row.account_id,
     models: row.models && new Set(row.models),
+    endpoints: row.endpoints && new Set(row.endpoints),
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
     responseCache: row.response_cache ?? undefined,
@@ -421,20 +428,37 @@ function createKeyFilter(database: Database, world: World): KeyFilter {
 // What a key's restriction lets it use and see. One that is not restricted sees everything of its account; a restricted one what it may
 // use, and what it made: applications that share an account do not read each other's files and prompts.
 
-export type Viewer = Pick<Principal, 'keyId' | 'models'>
+export type Viewer = Pick<Principal, 'keyId' | 'models' | 'endpoints'>
 
-/** The one place that knows a key's restriction. */
+/** The one place that knows which models a key may use. */
 export function mayUse({ models }: Pick<Principal, 'models'>, name: string): boolean {
   return models === null || models.has(name)
+}
+
+/** The one place that knows which endpoints a key may use. */
+export function mayCall({ endpoints }: Pick<Principal, 'endpoints'>, spec: EndpointSpec): boolean {
+  if (endpoints === null) return true
+  const name = accessNameOf(spec)
+  return name === undefined || endpoints.has(name)
+}
+
+/** Throws access_denied. */
+export function requireEndpoint(principal: Pick<Principal, 'endpoints'>, spec: EndpointSpec): void {
+  if (!mayCall(principal, spec))
+    throw new Fault('access_denied', { message: `This key may not use the endpoint ${accessNameOf(spec)}.` })
 }
 
 /** What has no product of its own, such as a file, is only for the key that made it, and for those without a restriction. */
 export function maySee(viewer: Viewer, made: { readonly key_id: string | null; readonly product?: string }): boolean {
   const { product } = made
-  return viewer.models === null || made.key_id === viewer.keyId || (product !== undefined && mayUse(viewer, product))
+  return !isRestricted(viewer) || made.key_id === viewer.keyId || (product !== undefined && mayUse(viewer, product))
 }
 
 /** The same for a statement that lists: the key, and the products; nulls where there is no restriction. */
-export function sightOf({ keyId, models }: Viewer): readonly [key: string | null, products: readonly string[] | null] {
-  return models === null ? [null, null] : [keyId, [...models]]
+export function sightOf(viewer: Viewer): readonly [key: string | null, products: readonly string[] | null] {
+  return [isRestricted(viewer) ? viewer.keyId : null, viewer.models && [...viewer.models]]
+}
+
+function isRestricted({ models, endpoints }: Viewer): boolean {
+  return models !== null || endpoints !== null
 }

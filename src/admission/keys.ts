@@ -1,6 +1,7 @@
 // Keys as their owners see them: made once, restricted, exchanged for another, revoked. The value leaves only in the
 // answer that makes it; what stays is a digest. Every process hears of a change within a second, this one at once.
 
+import { checkAccessNames } from '../catalog/endpoint-access.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { didYouMean, quoteModel } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'
@@ -18,6 +19,8 @@ import type { KeyView, NewKey } from './views.ts'
 interface KeyInput {
   readonly name: string
   readonly models?: readonly string[] | null | undefined
+  /** Names of catalog/endpoint-access.ts; null: every endpoint. */
+  readonly endpoints?: readonly string[] | null | undefined
   readonly expiresAtMs?: number | null | undefined
   readonly limits?: LimitsPatch | null | undefined
   readonly ipRanges?: readonly string[] | null | undefined
@@ -96,6 +99,7 @@ export function createKeys(options: {
           ].join(' '),
           'models',
         )
+    checkAccessNames(input.endpoints ?? [])
     if (input.ipRanges) readIpRanges(input.ipRanges)
     if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= world.nowMs())
       throw invalid('expiresAt: must lie in the future.', 'expiresAt')
@@ -127,6 +131,7 @@ export function createKeys(options: {
       row.grant?.id ?? null,
       row.grant?.client ?? null,
       row.responseCache,
+      row.endpoints,
     ])
     return inserted
   }
@@ -179,6 +184,7 @@ export function createKeys(options: {
         const made = await insert(tx, account, {
           name: input.name,
           models: input.models ?? null,
+          endpoints: input.endpoints ?? null,
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
           responseCache: input.responseCache ?? null,
@@ -198,11 +204,20 @@ export function createKeys(options: {
       return changing(async (tx) => {
         await lockAccount(tx, account)
         const limits = mergeLimits({}, input.limits)
-        const { name, last4, models = null, ipRanges = null, expiresAtMs = null, responseCache = null } = input
+        const {
+          name,
+          last4,
+          models = null,
+          endpoints = null,
+          ipRanges = null,
+          expiresAtMs = null,
+          responseCache = null,
+        } = input
         const row = {
           name,
           last4,
           models,
+          endpoints,
           ipRanges,
           expiresAtMs,
           responseCache,
@@ -237,6 +252,7 @@ export function createKeys(options: {
           JSON.stringify(limits),
           input.expiresAtMs === undefined ? (row.expires_at?.getTime() ?? null) : input.expiresAtMs,
           input.responseCache === undefined ? row.response_cache : input.responseCache,
+          input.endpoints === undefined ? row.endpoints : input.endpoints,
         ])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
@@ -271,6 +287,7 @@ export function createKeys(options: {
         const made = await insert(tx, row.account_id, {
           name: row.name,
           models: row.models,
+          endpoints: row.endpoints,
           ipRanges: row.ip_ranges,
           expiresAtMs: row.expires_at?.getTime() ?? null,
           responseCache: row.response_cache,
@@ -306,6 +323,7 @@ export function keyUnknown(): Fault {
 interface KeyRowInput {
   name: string
   models: readonly string[] | null
+  endpoints: readonly string[] | null
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
   responseCache: boolean | null
@@ -322,6 +340,7 @@ interface KeyRow {
   prefix: string
   last4: string
   models: string[] | null
+  endpoints: string[] | null
   ip_ranges: string[] | null
   limits: Limits
   response_cache: boolean | null
@@ -335,8 +354,18 @@ interface KeyRow {
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, expiresAt, limits, ipRanges, responseCache, client } = view
-  return { name, last4, models, expiresAt, limits, ipRanges, responseCache, ...(client === null ? {} : { client }) }
+  const { name, last4, models, endpoints, expiresAt, limits, ipRanges, responseCache, client } = view
+  return {
+    name,
+    last4,
+    models,
+    endpoints,
+    expiresAt,
+    limits,
+    ipRanges,
+    responseCache,
+    ...(client === null ? {} : { client }),
+  }
 }
 
 function keyView(row: KeyRow): KeyView {
@@ -347,6 +376,7 @@ function keyView(row: KeyRow): KeyView {
     prefix: row.prefix,
     last4: row.last4,
     models: row.models,
+    endpoints: row.endpoints,
     expiresAt: row.expires_at?.toISOString() ?? null,
     limits: showLimits(row.limits),
     ipRanges: row.ip_ranges,
@@ -359,7 +389,7 @@ function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
 const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
 const LIST = statement(
@@ -370,15 +400,15 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 const CHANGE = statement(
   'key_change',
   `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     response_cache = $7
+     response_cache = $7, endpoints = $8
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

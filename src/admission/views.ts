@@ -11,6 +11,8 @@ export const keyView = z.object({
   prefix: z.string(),
   last4: z.string(),
   models: z.array(z.string()).nullable(),
+  /** Which endpoints it may use, by their names; null: every endpoint. */
+  endpoints: z.array(z.string()).nullable(),
   expiresAt: time.nullable(),
   limits: limitsView,
   ipRanges: z.array(z.string()).nullable(),

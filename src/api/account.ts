@@ -1,7 +1,7 @@
 // What a key can ask about itself, free of charge: its models, its account, the size of a prompt, the price of a call.
 
 import { estimate } from '../admission/admit.ts'
-import type { Principal } from '../admission/api-key.ts'
+import { mayCall, type Principal } from '../admission/api-key.ts'
 import { inBatch } from '../background/call.ts'
 import { endpointAt } from '../background/lines.ts'
 import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
@@ -97,7 +97,7 @@ export async function readAccount(
   principal: Principal,
   { database, ledger }: Pick<AccountDeps, 'database' | 'ledger'>,
 ): Promise<OwnAccount> {
-  const { keyId, models, expiresAtMs } = principal
+  const { keyId, models, endpoints, expiresAtMs } = principal
   await ledger.posted(principal.accountId)
   const [row] = await database.query<AccountRow>(ACCOUNT, [principal.accountId, keyId])
   if (!row) throw new Fault('key_unknown')
@@ -107,6 +107,7 @@ export async function readAccount(
     key: {
       id: keyId,
       models: models && [...models],
+      endpoints: endpoints && [...endpoints],
       expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
       limits: showLimits(row.key_limits ?? {}),
     },
@@ -194,7 +195,7 @@ async function readQuoted(
   deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
   const json = readJson(body)
-  const specs = endpoint === null ? likely(json, catalog) : PAID.filter(({ id }) => id === endpoint)
+  const specs = endpoint === null ? likely(json, catalog, principal) : PAID.filter(({ id }) => id === endpoint)
   let first: Fault | undefined
   for (const spec of specs)
     try {
@@ -213,8 +214,8 @@ async function readQuoted(
   throw first ?? invalid(`"endpoint" must be one of ${PAID.map(({ id }) => id).join(', ')}.`, 'endpoint')
 }
 
-/** The endpoints that sell the model; those first whose required fields are all there, and of these the one with the most. */
-function likely(json: JsonText, catalog: Catalog): PaidSpec[] {
+/** The endpoints that sell the model, of which the key may use some; those first whose required fields are all there, and of these the one with the most. */
+function likely(json: JsonText, catalog: Catalog, principal: Principal): PaidSpec[] {
   const { model } = json.value
   const product = typeof model === 'string' ? findProduct(catalog, model) : undefined
   const kind = product && 'type' in product ? product.type : 'text'
@@ -223,7 +224,9 @@ function likely(json: JsonText, catalog: Catalog): PaidSpec[] {
     ((body?.required ?? []) as readonly string[]).filter((name) => name !== 'model')
   const rank = (spec: PaidSpec) =>
     required(spec).every((name) => Object.hasOwn(json.value, name)) ? required(spec).length : 0
-  return PAID.filter((spec) => spec.sells === kind && spec.method === 'POST').sort((a, b) => rank(b) - rank(a))
+  const selling = PAID.filter((spec) => spec.sells === kind && spec.method === 'POST')
+  const own = selling.filter((spec) => mayCall(principal, spec))
+  return (own.length > 0 ? own : selling).sort((a, b) => rank(b) - rank(a))
 }
 
 function elsewhere(error: Fault, spec: PaidSpec): Fault {

@@ -2,7 +2,7 @@
 // checked from the headers before a body is read. Whatever is thrown on the way is answered here, in the words of the endpoint's surface.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { ApiKeys, Principal } from '../admission/api-key.ts'
+import { type ApiKeys, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
 import { isId } from '../catalog/field.ts'
@@ -37,8 +37,8 @@ interface Route {
   readonly endpoint?: string
   /** The most that is read of its body. Absent: the handler reads it. */
   readonly bodyBytesMax?: number
-  /** What is checked of the path when the key is known. */
-  readonly checkParams?: (params: Readonly<Record<string, string>>) => void
+  /** What is checked of the key and the path, before a body is read. */
+  readonly check?: (principal: Principal, params: Readonly<Record<string, string>>) => void
   /** What is checked before the key is. */
   readonly before?: (request: RequestContext) => void
   /** What an answer says to whom it does not let in. */
@@ -140,7 +140,10 @@ export function mountApi(api: Api, { free, paid }: Endpoints): void {
         alias: index > 0,
         ...(sells === undefined ? {} : { endpoint: id }),
         ...(spec.largeBody ? {} : { bodyBytesMax: BODY_BYTES_MAX }),
-        checkParams: (params) => checkIds(spec, params),
+        check(principal, params) {
+          requireEndpoint(principal, spec)
+          checkIds(spec, params)
+        },
         isRecorded: sells !== undefined || RECORDED.has(id),
         handle,
       })
@@ -196,7 +199,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   function enter(request: RequestContext, response: ServerResponse, principal: Principal): undefined | Promise<void> {
     const { route, params, raw } = request
     request.known = principal
-    route.checkParams?.(params)
+    route.check?.(principal, params)
     if (route.bodyBytesMax === undefined || mayBeLong(raw)) leaseBody(request, response)
     const line = options.admit()
     if (line) return line.then(() => begin(request, response))

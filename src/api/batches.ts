@@ -1,6 +1,6 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
-import { maySee, sightOf } from '../admission/api-key.ts'
+import { maySee, type Principal, requireEndpoint, sightOf } from '../admission/api-key.ts'
 import type { BatchRow } from '../background/batch-table.ts'
 import { viewBatch } from '../background/batch-view.ts'
 import type { Batches } from '../background/batches.ts'
@@ -94,7 +94,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
       return send(out, pageOf(rows.map(viewBatch), rows, more))
     },
     async 'batches/create'(request, out) {
-      const order = readOrder(readJson(jsonBody(request)))
+      const order = readOrder(readJson(jsonBody(request)), request.principal)
       return send(out, viewBatch(await batches.create(order, viewerOf(request))))
     },
     'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
@@ -166,9 +166,11 @@ function readFacts(fields: ReadonlyMap<string, string>): number {
   return readBody(fileExpiry, readJson(Buffer.from(JSON.stringify({ expires_after: given })))).expires_after.seconds
 }
 
-function readOrder(json: JsonText) {
+function readOrder(json: JsonText, principal: Principal) {
   const { output_expires_after: kept, metadata = null, ...order } = readBody(batchBody, json)
-  if (!endpointAt(order.endpoint)) throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
+  const spec = endpointAt(order.endpoint)
+  if (!spec) throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
+  requireEndpoint(principal, spec)
   return { ...order, windowSeconds: WINDOW_SECONDS, output_seconds: kept?.seconds ?? FILE_SECONDS_MAX, metadata }
 }
 

@@ -1,7 +1,10 @@
 // The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta, Google's on /gemini. Built
 // once per catalog version and restriction, so that an answer is a lookup.
-import { mayUse, type Principal } from '../admission/api-key.ts'
+import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { PAID } from '../catalog/generation.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -34,10 +37,10 @@ export function createModelLists(current: () => Catalog): ModelLists {
       version = catalog.version
       listings = new Map()
     }
-    const name = principal.models === null ? '' : [...principal.models].sort().join(' ')
+    const name = [principal.models, principal.endpoints].map((of) => of && [...of].sort().join(' ')).join('|')
     let listing = listings.get(name)
     if (!listing) {
-      listing = build(catalog, principal.models)
+      listing = build(catalog, principal)
       if (listings.size > 1000) listings.clear()
       listings.set(name, listing)
     }
@@ -51,16 +54,26 @@ export function createModelLists(current: () => Catalog): ModelLists {
     },
     retrieve(principal, requestId, uid, shape) {
       const entry = listingFor(principal).entries.get(`${shape} ${uid}`)
-      if (entry === undefined) throw unknownModel(uid, current().document.models, (name) => mayUse(principal, name))
+      if (entry === undefined)
+        throw unknownModel(uid, current().document.models, (name, model) => isFor(principal, name, model))
       // The SDKs read the members at the top, native callers those in `data`.
       return shape === 'native' ? `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}` : entry
     },
   }
 }
 
-function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
+type Restriction = Pick<Principal, 'models' | 'endpoints'>
+
+/** It may use the model, by some endpoint that sells it. */
+function isFor(restriction: Restriction, uid: string, { type, clientFormats }: Model): boolean {
+  if (!mayUse(restriction, uid)) return false
+  const sells = ({ sells, format }: EndpointSpec) => sells === type && (!format || clientFormats.includes(format))
+  return restriction.endpoints === null || ENDPOINTS.some((spec) => sells(spec) && mayCall(restriction, spec))
+}
+
+function build(catalog: Catalog, restriction: Restriction): Listing {
   const models = Object.entries(catalog.document.models).filter(
-    ([uid, model]) => model.enabled && (allowed === null || allowed.has(uid)),
+    ([uid, model]) => model.enabled && isFor(restriction, uid, model),
   )
   const entries = new Map<string, string>()
   for (const [uid, model] of models) {
@@ -79,7 +92,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
         owned_by: model.family,
       }),
     )
-    if (model.clientFormats.includes('anthropic-messages'))
+    if (model.clientFormats.includes('anthropic-messages') && mayCall(restriction, PAID.messages))
       entries.set(
         `messages ${uid}`,
         JSON.stringify({
@@ -89,7 +102,7 @@ function build(catalog: Catalog, allowed: ReadonlySet<string> | null): Listing {
           created_at: new Date(CREATED_SECONDS * 1000).toISOString(),
         }),
       )
-    if (model.clientFormats.includes('gemini') || model.type === 'embedding')
+    if ((model.clientFormats.includes('gemini') || model.type === 'embedding') && mayCall(restriction, PAID.gemini))
       entries.set(`gemini ${uid}`, JSON.stringify(googleEntry(uid, model)))
   }
   const pick = (shape: ListShape) =>

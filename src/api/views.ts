@@ -12,6 +12,8 @@ export const ownAccount = accountView.omit({ createdAt: true }).extend({
     id: z.string(),
     /** null: all of them. */
     models: z.array(z.string()).nullable(),
+    /** null: all of them. */
+    endpoints: z.array(z.string()).nullable(),
     expiresAt: time.nullable(),
     limits: limitsView,
   }),

@@ -121,7 +121,7 @@ const pageOf = (item: object) =>
     has_more: boolean,
   })
 
-const about = { tag: 'Batches', surface: 'responses' } as const
+const about = { tag: 'Batches', surface: 'responses', partOf: 'batches' } as const
 
 export const BATCHES = {
   files: {

@@ -44,6 +44,7 @@ const at = (below: string) =>
   ({
     tag: 'Text',
     surface: 'responses',
+    partOf: 'responses',
     aliases: [`/alpha/conversations${below}`, `/alpha/v1/conversations${below}`],
   }) as const
 const FREE = 'Free of charge. An extension of the contract.'

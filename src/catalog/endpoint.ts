@@ -38,6 +38,8 @@ export interface EndpointSpec {
   readonly format?: TextProtocolName
   /** Of a free endpoint that is asked about a model: the paid one whose models these are, for whoever may use them there. */
   readonly modelOf?: string
+  /** Of a free endpoint whose id does not begin with the name of the one it belongs to: that name. A key that may use the one may use the other. */
+  readonly partOf?: string
   /** It may answer with a stream of events. */
   readonly streams?: true
   /** Its body may hold hundreds of megabytes, and is read from the socket piece by piece. */

@@ -159,6 +159,7 @@ export const FREE = define({
   jobs: {
     route: 'GET /v1/jobs',
     tag: 'Video and jobs',
+    partOf: 'video',
     title: 'Own jobs',
     description: 'The jobs of this account, newest first. An extension of the contract.',
     returns: '`data`: an array of jobs; while `hasMore` is true, `nextBefore` is the `before` of the next page.',
@@ -183,6 +184,7 @@ export const FREE = define({
   'jobs/{id}': {
     route: 'GET /v1/jobs/{id}',
     tag: 'Video and jobs',
+    partOf: 'video',
     title: 'A job',
     description: 'Status and result of a job. Ask every 5 to 10 seconds until it is COMPLETED, FAILED or CANCELLED.',
     returns:
@@ -193,6 +195,7 @@ export const FREE = define({
   'jobs/{id}/cancel': {
     route: 'DELETE /v1/jobs/{id}',
     tag: 'Video and jobs',
+    partOf: 'video',
     title: 'Cancel a job',
     description: 'Cancels a job where the vendor allows it, and 409 where it does not. An extension of the contract.',
     returns: '`data`: the job.',
@@ -202,6 +205,7 @@ export const FREE = define({
   'jobs/{id}/events': {
     route: 'GET /v1/jobs/{id}/events',
     tag: 'Video and jobs',
+    partOf: 'video',
     streams: true,
     title: 'Events of a job',
     description: 'Changes of status as server-sent events, until the job has ended. An extension of the contract.',

@@ -30,23 +30,29 @@ export function quoteModel(asked: string): string {
 
 /** One sentence, or none where nothing is near. */
 export function didYouMean(asked: string, models: Models, may: May): string[] {
-  const near = nearest(asked, models, may)
+  const candidates = Object.entries(models).filter(([uid, model]) => model.enabled && may(uid, model))
+  const near = nearest(
+    asked,
+    candidates.map(([uid, { name }]) => [uid, [uid, name]] as const),
+  )
   return near === undefined ? [] : [`Did you mean "${near}"?`]
 }
 
-/** By its id or its display name, whatever the case and the signs between words. */
-function nearest(name: string, models: Models, may: May): string | undefined {
+/** The id whose names are nearest, whatever the case and the signs between words. */
+export function nearest(
+  name: string,
+  candidates: readonly (readonly [id: string, names: readonly string[]])[],
+): string | undefined {
   const wanted = plain(name)
   if (wanted === '' || name.length > COMPARED_CHARS_MAX) return undefined
   let best: string | undefined
   // A third may be wrong; beyond that it is another name.
   let bound = Math.floor(wanted.length / 3)
-  for (const [uid, model] of Object.entries(models)) {
-    if (!model.enabled || !may(uid, model)) continue
-    for (const name of [plain(uid), plain(model.name)]) {
-      const far = distance(wanted, name, bound)
+  for (const [id, names] of candidates) {
+    for (const name of names) {
+      const far = distance(wanted, plain(name), bound)
       if (far > bound || (best !== undefined && far === bound)) continue
-      best = uid
+      best = id
       bound = far
     }
   }

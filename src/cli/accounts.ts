@@ -169,6 +169,11 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     value: 'a,b',
     help: 'Only these models, socialapi or siteanalytics; "all" removes the restriction.',
   },
+  endpoints: {
+    type: 'string',
+    value: 'a,b',
+    help: 'Only these endpoints, such as chat,embeddings; "all" removes the restriction.',
+  },
   expires: { type: 'string', value: 'time', help: 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.' },
   'ip-ranges': {
     type: 'string',
@@ -189,14 +194,16 @@ const RESPONSE_CACHE: Readonly<Record<string, boolean | null>> = { on: true, off
 function restrictionsOf(call: Invocation): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   const list = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))
-  const [models, expires, ranges, keeps, limits] = [
+  const [models, endpoints, expires, ranges, keeps, limits] = [
     text(call, 'models'),
+    text(call, 'endpoints'),
     text(call, 'expires'),
     text(call, 'ip-ranges'),
     text(call, 'response-cache'),
     limitsOf(call),
   ]
   if (models !== undefined) body.models = list(models)
+  if (endpoints !== undefined) body.endpoints = list(endpoints)
   if (expires !== undefined) body.expiresAt = expires === 'never' ? null : expires
   if (ranges !== undefined) body.ipRanges = list(ranges)
   if (limits !== undefined) body.limits = limits
@@ -217,6 +224,7 @@ function showKey(key: KeyView | NewKey): string {
     ...rest,
     value: `${prefix}…${last4}`,
     models: key.models?.join(', ') ?? 'all',
+    endpoints: key.endpoints?.join(', ') ?? 'all',
     ipRanges: key.ipRanges?.join(', ') ?? 'all',
     responseCache: cacheWord(key),
     limits: showLimits(key.limits),
@@ -237,6 +245,7 @@ export const KEY_COMMANDS: readonly Command[] = [
           NAME: 'name',
           VALUE: (row) => `${row.prefix}…${row.last4}`,
           MODELS: (row) => row.models?.join(',') ?? 'all',
+          ENDPOINTS: (row) => row.endpoints?.join(',') ?? 'all',
           EXPIRES: 'expiresAt',
           REVOKED: 'revokedAt',
           'LAST USED': 'lastUsedAt',

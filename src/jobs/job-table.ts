@@ -23,7 +23,7 @@ const LIST = statement(
   `with page as (
      select ${SEEN} from job
      where account_id = $1 and ($2::text is null or status = $2)
-       and ($5::text is null or key_id = $5 or product = any($6::text[]))
+       and ($5::text is null or key_id = $5 or $6::text[] is null or product = any($6))
        and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
      order by hold_id desc limit $4 + 1
    ), measured as (

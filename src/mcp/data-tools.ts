@@ -1,5 +1,5 @@
 // The data endpoints as tools: one for each entry of the catalog's table, whole from that entry.
-import { mayUse, type Principal } from '../admission/api-key.ts'
+import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import { type AccountDeps, quoteCall, readAccount } from '../api/account.ts'
 import type { createModelLists } from '../api/models.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
@@ -47,7 +47,9 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
     openWorld: true,
     endpoint: spec.id,
     offered: (principal, catalog) =>
-      mayUse(principal, spec.restriction) && findDataProduct(catalog, spec.product)?.enabled === true,
+      mayCall(principal, spec) &&
+      mayUse(principal, spec.restriction) &&
+      findDataProduct(catalog, spec.product)?.enabled === true,
     async run(call) {
       const { value, charge } = await callEndpoint({ spec, tool: name }, asRequest(spec, call.args), call, deps)
       return { structured: value, text: markdownOf(value), charge, next: nextPage(spec, call.args, value) }

@@ -1,6 +1,6 @@
 // What models make: text, pictures and videos, as tools.
 
-import { mayUse } from '../admission/api-key.ts'
+import { mayCall, mayUse } from '../admission/api-key.ts'
 import { findOwnJob, hasEnded } from '../api/jobs.ts'
 import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
 import { PAID } from '../catalog/generation.ts'
@@ -40,12 +40,13 @@ function sold(spec: EndpointSpec, kind: KindName): PaidSpec {
   return { ...spec, sells: kind }
 }
 
-/** There is a model of that kind that the key may use. */
+/** The key may use the endpoint, and there is a model of its kind that the key may use. */
 const sells =
-  (kind: KindName): Tool['offered'] =>
+  (spec: PaidSpec): Tool['offered'] =>
   (principal, { document }: Catalog) =>
+    mayCall(principal, spec) &&
     Object.entries(document.models).some(
-      ([uid, { type, enabled }]) => type === kind && enabled && mayUse(principal, uid),
+      ([uid, { type, enabled }]) => type === spec.sells && enabled && mayUse(principal, uid),
     )
 
 /** The members of a body that an agent needs; the endpoint takes more. */
@@ -89,7 +90,7 @@ function askModel(deps: MediaDeps): Tool {
     openWorld: true,
     endpoint: spec.id,
     asBody,
-    offered: sells('text'),
+    offered: sells(spec),
     async run(call) {
       requiredText(call.args, 'prompt')
       const { value, ...paid } = await callEndpoint(
@@ -135,7 +136,7 @@ function generateImage(deps: MediaDeps): Tool {
     readOnly: false,
     openWorld: true,
     endpoint: spec.id,
-    offered: sells('image'),
+    offered: sells(spec),
     async run(call) {
       const { value, ...paid } = await callEndpoint(
         { spec, tool: tool.name },
@@ -170,7 +171,7 @@ function createVideo(deps: MediaDeps): Tool {
     readOnly: false,
     openWorld: true,
     endpoint: spec.id,
-    offered: sells('video'),
+    offered: sells(spec),
     async run(call) {
       const { value, ...paid } = await callEndpoint(
         { spec, tool: tool.name },
@@ -193,7 +194,7 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
     output: objectSchema({ id: { type: 'string' }, status: { type: 'string' } }, ['id', 'status']),
     readOnly: true,
     openWorld: false,
-    offered: sells('video'),
+    offered: sells(sold(PAID.video, 'video')),
   } as const
   const find = ({ principal, args }: ToolCall) => findOwnJob(jobs, principal, requiredText(args, 'job_id'))
   const answer = (job: JobRow): ToolAnswer => {

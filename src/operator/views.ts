@@ -129,6 +129,8 @@ export type SystemView = z.infer<typeof systemView>
 const param = z.custom<Field & { readonly name: string }>((value) => typeof value === 'object')
 
 export const publicCatalog = z.object({
+  /** What a key can be restricted to, besides models; a data endpoint is among them. */
+  access: z.array(z.object({ name: z.string(), title: z.string(), paths: z.array(z.string()) })),
   models: z.array(
     z.object({
       uid: z.string(),

@@ -2,7 +2,7 @@
 // by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
 
 import { createHash } from 'node:crypto'
-import { mayUse, type Principal } from '../admission/api-key.ts'
+import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import type { Model, Route } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
@@ -99,6 +99,7 @@ const READERS: Record<KindName, Reader> = {
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   try {
+    requireEndpoint(incoming.principal, incoming.spec)
     const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
     // What no route can carry is refused before anything is held.
     const routes = routesFor(paidRequest, product, incoming.catalog.document)

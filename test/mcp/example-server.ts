@@ -206,7 +206,7 @@ const prompts: Prompt[] = [
 
 export async function startExampleServer(): Promise<{ url: string; close(): Promise<unknown> }> {
   const app = createServer({ world: realWorld, log: silentLog, strictErrors: false })
-  const principal = { keyId: '', accountId: '', models: null, expiresAtMs: 0, addresses: null }
+  const principal = { keyId: '', accountId: '', models: null, endpoints: null, expiresAtMs: 0, addresses: null }
   // Whom the suite is, is not what it tests.
   const keys = { known: () => principal } as unknown as ApiKeys
   let url = 'http://127.0.0.1'

@@ -27,6 +27,7 @@ export function principalOf(account: string, key = keysOf(account)[0]!) {
     accountId: account,
     keyId: key,
     models: null,
+    endpoints: null,
     expiresAtMs: Number.POSITIVE_INFINITY,
     addresses: null,
   }

@@ -869,6 +869,7 @@ export type AccountAnswer = {
     key: {
       id: string
       models: string[] | null
+      endpoints: string[] | null
       expiresAt: string | null
       limits: {
         requestsPerMinute?: number

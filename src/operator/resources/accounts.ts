@@ -126,6 +126,12 @@ const OVERLAP_SECONDS = 86_400
 const fields = {
   name: text(100),
   models: z.array(text(100)).min(1, 'must name at least one model; null allows all').max(500).nullable().optional(),
+  endpoints: z
+    .array(text(100))
+    .min(1, 'must name at least one endpoint; null allows all')
+    .max(100)
+    .nullable()
+    .optional(),
   expiresAt: moment.nullable().optional(),
   limits: limitsInput.nullable().optional(),
   ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),

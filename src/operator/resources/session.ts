@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
+import { ENDPOINT_ACCESS } from '../../catalog/endpoint-access.ts'
 import { ENDPOINTS } from '../../catalog/index.ts'
 import type { Catalog, CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -240,7 +241,7 @@ function build({ document, input }: Catalog): PublicCatalog {
     const pricing = (input.endpoints[spec.product] ?? input.models[spec.product])?.pricing ?? null
     return [{ ...endpointView(spec), pricing }]
   })
-  return { models, endpoints }
+  return { access: ENDPOINT_ACCESS.map((one) => ({ ...one, paths: [...one.paths] })), models, endpoints }
 }
 
 function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {

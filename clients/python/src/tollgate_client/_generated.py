@@ -580,6 +580,7 @@ class AccountAnswerDataKeyLimits(Part):
 class AccountAnswerDataKey(Part):
     id: str
     models: list[str] | None
+    endpoints: list[str] | None
     expires_at: str | None = Field(alias="expiresAt")
     limits: AccountAnswerDataKeyLimits
 

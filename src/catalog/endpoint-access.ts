@@ -1,0 +1,61 @@
+// The names by which a key is allowed endpoints. A name stands for an endpoint on all of its paths, whichever SDK uses them, and for what
+// belongs to it: `responses` for stored responses and conversations too, `video` for jobs, `batches` for files.
+import { invalid } from '../kernel/fault.ts'
+import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
+import { ENDPOINTS } from './index.ts'
+import { nearest, quoteModel } from './unknown-model.ts'
+
+/** Undefined: every key may use it, since it tells a key only about itself. */
+export function accessNameOf(spec: EndpointSpec): string | undefined {
+  if (spec.tag === 'Account and models') return undefined
+  if (isDataEndpoint(spec)) return spec.id
+  return spec.partOf ?? (spec.modelOf ?? spec.id).replace(/\/.*/, '')
+}
+
+interface EndpointAccess {
+  readonly name: string
+  readonly title: string
+  /** As callers write them: the endpoint of that name first. */
+  readonly paths: readonly string[]
+}
+
+export const ENDPOINT_ACCESS: readonly EndpointAccess[] = [...Map.groupBy(ENDPOINTS, accessNameOf)].flatMap(
+  ([name, specs]) => {
+    if (name === undefined) return []
+    const named = specs.find(({ id }) => id === name) ?? specs[0]
+    const paths = specs.flatMap(({ method, path, aliases }) => [path, ...aliases].map((one) => `${method} ${one}`))
+    return [{ name, title: named?.title ?? name, paths: [...new Set(paths)] }]
+  },
+)
+
+const NAMES: ReadonlySet<string> = new Set(ENDPOINT_ACCESS.map(({ name }) => name))
+
+/** Refuses a name that stands for nothing: a key with a mistyped restriction would be able to do nothing. */
+export function checkAccessNames(names: readonly string[]): void {
+  for (const name of names) {
+    if (NAMES.has(name)) continue
+    const near = nearestName(name)
+    throw invalid(
+      [
+        `endpoints: there is no endpoint ${quoteModel(name)}.`,
+        ...(near === undefined ? [] : [`Did you mean "${near}"?`]),
+        `Use ${[...NAMES].join(', ')}.`,
+      ].join(' '),
+      'endpoints',
+    )
+  }
+}
+
+/** Some name an endpoint by its address. */
+function nearestName(asked: string): string | undefined {
+  const path = asked.replace(/^[A-Z]+ /, '').replace(/\/+$/, '')
+  const at = ENDPOINTS.find((spec) => spec.path === path || spec.aliases.includes(path))
+  const byPath = at && accessNameOf(at)
+  return (
+    byPath ??
+    nearest(
+      asked,
+      ENDPOINT_ACCESS.map(({ name, title }) => [name, [name, title]] as const),
+    )
+  )
+}
