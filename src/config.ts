@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { addressProblem, splitAddress } from './database/address.ts'
+import { nearest } from './kernel/nearest.ts'
 import { RENAMED } from './kernel/renamed.ts'
 
 const flag = z
@@ -346,27 +347,10 @@ function isVendorKey(name: string): boolean {
   return VENDOR_KEY.test(name) && !OTHERS.test(name) && !(name in schema.shape)
 }
 
-/** Names are the environment's, so of any length. */
-const NAME_CHARS_MAX = 60
-
 function hintAt(stranger: string): string {
-  const bare = (name: string) => name.replace('TOLLGATE_', '').slice(0, NAME_CHARS_MAX)
-  const [nearest] = Object.keys(schema.shape)
-    .map((name) => ({ name, edits: editsBetween(bare(stranger), bare(name)) }))
-    .sort((a, b) => a.edits - b.edits)
-  return nearest && nearest.edits <= Math.max(1, bare(stranger).length / 4)
-    ? `did you mean ${nearest.name}?`
-    : 'docs/reference/configuration.md lists the settings'
-}
-
-/** How many letters must be put in, left out or replaced to make one of the other. */
-function editsBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    row = next
-  }
-  return row[b.length]!
+  const bare = (name: string) => name.replace('TOLLGATE_', '')
+  const settings = Object.keys(schema.shape)
+  const near = nearest(bare(stranger), settings.map(bare))
+  const meant = settings.find((name) => near !== undefined && bare(name) === near)
+  return meant === undefined ? 'docs/reference/configuration.md lists the settings' : `did you mean ${meant}?`
 }

@@ -1,6 +1,8 @@
 // Prices in words. What a call would cost is asked of the gateway: see playground/cost.tsx.
-import { formatCredits, parseCredits } from './credits.ts'
-import { kindRow, type ModelType, type PriceTier, type PriceUnit, type Pricing, UNIT_NAMES, unitRow } from './wire.ts'
+import { parseCredits } from './credits.ts'
+import { kindRow, type ModelType, type PriceTier, type Pricing, UNIT_NAMES, unitRow } from './wire.ts'
+
+export { priceSummary, priceWords } from '../../src/meter/price-words.ts'
 
 /** What makes the rates of a model dearer or cheaper, in words: "service_tier priority", "2". */
 export function multipliersOf(
@@ -11,48 +13,6 @@ export function multipliersOf(
     Object.entries(values).map(([value, times]) => ({ when: `${field} ${value}`, times: String(times) })),
   )
   return batchFactor === null ? tiers : [...tiers, { when: 'in batches', times: batchFactor }]
-}
-
-/** The unit that says most of a price first: a piece, the output, the input; then what is not part of every call. */
-const IN_ORDER: readonly PriceUnit[] = [
-  ...UNIT_NAMES.filter((unit) => unit === 'image' || !(unitRow(unit).side || unitRow(unit).use)),
-  ...(['output', 'input'] as const),
-  ...UNIT_NAMES,
-]
-
-interface PriceWords {
-  amount: string
-  per: string
-}
-
-/** The first tier, in two short pieces: "250 in · 1,500 out" and "per million tokens". */
-export function priceWords(pricing: Pricing | null): PriceWords {
-  const tier = pricing?.tiers.at(-1)
-  if (!pricing || !tier) return { amount: 'No price', per: '' }
-  const from = pricing.tiers.length > 1 ? 'from ' : ''
-  // Tiers stand in the order in which they are tried, so the cheapest may be anywhere.
-  const least = (unit: PriceUnit) => {
-    const rates = pricing.tiers.flatMap((one) => (one[unit] === undefined ? [] : [parseCredits(one[unit]) ?? 0n]))
-    return rates.sort((one, other) => (one < other ? -1 : 1))[0]
-  }
-  const rates = IN_ORDER.flatMap((unit) => {
-    const rate = least(unit)
-    return rate === undefined ? [] : [{ unit, amount: formatCredits(rate) }]
-  })
-  const of = (unit: PriceUnit) => rates.find((one) => one.unit === unit)?.amount
-  const [input, output, row] = [of('input'), of('output'), of('row')]
-  if (input !== undefined && output !== undefined)
-    return { amount: `${from}${input} in · ${output} out`, per: 'per million tokens' }
-  const [first] = rates
-  if (!first) return { amount: 'No price', per: '' }
-  const { per, one, many } = unitRow(first.unit)
-  const more = first.unit === 'call' && row !== undefined ? `, ${row} per row` : ''
-  return { amount: `${from}${first.amount}`, per: per === 1 ? `per ${one}${more}` : `per million ${many}` }
-}
-
-export function priceSummary(pricing: Pricing | null): string {
-  const { amount, per } = priceWords(pricing)
-  return `${amount} ${per}`.trim()
 }
 
 export function describeTier(tier: PriceTier): string {

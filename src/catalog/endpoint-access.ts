@@ -1,9 +1,10 @@
 // The names by which a key is allowed endpoints. A name stands for an endpoint on all of its paths, whichever SDK uses them, and for what
 // belongs to it: `responses` for stored responses and conversations too, `video` for jobs, `batches` for files.
 import { invalid } from '../kernel/fault.ts'
+import { nearestId } from '../kernel/nearest.ts'
 import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
 import { ENDPOINTS } from './index.ts'
-import { nearest, quoteModel } from './unknown-model.ts'
+import { quoteModel } from './unknown-model.ts'
 
 /** Undefined: every key may use it, since it tells a key only about itself. */
 export function accessNameOf(spec: EndpointSpec): string | undefined {
@@ -53,9 +54,9 @@ function nearestName(asked: string): string | undefined {
   const byPath = at && accessNameOf(at)
   return (
     byPath ??
-    nearest(
+    nearestId(
       asked,
-      ENDPOINT_ACCESS.map(({ name, title }) => [name, [name, title]] as const),
+      ENDPOINT_ACCESS.map(({ name, title }) => [name, [name, title]]),
     )
   )
 }

@@ -12,7 +12,7 @@ import {
   type WebhookSecretView,
 } from '../ledger/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
-import { card, listPages, PAGE_OPTIONS, query, TEST_OPTION, table, testOf } from './table.ts'
+import { card, list, listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './table.ts'
 
 // Limits on the command line: `--spend-per-day 20`, `--concurrency none`.
 
@@ -69,7 +69,11 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     run: (call) =>
       listPages<AccountView>(call, '/accounts', {
         filter: { q: text(call, 'search') },
-        columns: { ID: 'id', NAME: 'name', BALANCE: 'balance', HELD: 'held', LIMITS: (row) => showLimits(row.limits) },
+        columns: { NAME: 'name', BALANCE: 'balance', HELD: 'held', LIMITS: (row) => showLimits(row.limits), ID: 'id' },
+        empty:
+          text(call, 'search') === undefined
+            ? 'No accounts yet. Create one with: tollgate accounts create <name> --credits 100'
+            : 'No account has this in its name.',
       }),
   },
   {
@@ -193,7 +197,7 @@ const RESPONSE_CACHE: Readonly<Record<string, boolean | null>> = { on: true, off
 /** Only what was named: the rest stays as it is. */
 function restrictionsOf(call: Invocation): Record<string, unknown> {
   const body: Record<string, unknown> = {}
-  const list = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))
+  const parts = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))
   const [models, endpoints, expires, ranges, keeps, limits] = [
     text(call, 'models'),
     text(call, 'endpoints'),
@@ -202,10 +206,10 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
     text(call, 'response-cache'),
     limitsOf(call),
   ]
-  if (models !== undefined) body.models = list(models)
-  if (endpoints !== undefined) body.endpoints = list(endpoints)
+  if (models !== undefined) body.models = parts(models)
+  if (endpoints !== undefined) body.endpoints = parts(endpoints)
   if (expires !== undefined) body.expiresAt = expires === 'never' ? null : expires
-  if (ranges !== undefined) body.ipRanges = list(ranges)
+  if (ranges !== undefined) body.ipRanges = parts(ranges)
   if (limits !== undefined) body.limits = limits
   if (keeps !== undefined) {
     if (!Object.hasOwn(RESPONSE_CACHE, keeps)) throw new CliError('--response-cache takes on, off or model.', 2)
@@ -241,15 +245,16 @@ export const KEY_COMMANDS: readonly Command[] = [
     run: (call) =>
       listPages<KeyView>(call, at`/accounts/${call.args[0]}/keys`, {
         columns: {
-          ID: 'id',
           NAME: 'name',
-          VALUE: (row) => `${row.prefix}…${row.last4}`,
+          KEY: (row) => `${row.prefix}…${row.last4}`,
           MODELS: (row) => row.models?.join(',') ?? 'all',
           ENDPOINTS: (row) => row.endpoints?.join(',') ?? 'all',
           EXPIRES: 'expiresAt',
           REVOKED: 'revokedAt',
           'LAST USED': 'lastUsedAt',
+          ID: 'id',
         },
+        empty: 'No keys yet. Create one with: tollgate keys create <account> <name>',
       }),
   },
   {
@@ -310,8 +315,8 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     args: ['account'],
     async run(call) {
       const { items } = await call.api.call<Page<MemberView>>('GET', at`/accounts/${call.args[0]}/members`)
-      const columns = { ID: 'userId', 'E-MAIL': 'email', ROLE: 'role', 'LAST SEEN': 'lastSeenAt' } as const
-      return { answer: items, words: table(items, columns) }
+      const columns = { EMAIL: 'email', ROLE: 'role', 'LAST SEEN': 'lastSeenAt', ID: 'userId' } as const
+      return list(items, columns, 'No members yet. Invite one with: tollgate members invite <account> <email>')
     },
   },
   {

@@ -84,21 +84,21 @@ test('alerts are listed, their rules changed and receivers added, removed and te
   assert.deepEqual([receivers.length, rules], [2, changed.rules], 'what was there stays')
   assert.match(
     (await run(['alerts', 'rules', id])).out,
-    /^keyDays +off$[\s\S]*^webhook +https:\/\/127\.0\.0\.1\/hook$/m,
+    /^Key days +off$[\s\S]*^webhook +https:\/\/127\.0\.0\.1\/hook$/m,
   )
   assert.match((await run(['alerts', 'test', id])).out, /On its way to slack, webhook/)
-  assert.match((await run(['alerts', 'list', id])).out, /^AT +ACCOUNT.*\n.* test +on +A test +slack .*waiting/)
+  assert.match((await run(['alerts', 'list', id])).out, /^TIME +ACCOUNT.*\n.* test +on +A test +slack .*waiting/)
   const made = await json<Array<{ id: string; kind: string }>>(['deliveries', 'list', id])
   assert.deepEqual(made.map(({ kind }) => kind).sort(), ['slack', 'webhook'])
   const [delivery = ''] = made.map((one) => one.id)
   assert.match(
     (await run(['deliveries', 'list', id])).out,
-    /^DELIVERY +AT +ACCOUNT.*\n.*alert\.test.*127\.0\.0\.1 +waiting/,
+    /^DELIVERY +TIME +ACCOUNT.*\n.*alert\.test.*127\.0\.0\.1 +waiting/,
   )
   assert.equal((await json<unknown[]>(['deliveries', 'list', id, '--status', 'given_up'])).length, 0)
   assert.match(
     (await run(['deliveries', 'show', delivery])).out,
-    /^status +waiting$[\s\S]*not been sent yet[\s\S]*A test/m,
+    /^Status +waiting$[\s\S]*not been sent yet[\s\S]*A test/m,
   )
   assert.match((await run(['deliveries', 'repeat', delivery])).out, new RegExp(`deliveries show ${delivery}`))
   assert.match((await run(['deliveries', 'repeat', 'msg_none'])).err, /There is no such delivery/)

@@ -2,7 +2,8 @@
 import type { AlertPage, AlertRules, AlertSettings, AlertView } from '../alerts/views.ts'
 import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/delivery-views.ts'
 import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
-import { card, listPages, PAGE_OPTIONS, table } from './table.ts'
+import { accountNames } from './names.ts'
+import { type Columns, card, list, listPages, PAGE_OPTIONS, table } from './table.ts'
 
 type Read = (value: string) => number | string | boolean | number[] | undefined
 
@@ -66,7 +67,12 @@ const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
   ]),
 )
 const ACCOUNT: Readonly<Record<string, Option>> = {
-  account: { type: 'string', value: 'id', help: 'Alerts of this account instead of the gateway.' },
+  account: {
+    type: 'string',
+    value: 'account',
+    refersTo: 'account',
+    help: 'Alerts of this account instead of the gateway.',
+  },
 }
 
 const placeOf = (account: string | undefined, rest: string) =>
@@ -118,15 +124,19 @@ export const ALERT_COMMANDS: readonly Command[] = [
     async run(call) {
       const { items } = await call.api.call<AlertPage>('GET', placeOf(call.args[0], 'alerts'))
       const shown = call.values.unread ? items.filter(({ read }) => !read) : items
-      const words = table(shown, {
-        AT: 'at',
-        ACCOUNT: (row) => row.account ?? 'the gateway',
+      const names = await accountNames(
+        call.api,
+        shown.map(({ account }) => account),
+      )
+      const columns: Columns<AlertView> = {
+        TIME: 'at',
+        ACCOUNT: ({ account }) => names.get(account) ?? 'the gateway',
         RULE: 'rule',
         LEVEL: 'level',
         TITLE: 'title',
-        TOLD: deliveredOf,
-      })
-      return { answer: shown, words: shown.length === 0 ? 'Nothing fired.' : words }
+        SENT: deliveredOf,
+      }
+      return list(shown, columns, call.values.unread ? 'No unread alerts.' : 'No alerts yet.')
     },
   },
   {
@@ -195,7 +205,7 @@ function show({ history, body, ...delivery }: DeliveryDetail): string {
       ? 'It has not been sent yet.'
       : table(history, {
           ATTEMPT: 'number',
-          AT: 'at',
+          TIME: 'at',
           MS: 'durationMs',
           STATUS: 'statusCode',
           ERROR: 'error',
@@ -225,7 +235,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
         filter: { account: call.args[0], status: text(call, 'status'), kind: text(call, 'kind') },
         columns: {
           DELIVERY: 'id',
-          AT: 'at',
+          TIME: 'at',
           ACCOUNT: ({ account }) => account ?? 'the gateway',
           EVENT: 'event',
           KIND: 'kind',
@@ -235,6 +245,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
           ANSWER: ({ statusCode, error }) => error ?? statusCode,
           NEXT: 'nextAttemptAt',
         },
+        empty: 'No deliveries yet. Receivers are added with: tollgate alerts add <kind> <address>',
       }),
   },
   {

@@ -43,6 +43,7 @@ export const BATCH_COMMANDS: readonly Command[] = [
           CREATED: 'createdAt',
           ENDED: 'endedAt',
         },
+        empty: 'No batches yet. Callers create them with POST /v1/batches.',
       }),
   },
   {
@@ -68,6 +69,7 @@ export const BATCH_COMMANDS: readonly Command[] = [
       listPages<BatchLineView>(call, at`/accounts/${call.args[0]}/batches/${call.args[1]}/lines`, {
         filter: { outcome: call.values.completed === true ? 'completed' : undefined, test: testOf(call) },
         columns: { LINE: 'line', 'CUSTOM ID': 'customId', STATUS: 'status', CALL: 'call', MESSAGE: 'message' },
+        empty: call.values.completed === true ? 'No line has been answered yet.' : 'No line failed.',
       }),
   },
   {

@@ -96,9 +96,29 @@ test('a body is made of options, or given whole, in a file or by a pipe', async 
   assert.equal((await run(['call', 'responses', '--body', `@${file}`])).code, 0)
   const quote = JSON.parse((await run(['call', 'quote', '--body', body, '--endpoint', 'responses', '--json'])).out)
   assert.equal(quote.data.endpoint, 'responses')
-  assert.match((await run(['call', 'models'])).out, /^uid +name/)
+  const models = (await run(['call', 'models'])).out
+  assert.match(models, /^MODEL +NAME +TYPE +CREDITS\n/)
+  assert.match(models, /^alpha-5\.4 .* text +from 250 in · 1,500 out per million tokens$/m)
   assert.match((await run(['call', 'account'])).out, /^available +\d/m)
   assert.match((await run(['call', 'models/id', '--id', 'alpha-5.4'])).out, /^uid +alpha-5\.4$/m)
+})
+
+test('a text is enough: the model is chosen, and what it says is all that is printed', async () => {
+  const said = await run(['call', 'chat', 'Hello!'])
+  assert.equal(said.code, 0, said.err)
+  assert.match(said.err, /^Model: alpha-5\.4\. Choose another with --model/)
+  assert.match(said.out, /^Hello[\s\S]*\n\n[\d.]+ credits\.\n$/)
+  assert.doesNotMatch(said.out, /choices|finish_reason/)
+  for (const endpoint of ['responses', 'messages']) {
+    const other = await run(['call', endpoint, 'Hello!'])
+    assert.match(other.out, /^Hello/, `${endpoint}: ${other.err}`)
+  }
+  assert.equal(
+    JSON.parse((await run(['call', 'chat', 'Hi', '--model', 'beta-sonnet-5', '--json'])).out).model,
+    'beta-sonnet-5',
+  )
+  assert.match((await run(['call', 'websites/visits', 'example.com'])).out, /TotalVisits/)
+  assert.match((await run(['call', 'batches', 'Hi'])).err, /"batches" takes no text as an argument/)
 })
 
 test('what is wrong is said in words, with the way out', async () => {
@@ -110,7 +130,8 @@ test('what is wrong is said in words, with the way out', async () => {
     [['call', 'chat', '--messages', 'hello'], /--messages takes JSON/, 2],
     [['call', 'chat', '--body', '{'], /--body is not JSON/, 2],
     [['call', 'account', '--chart'], /no numbers/, 1],
-    [['call'], /tollgate call <endpoint>/, 2],
+    [['call'], /tollgate call <endpoint> \[text\]/, 2],
+    [['call', 'chta'], /There is no endpoint "chta". Did you mean "chat"\?/, 2],
   ]
   for (const [args, words, code] of cases) {
     const said = await run(args)

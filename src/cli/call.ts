@@ -1,11 +1,14 @@
 // Any endpoint from the terminal, as a caller: its parameters are the options, and its answer a table, a chart or JSON.
 import { readFile } from 'node:fs/promises'
-import { type EndpointSpec, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
+import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
 import { allowedText } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { rulesOf } from '../catalog/reference.ts'
+import { nearest } from '../kernel/nearest.ts'
+import { type Priced, priceSummary } from '../meter/price-words.ts'
 import { CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
-import { chartOf, showAnswer } from './present.ts'
+import { chartOf, saidIn, showAnswer } from './present.ts'
+import { list } from './table.ts'
 
 /** What stands for an endpoint on the command line: `websites/visits`, `social/users/id/tweets`, `chat`. */
 const nameOf = ({ id }: EndpointSpec) => id.replace(/^siteanalytics\//, '').replaceAll(/[{}]/g, '')
@@ -71,14 +74,55 @@ function memberValue(name: string, schema: JsonSchema, value: string): unknown {
   }
 }
 
+/** Members of a body that a text on the command line can be, the likeliest first. */
+const TEXT_MEMBERS = ['messages', 'input', 'prompt', 'query', 'contents'] as const
+
+const takesNoText = (spec: EndpointSpec) =>
+  new CliError(`"${nameOf(spec)}" takes no text as an argument. See: tollgate call ${nameOf(spec)} --help`, 2)
+
+/** A body that says `said`, with what else the endpoint demands taken from its example. */
+function bodySaying(spec: EndpointSpec, said: string): Record<string, unknown> {
+  const member = TEXT_MEMBERS.find((name) => name in bodyMembers(spec))
+  if (member === undefined) throw takesNoText(spec)
+  const value = {
+    messages: [{ role: 'user', content: said }],
+    contents: [{ role: 'user', parts: [{ text: said }] }],
+    ...{ input: said, prompt: said, query: said },
+  }[member]
+  // As JSON Schema has it.
+  const required = (spec.body?.required ?? []) as string[]
+  const demanded = Object.entries(exampleBody(spec)).filter(
+    ([name, one]) => required.includes(name) && name !== 'model' && ['string', 'number'].includes(typeof one),
+  )
+  return { ...Object.fromEntries(demanded), [member]: value }
+}
+
+interface ListedModel {
+  readonly uid: string
+  readonly name: string
+  readonly type: string
+  readonly pricing: Priced | null
+}
+
+/** Where none is named: the model of the example where it is offered, else the first of its kind. */
+async function modelFor(spec: EndpointSpec, call: Invocation, key: string): Promise<string | undefined> {
+  // The gateway's own answer.
+  const { data } = (await call.api.ask('GET', '/v1/models', { key })).value as { data: readonly ListedModel[] }
+  const usual = exampleBody(spec).model
+  const chosen = data.find(({ uid }) => uid === usual) ?? data.find(({ type }) => type === spec.sells)
+  if (chosen) call.note(`Model: ${chosen.uid}. Choose another with --model; "tollgate call models" lists them.\n`)
+  return chosen?.uid
+}
+
 async function bodyOf(spec: EndpointSpec, call: Invocation): Promise<Record<string, unknown> | undefined> {
   if (!spec.body) return undefined
+  const said = call.args[1]
   const given = text(call, 'body')
   const read =
     given === '-' ? await call.input() : given?.startsWith('@') ? await readFile(given.slice(1), 'utf8') : given
   let body: Record<string, unknown> = {}
   try {
-    body = read === undefined ? {} : JSON.parse(read)
+    body = read === undefined ? (said === undefined ? {} : bodySaying(spec, said)) : JSON.parse(read)
   } catch {
     throw new CliError('--body is not JSON.', 2)
   }
@@ -92,8 +136,10 @@ async function bodyOf(spec: EndpointSpec, call: Invocation): Promise<Record<stri
 function addressOf(spec: EndpointSpec, call: Invocation): string {
   const query = new URLSearchParams()
   let { path } = spec
+  const first = Object.entries(spec.params ?? {}).find(([, field]) => field.required)?.[0]
+  if (call.args[1] !== undefined && spec.body === undefined && first === undefined) throw takesNoText(spec)
   for (const [name, field] of Object.entries(spec.params ?? {})) {
-    const value = text(call, name)
+    const value = text(call, name) ?? (spec.body === undefined && name === first ? call.args[1] : undefined)
     if (value === undefined) {
       if (field.required) throw new CliError(`--${name} is required: ${allowedText(field)}.`, 2)
     } else if (field.in === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value))
@@ -111,16 +157,33 @@ async function run(call: Invocation): Promise<Told> {
   if (key === undefined)
     throw new CliError('There is no API key: set TOLLGATE_KEY, or give --api-key. "tollgate keys create" makes one.')
   const body = await bodyOf(spec, call)
+  if (body && call.args[1] !== undefined && body.model === undefined && 'model' in bodyMembers(spec))
+    body.model = await modelFor(spec, call, key)
   const { value, headers } = await call.api.ask(spec.method, addressOf(spec, call), { key, body })
   const charge = headers['x-tollgate-charge']
   const cost = charge === undefined ? '' : `\n\n${charge} credits.`
   const by = text(call, 'by')
   const isDrawn = call.values.chart === true || by !== undefined
-  return told(value, (answer) => `${isDrawn ? chartOf(answer, by) : showAnswer(answer)}${cost}`)
+  return told(value, (answer) => `${isDrawn ? chartOf(answer, by) : inWords(spec, answer)}${cost}`)
+}
+
+function inWords(spec: EndpointSpec, answer: unknown): string {
+  if (spec.id !== 'models') return saidIn(answer) ?? showAnswer(answer)
+  // The gateway's own answer.
+  const { data } = answer as { data: readonly ListedModel[] }
+  const columns = {
+    MODEL: 'uid',
+    NAME: 'name',
+    TYPE: 'type',
+    CREDITS: (row: ListedModel) => priceSummary(row.pricing),
+  } as const
+  return list(data, columns, 'No models: this key may use none, or the catalog has none.').words
 }
 
 function unknown(name: string): CliError {
   const near = ENDPOINT_NAMES.filter((one) => one.split('/').some((part) => part === name) || one.includes(name))
+  const meant = near.length > 0 ? undefined : nearest(name, ENDPOINT_NAMES)
+  if (meant !== undefined) return new CliError(`There is no endpoint "${name}". Did you mean "${meant}"?`, 2)
   const listed = near.length > 0 ? near : ENDPOINT_NAMES
   return new CliError(
     `There is no endpoint "${name}". There ${near.length === 1 ? 'is' : 'are'}: ${listed.join(', ')}.`,
@@ -131,11 +194,11 @@ function unknown(name: string): CliError {
 export const CALL_COMMAND: Command = {
   name: 'call',
   summary: 'Calls an endpoint with an API key, and shows its answer as a table, a chart or JSON.',
-  args: ['endpoint'],
+  args: ['endpoint', '[text]'],
   options: OWN,
   optionsFor: ([endpoint]) => optionsOf(endpoint),
   about:
-    'Parameters, and members of a body, are options by their own names: tollgate call websites/visits --keys example.com --chart. With an endpoint, --help lists them.',
+    'A text is what a model is asked, or the first parameter of a data endpoint: tollgate call chat "Hi", tollgate call websites/visits example.com. Parameters, and members of a body, are options by their own names: tollgate call websites/visits --keys example.com --chart. With an endpoint, --help lists them.',
   aboutFor([endpoint]) {
     const spec = endpoint === undefined ? undefined : findEndpoint(endpoint)
     if (!spec) return undefined

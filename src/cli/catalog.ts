@@ -5,7 +5,7 @@ import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
-import { table } from './table.ts'
+import { list } from './table.ts'
 
 async function readDocument(call: Invocation): Promise<unknown> {
   const file = call.args[0]!
@@ -95,7 +95,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     async run(call) {
       const { items } = await call.api.call<Page<VersionView>>('GET', '/catalog/versions')
       const columns = { VERSION: 'version', SINCE: 'appliedAt', BY: 'actor', NOTE: 'note' } as const
-      return { answer: items, words: table(items, columns) }
+      return list(items, columns, 'No versions yet. Apply a catalog with: tollgate catalog apply <file>')
     },
   },
   {

@@ -93,10 +93,7 @@ test('accounts, credits, limits and keys are managed from the command line', asy
     ...['accounts', 'change', account.id, '--name', 'Team B', '--concurrency', 'none'],
   ])
   assert.deepEqual([changed.name, changed.limits], ['Team B', { spendPerDay: '2.5' }])
-  assert.match(
-    (await run(['accounts', 'list', '--search', 'team b'])).out,
-    /^ID +NAME +BALANCE.*\nacc_\w+ +Team B +12 /,
-  )
+  assert.match((await run(['accounts', 'list', '--search', 'team b'])).out, /^NAME +BALANCE.*\nTeam B +12 .*acc_\w+$/m)
   const key = await json<{ id: string; key: string; models: string[] }>([
     ...['keys', 'create', account.id, 'ci', '--models', 'alpha-5.4,socialapi', '--expires', '2099-01-01T00:00:00Z'],
   ])
@@ -117,7 +114,7 @@ test('accounts, credits, limits and keys are managed from the command line', asy
 test('keeping requests and answers is switched on and off from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Keeper'])
   assert.match((await run(['content', 'show', id])).out, /nothing is kept/)
-  assert.match((await run(['batches', 'list', id])).out, /^BATCH +STATUS/)
+  assert.match((await run(['batches', 'list', id])).out, /^No batches yet\./)
   assert.match((await run(['batches', 'cancel', id, 'batch_none'])).err, /There is no batch with this id/)
   assert.match((await run(['content', 'on', id, '--days', '3', '--max-bytes', '2048'])).out, /3 days, up to 2048/)
   assert.match((await run(['content', 'on', id, '--days', 'many'])).err, /--days must be a whole number/)
@@ -138,7 +135,15 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   }
   const rows = await json<Array<{ id: string }>>(['usage', 'list', id, '--limit', '2'])
   assert.equal(rows.length, 2)
-  assert.match((await run(['usage', 'show', rows[0]!.id])).out, /input +3 +2 +1000000 +0\.000006\n/)
+  const shown = (await run(['usage', 'show', rows[0]!.id])).out
+  assert.match(shown, /^Time +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \d+ seconds? ago$/m)
+  assert.match(shown, /^Account +Reader$/m)
+  assert.match(shown, /^Outcome +charged, status 200$/m)
+  assert.match(shown, /^input tokens +3 +2 +per 1,000,000 +0\.000006\ntotal +– +– +– +0\.000006$/m)
+  const listed = (await run(['usage', 'list', 'reader', '--outcome', 'charged'])).out
+  assert.match(listed, /^TIME +MODEL +KEY +STATUS +OUTCOME +CREDITS/)
+  assert.match(listed, /\n\n3 calls, 0\.000018 credits\.\n$/)
+  assert.match((await run(['usage', 'list', 'Reader', '--outcome', 'rejected'])).out, /^No calls match\./)
   const csv = await run(['usage', 'list', id, '--csv'])
   assert.equal(csv.out.trimEnd().split('\r\n').length, 4)
   assert.match((await run(['ledger', 'show', id])).out, /settled +-0\.000006 +0 +0\.999982/)
@@ -211,6 +216,30 @@ test('a vendor’s credential comes from standard input, and is never printed', 
   assert.equal((await run(['vendors', 'forget', 'textworks'])).code, 0)
 })
 
+test('accounts, keys and people are found by their names, and near misses are named', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Harbour Ltd', '--credits', '5'])
+  const { id: other } = await json<{ id: string }>(['accounts', 'create', 'Harbour Ltd East'])
+  assert.match((await run(['keys', 'list', 'Harbour Ltd'])).out, /^No keys yet\. Create one with: tollgate keys create/)
+  assert.match((await run(['members', 'list', id])).out, /^No members yet\. Invite one with/)
+  assert.match((await run(['accounts', 'list', '--search', 'nobody here'])).out, /^No account has this in its name/)
+  const key = await json<{ id: string; name: string }>(['keys', 'create', 'harbour ltd', 'night shift'])
+  assert.equal((await json<{ id: string }>(['accounts', 'show', 'Harbour Ltd'])).id, id)
+  const renamed = await json<{ id: string }>(['keys', 'change', 'Night Shift', '--name', 'day shift'])
+  assert.equal(renamed.id, key.id)
+  assert.deepEqual(await json(['usage', 'list', 'Harbour Ltd', '--key', 'day shift']), [])
+  const missed = await run(['accounts', 'show', 'Harbor Ltd'])
+  assert.deepEqual(
+    [missed.code, missed.err],
+    [1, 'tollgate: There is no account "Harbor Ltd". Did you mean "Harbour Ltd"?\n'],
+  )
+  await json(['accounts', 'change', other, '--name', 'Harbour Ltd'])
+  const both = await run(['accounts', 'show', 'Harbour Ltd'])
+  assert.equal(both.code, 2)
+  assert.ok(both.err.includes(id) && both.err.includes(other), both.err)
+  const alert = await run(['alerts', 'rules', '--balance-below', '3'])
+  assert.equal(alert.code, 0, alert.err)
+})
+
 test('links for people are made from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'People'])
   assert.match(
@@ -270,6 +299,18 @@ test('what is not understood is said in a sentence, with exit code 2; what fails
     [['accounts', 'show'], 2, /tollgate accounts show <account>/],
     [['accounts', 'show', 'a', 'b'], 2, /tollgate accounts show <account>/],
     [['accounts', 'list', '--wrong'], 2, /Unknown option '--wrong'/],
+    [['accounts', 'list', '--serach', 'x'], 2, /Unknown option '--serach'\. Did you mean --search\?/],
+    [['acounts', 'list'], 2, /There is no command "acounts"\. Did you mean "tollgate accounts list"\?/],
+    [['accounts', 'lsit'], 2, /Did you mean "tollgate accounts list"\?/],
+    [['serv'], 2, /Did you mean "tollgate serve"\?/],
+    [
+      ['usage', 'list', 'acc_1', '--outcome', 'chraged'],
+      2,
+      /--outcome does not take "chraged"\. Did you mean "charged"\?/,
+    ],
+    [['connect', 'opnai'], 2, /There is no preset "opnai"\. Did you mean "openai"\?/],
+    [['vendors', 'test', 'txtworks'], 1, /There is no vendor "txtworks"\. Did you mean "textworks"\?/],
+    [['catalog', 'disable', 'alpha-54'], 1, /There is no model or endpoint "alpha-54"\. Did you mean "alpha-5\.4"\?/],
     [['accounts', 'list', '--limit', 'x'], 2, /--limit takes a whole number/],
     [['accounts', 'create', 'x', '--concurrency', 'many'], 2, /--concurrency takes a whole number/],
     [['accounts', 'change', 'acc_1'], 2, /Nothing to change/],
@@ -290,6 +331,14 @@ test('what is not understood is said in a sentence, with exit code 2; what fails
 
 test('every command has a summary and help, and the help needs no configuration', async () => {
   const help = await runHelp(['help'])
+  const titles = [
+    'Call endpoints',
+    'Accounts, keys and people',
+    'Usage and money',
+    'Vendors and catalog',
+    'Alerts and deliveries',
+  ]
+  for (const title of titles) assert.ok(help.out.includes(`\n\n${title}\n  `), title)
   for (const command of COMMANDS) {
     assert.ok(help.out.includes(command.name), command.name)
     assert.match(command.summary, /\.$/)

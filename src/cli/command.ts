@@ -2,6 +2,7 @@
 import type { ParseArgsOptionDescriptor } from 'node:util'
 import type { World } from '../kernel/world.ts'
 import type { Api } from './api.ts'
+import type { Reference } from './names.ts'
 
 export interface Settings {
   /** Where the gateway is asked, and how that is known. */
@@ -49,13 +50,15 @@ export interface Option extends ParseArgsOptionDescriptor {
   readonly value?: string
   /** The words that it takes, for completion. */
   readonly allowed?: readonly string[]
+  /** It takes the name or the id of such a thing; the command gets the id. */
+  readonly refersTo?: Reference
 }
 
 export interface Command {
   /** `accounts create` */
   readonly name: string
   readonly summary: string
-  /** Positional arguments in order; one in brackets may be left out. */
+  /** Positional arguments in order; one in brackets may be left out. One that is called as a `Reference` takes a name or an id. */
   readonly args?: readonly string[]
   readonly options?: Readonly<Record<string, Option>>
   /** Where the options depend on the arguments. */

@@ -4,7 +4,7 @@ import { at, CliError, type Command, type Invocation, type Option, text, told } 
 import { card, query, table } from './table.ts'
 
 const KEY: Readonly<Record<string, Option>> = {
-  key: { type: 'string', value: 'id', help: 'Only this key instead of the whole account.' },
+  key: { type: 'string', value: 'key', refersTo: 'key', help: 'Only this key instead of the whole account.' },
 }
 
 function show({ account, keys, kept }: ContentRules): string {

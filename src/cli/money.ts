@@ -1,4 +1,5 @@
 import type { AuditCheck, AuditView } from '../database/audit.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { Page } from '../kernel/view.ts'
 import type {
@@ -9,8 +10,21 @@ import type {
   VerificationRun,
   VerificationState,
 } from '../ledger/views.ts'
+import { unitRow } from '../meter/kind.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
-import { type Columns, card, listPages, PAGE_OPTIONS, query, TEST_OPTION, table, testOf } from './table.ts'
+import { accountNames } from './names.ts'
+import {
+  card,
+  type Filter,
+  type Listing,
+  list,
+  listPages,
+  PAGE_OPTIONS,
+  query,
+  TEST_OPTION,
+  table,
+  testOf,
+} from './table.ts'
 
 const RANGE: Readonly<Record<string, Option>> = {
   from: { type: 'string', value: 'time', help: 'From this day or time on, such as 2026-11-01.' },
@@ -20,16 +34,15 @@ const CSV: Readonly<Record<string, Option>> = {
   csv: { type: 'boolean', help: 'Exports all matching rows as CSV to standard output.' },
 }
 
-/** The rows of an account, by the options of this name; all that match for --csv. */
+/** The rows of an account that match; all of them for --csv. */
 async function rowsOf<Row extends object>(
   call: Invocation,
   path: string,
-  options: readonly string[],
-  columns: Columns<Row>,
+  chosen: Filter,
+  listing: Omit<Listing<Row>, 'filter'>,
 ): Promise<Told | undefined> {
-  const chosen = options.map((name) => [name, call.values[name] === true ? 'true' : text(call, name)])
-  const filter = { ...Object.fromEntries(chosen), test: testOf(call) }
-  if (!call.values.csv) return listPages<Row>(call, path, { filter, columns })
+  const filter = { ...chosen, test: testOf(call) }
+  if (!call.values.csv) return listPages<Row>(call, path, { filter, ...listing })
   await call.api.download(path + query(filter), 'text/csv', call.say)
   return undefined
 }
@@ -58,6 +71,78 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
   }
 }
 
+/** An outcome as people and this command line call it. The API has the ledger's words. */
+const OUTCOMES: Readonly<Record<string, UsageView['outcome']>> = {
+  charged: 'settled',
+  failed: 'released',
+  expired: 'expired',
+  rejected: 'refused',
+}
+const outcomeWord = ({ outcome }: Pick<UsageView, 'outcome'>) =>
+  Object.keys(OUTCOMES).find((word) => OUTCOMES[word] === outcome) ?? outcome
+
+const total = (amounts: readonly string[]) =>
+  formatCredits(amounts.reduce((sum, amount) => sum + (parseCredits(amount) ?? 0n), 0n))
+
+function usageSum(rows: readonly UsageView[]): string {
+  const calls = rows.reduce((sum, row) => sum + row.calls, 0)
+  return `${calls} ${calls === 1 ? 'call' : 'calls'}, ${total(rows.map(({ charged }) => charged))} credits.`
+}
+
+const seconds = (ms: number) => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`)
+
+/** "3 minutes ago" */
+function ago(at: string, nowMs: number): string {
+  const passed = Math.max(0, nowMs - Date.parse(at)) / 1_000
+  const [size, unit] =
+    passed < 60
+      ? ([1, 'second'] as const)
+      : passed < 3_600
+        ? ([60, 'minute'] as const)
+        : passed < 172_800
+          ? ([3_600, 'hour'] as const)
+          : ([86_400, 'day'] as const)
+  const count = Math.floor(passed / size)
+  return `${count} ${unit}${count === 1 ? '' : 's'} ago`
+}
+
+/** The charge, line by line, with their sum. */
+function arithmetic({ lines, charged }: UsageDetail): string[] {
+  if (lines.length === 0) return []
+  const rows = [
+    ...lines.map(({ unit, quantity, rate, per, amount }) => ({
+      ...{ unit: quantity === 1 ? unitRow(unit).one : unitRow(unit).many, quantity, rate, amount },
+      per: per === 1 ? 'each' : `per ${per.toLocaleString('en')}`,
+    })),
+    { unit: 'total', quantity: null, rate: null, amount: charged, per: '' },
+  ]
+  const columns = { UNIT: 'unit', QUANTITY: 'quantity', CREDITS: 'rate', ' ': 'per', AMOUNT: 'amount' } as const
+  return [table(rows, columns), 'The total is rounded up to a millionth of a credit.']
+}
+
+function showCall(answer: UsageDetail, account: string, nowMs: number): string {
+  const { id, at: when, product, endpoint, keyName, keyId, status, durationMs, firstByteMs, message } = answer
+  const began = firstByteMs === null ? '' : `, first byte after ${seconds(firstByteMs)}`
+  const attempts = answer.attemptLog?.attempts.length ?? 0
+  const facts: Record<string, unknown> = {
+    ...{ call: id, time: `${when.slice(0, 19).replace('T', ' ')} UTC, ${ago(when, nowMs)}` },
+    ...{ account, key: keyName ?? keyId, model: product, endpoint },
+    outcome: `${outcomeWord(answer)}, status ${status}`,
+    ...(message === null ? {} : { cause: message }),
+    credits: `${answer.charged} charged, ${answer.held} reserved before the call`,
+    ...(answer.cost === undefined || answer.cost === null ? {} : { cost: `${answer.cost} credits to the vendor` }),
+    ...(answer.vendor ? { vendor: answer.vendor } : {}),
+    ...(answer.credential ? { credential: answer.credential } : {}),
+    duration: `${seconds(durationMs)}${began}${answer.stream ? ', streamed' : ''}`,
+    ...(attempts > 1 ? { attempts } : {}),
+    ...(answer.client === '' ? {} : { agent: answer.client }),
+    ...(answer.job === null ? {} : { job: answer.job }),
+    ...(answer.content ? { content: `logged; read it with: tollgate content read ${id}` } : {}),
+    ...(answer.trace === undefined ? {} : { trace: answer.trace }),
+  }
+  return [card(facts), ...arithmetic(answer)].join('\n\n')
+}
+
 export const MONEY_COMMANDS: readonly Command[] = [
   {
     name: 'usage list',
@@ -67,28 +152,37 @@ export const MONEY_COMMANDS: readonly Command[] = [
       ...PAGE_OPTIONS,
       ...RANGE,
       product: { type: 'string', value: 'uid', help: 'Only this model or endpoint.' },
-      key: { type: 'string', value: 'id', help: 'Only calls with this key.' },
-      outcome: { type: 'string', value: 'word', help: 'settled, released or expired.' },
+      key: { type: 'string', value: 'key', refersTo: 'key', help: 'Only calls with this key.' },
+      outcome: {
+        type: 'string',
+        value: 'outcome',
+        allowed: Object.keys(OUTCOMES),
+        help: `One of ${Object.keys(OUTCOMES).join(', ')}.`,
+      },
       client: { type: 'string', value: 'name', help: 'Only calls of this agent: see usage clients.' },
       ...TEST_OPTION,
       ...CSV,
     },
-    run: (call) =>
-      rowsOf<UsageView>(
-        call,
-        at`/accounts/${call.args[0]}/usage`,
-        ['from', 'to', 'product', 'key', 'outcome', 'client'],
-        {
-          REQUEST: 'id',
-          AT: 'at',
-          PRODUCT: 'product',
+    run(call) {
+      const filter = {
+        ...{ from: text(call, 'from'), to: text(call, 'to'), product: text(call, 'product'), key: text(call, 'key') },
+        ...{ outcome: OUTCOMES[text(call, 'outcome') ?? ''], client: text(call, 'client') },
+      }
+      return rowsOf<UsageView>(call, at`/accounts/${call.args[0]}/usage`, filter, {
+        columns: {
+          TIME: 'at',
+          MODEL: 'product',
           KEY: 'keyName',
           STATUS: 'status',
-          OUTCOME: 'outcome',
-          CHARGED: 'charged',
+          OUTCOME: outcomeWord,
+          CREDITS: 'charged',
           MS: 'durationMs',
+          CALL: 'id',
         },
-      ),
+        empty: 'No calls match. An account’s first call: tollgate call chat "Hi" --api-key <key>',
+        sum: usageSum,
+      })
+    },
   },
   {
     name: 'usage clients',
@@ -100,25 +194,24 @@ export const MONEY_COMMANDS: readonly Command[] = [
       const path = at`/accounts/${call.args[0]}/usage-by-client` + query(filter)
       const { items } = await call.api.call<Page<ClientSum>>('GET', path)
       const columns = {
-        CLIENT: 'client',
+        AGENT: 'client',
         CALLS: 'requests',
-        CHARGED: 'charged',
+        CREDITS: 'charged',
         FIRST: 'firstAt',
         LAST: 'lastAt',
       } as const
-      return { answer: items, words: table(items, columns) }
+      return list(items, columns, 'No calls of agents yet. Set one up with: tollgate agent-setup <program>')
     },
   },
   {
     name: 'usage show',
     summary: 'Shows one call and how its charge was computed.',
-    args: ['request'],
+    args: ['call'],
     async run(call) {
       const answer = await call.api.call<UsageDetail>('GET', at`/usage/${call.args[0]}`)
-      const { lines, units: _, ...rest } = answer
-      const columns = { UNIT: 'unit', QUANTITY: 'quantity', RATE: 'rate', PER: 'per', AMOUNT: 'amount' } as const
-      const sum = 'The charge is the sum of the amounts, rounded up to a millionth of a credit.'
-      return { answer, words: [card(rest), ...(lines.length > 0 ? [table(lines, columns), sum] : [])].join('\n\n') }
+      const names = await accountNames(call.api, [answer.account])
+      const account = names.get(answer.account) ?? answer.account
+      return { answer, words: showCall(answer, account, call.world.nowMs()) }
     },
   },
   {
@@ -133,17 +226,25 @@ export const MONEY_COMMANDS: readonly Command[] = [
       ...TEST_OPTION,
       ...CSV,
     },
-    run: (call) =>
-      rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, ['from', 'to', 'kind', 'zero'], {
-        AT: 'at',
-        KIND: 'kind',
-        MOVED: 'moved',
-        LOSS: 'loss',
-        BALANCE: 'balanceAfter',
-        PRODUCT: 'product',
-        NOTE: 'note',
-        ID: 'id',
-      }),
+    run(call) {
+      const filter = {
+        ...{ from: text(call, 'from'), to: text(call, 'to'), kind: text(call, 'kind') },
+        zero: call.values.zero === true ? 'true' : undefined,
+      }
+      return rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, filter, {
+        columns: {
+          TIME: 'at',
+          KIND: 'kind',
+          CREDITS: 'moved',
+          LOSS: 'loss',
+          BALANCE: 'balanceAfter',
+          MODEL: 'product',
+          NOTE: 'note',
+          ID: 'id',
+        },
+        empty: 'No movements match. Add credits with: tollgate credits add <account> 100',
+      })
+    },
   },
   {
     name: 'ledger verify',
@@ -167,7 +268,8 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: PAGE_OPTIONS,
     run: (call) =>
       listPages<AuditView>(call, '/audit', {
-        columns: { AT: 'at', BY: 'actor', ACTION: 'action', OBJECT: 'object', FROM: 'ip' },
+        columns: { TIME: 'at', BY: 'actor', ACTION: 'action', OBJECT: 'object', FROM: 'ip' },
+        empty: 'No changes yet.',
       }),
   },
   {

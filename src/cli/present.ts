@@ -1,6 +1,6 @@
 // Answers of any shape, as people read them: rows where there are rows, figures where there are figures, bars on request.
 import { CliError } from './command.ts'
-import { card, table } from './table.ts'
+import { figures as linesOf, table } from './table.ts'
 
 type Row = Readonly<Record<string, unknown>>
 type Bar = readonly [label: string, number: number]
@@ -41,6 +41,24 @@ function figuresIn(value: unknown, at = '', depth = 0): [string, unknown][] {
 
 const unwrap = (value: unknown) => (isRow(value) && value.success === true && 'data' in value ? value.data : value)
 
+const rowsIn = (value: unknown) => (Array.isArray(value) ? value.filter(isRow) : [])
+const textsIn = (parts: unknown) => rowsIn(parts).flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+
+/** What a model said, in whichever of the text formats; undefined: the answer is no text. */
+export function saidIn(answer: unknown): string | undefined {
+  if (!isRow(answer)) return undefined
+  const said = [
+    ...rowsIn(answer.choices).flatMap(({ message }) =>
+      isRow(message) && typeof message.content === 'string' ? [message.content] : [],
+    ),
+    ...rowsIn(answer.output).flatMap(({ content }) => textsIn(content)),
+    ...(answer.type === 'message' ? textsIn(answer.content) : []),
+    ...rowsIn(answer.candidates).flatMap(({ content }) => (isRow(content) ? textsIn(content.parts) : [])),
+  ]
+  // Models write several lines; nothing else that moves a terminal's cursor gets through.
+  return said.length > 0 ? said.join('\n\n').replaceAll(/(?!\n|\t)\p{Cc}/gu, ' ') : undefined
+}
+
 export function showAnswer(value: unknown): string {
   const answer = unwrap(value)
   const [first] = listsIn(answer)
@@ -57,7 +75,7 @@ export function showAnswer(value: unknown): string {
 }
 
 const cardOf = (figures: readonly [string, unknown][]) =>
-  figures.length === 0 ? '' : card(Object.fromEntries(figures.map(([name, one]) => [name, shown(one)])))
+  figures.length === 0 ? '' : linesOf(Object.fromEntries(figures.map(([name, one]) => [name, shown(one)])))
 
 function tableOf(rows: readonly Row[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => isScalar(row[name]))))]

@@ -1,44 +1,38 @@
 // From words to a command, its help, and an exit code: 0 done, 1 refused or failed, 2 not understood.
 import { parseArgs } from 'node:util'
+import { nearest } from '../kernel/nearest.ts'
 import { renamedHint } from '../kernel/renamed.ts'
 import type { World } from '../kernel/world.ts'
 import { ACCOUNT_COMMANDS, KEY_COMMANDS, PEOPLE_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { ALERT_COMMANDS, DELIVERY_COMMANDS } from './alerts.ts'
-import { createApi } from './api.ts'
+import { type Api, createApi } from './api.ts'
 import { BATCH_COMMANDS } from './batches.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
-import { CliError, type Command, type Option, type Settings, told } from './command.ts'
+import { CliError, type Command, type Invocation, type Option, type Settings, told } from './command.ts'
 import { CONTENT_COMMANDS } from './content.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { IMPORT_COMMANDS } from './import.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
+import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
-export const COMMANDS: readonly Command[] = [
-  CALL_COMMAND,
-  ...ACCOUNT_COMMANDS,
-  MOVE_COMMAND,
-  ...KEY_COMMANDS,
-  ...BYOK_COMMANDS,
-  ...MONEY_COMMANDS,
-  ...CONTENT_COMMANDS,
-  ...BATCH_COMMANDS,
-  ...CONNECT_COMMANDS,
-  ...IMPORT_COMMANDS,
-  ...CATALOG_COMMANDS,
-  ...VENDOR_COMMANDS,
-  ...ALERT_COMMANDS,
-  ...DELIVERY_COMMANDS,
-  ...PEOPLE_COMMANDS,
-  AGENT_SETUP_COMMAND,
-  DOCTOR_COMMAND,
-  PSQL_COMMAND,
-  completionCommand(() => COMMANDS),
+/** As `tollgate --help` shows them. */
+export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
+  ['Call endpoints', [CALL_COMMAND, ...BATCH_COMMANDS, AGENT_SETUP_COMMAND]],
+  [
+    'Accounts, keys and people',
+    [...ACCOUNT_COMMANDS, MOVE_COMMAND, ...KEY_COMMANDS, ...BYOK_COMMANDS, ...PEOPLE_COMMANDS],
+  ],
+  ['Usage and money', [...MONEY_COMMANDS, ...CONTENT_COMMANDS]],
+  ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],
+  ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
+  ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
 ]
+export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)
 
 interface Terminal {
   /** What a command has to say; pieces of a download come without a line's end of their own. */
@@ -99,14 +93,20 @@ function explain(words: readonly string[], args: readonly string[], options: Cli
     options.terminal.out(`${generalHelp(options)}\n`)
     return first === undefined && !args.includes('--help') && !args.includes('-h') ? 2 : 0
   }
-  const known = inGroup.map((command) => command.name).join(', ')
+  const wanted = words.slice(0, 2).join(' ')
+  const known = inGroup.map((command) => command.name)
+  const all = [...options.otherVerbs.map(([name]) => name), ...COMMANDS.map(({ name }) => name)]
+  const meant = nearest(wanted, known) ?? nearest(wanted, all) ?? nearest(first ?? '', all.map(groupOf))
+  const hint = meant === undefined ? '' : ` Did you mean "tollgate ${meant}"?`
   throw new CliError(
-    known
-      ? `There is no "${words.slice(0, 2).join(' ')}". There are: ${known}.`
-      : `${renamedHint(words) ?? `There is no command "${first}".`} See: tollgate help`,
+    known.length > 0
+      ? `There is no command "${wanted}".${hint} There are: ${known.join(', ')}.`
+      : `${renamedHint(words) ?? `There is no command "${first}".${hint}`} See: tollgate help`,
     2,
   )
 }
+
+const groupOf = (name: string) => name.split(' ')[0] ?? ''
 
 async function runCommand(command: Command, args: readonly string[], options: CliOptions): Promise<number> {
   const { terminal, world } = options
@@ -121,12 +121,12 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   const required = (command.args ?? []).filter((name) => !name.startsWith('['))
   if (given.length < required.length || given.length > (command.args?.length ?? 0))
     throw new CliError(`The command is: ${usageOf(command)}`, 2)
+  checkWords(command, values)
   const settings = await options.settings()
   const api = createApi(settings, world)
   try {
     const outcome = await command.run({
-      args: given,
-      values,
+      ...(await withIds(api, command, given, values)),
       settings,
       api,
       say: terminal.out,
@@ -143,6 +143,35 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   }
 }
 
+/** Where an option takes one of some words, another one is said to be wrong before anything is asked. */
+function checkWords(command: Command, values: Invocation['values']): void {
+  for (const [name, { allowed }] of Object.entries(command.options ?? {})) {
+    const value = values[name]
+    if (!allowed || typeof value !== 'string' || allowed.includes(value)) continue
+    const near = nearest(value, allowed)
+    const hint = near === undefined ? `It takes ${allowed.join(', ')}.` : `Did you mean "${near}"?`
+    throw new CliError(`--${name} does not take "${value}". ${hint}`, 2)
+  }
+}
+
+/** What was typed, with the ids of what was named. */
+async function withIds(
+  api: Api,
+  command: Command,
+  given: readonly string[],
+  typed: Invocation['values'],
+): Promise<Pick<Invocation, 'args' | 'values'>> {
+  const args: string[] = []
+  for (const [index, value] of given.entries())
+    args.push(await resolveName(api, (command.args?.[index] ?? '').replaceAll(/[[\]]/g, ''), value, args))
+  const values = { ...typed }
+  for (const [name, { refersTo }] of Object.entries(command.options ?? {})) {
+    const value = values[name]
+    if (refersTo && typeof value === 'string') values[name] = await resolveName(api, refersTo, value, args)
+  }
+  return { args, values }
+}
+
 function readArgs(command: Command, options: Command['options'], args: readonly string[]) {
   const known = { ...options, ...SHARED }
   const config = Object.fromEntries(
@@ -154,11 +183,12 @@ function readArgs(command: Command, options: Command['options'], args: readonly 
       positionals: string[]
     }
   } catch (error) {
-    const hint = renamedHint(args.flatMap((arg) => /^--([^=]*)/.exec(arg)?.[1] ?? []))
-    throw new CliError(
-      `${hint ?? `${(error as Error).message.split('.')[0]}.`} See: tollgate ${command.name} --help`,
-      2,
-    )
+    const names = args.flatMap((arg) => /^--([^=]*)/.exec(arg)?.[1] ?? [])
+    const message = `${(error as Error).message.split('.')[0]}.`
+    const unknown = names.find((name) => !Object.hasOwn(known, name) && message.includes(`'--${name}'`))
+    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(known))
+    const hint = renamedHint(names) ?? (meant === undefined ? message : `${message} Did you mean --${meant}?`)
+    throw new CliError(`${hint} See: tollgate ${command.name} --help`, 2)
   }
 }
 
@@ -188,15 +218,24 @@ function groupHelp(commands: readonly Command[]): string {
 }
 
 function generalHelp({ otherVerbs }: CliOptions): string {
-  const rows = [...otherVerbs, ...COMMANDS.map((command) => [command.name, command.summary] as const)]
-  const width = Math.max(...rows.map(([name]) => name.length))
+  const groups = [
+    ['Run the gateway', otherVerbs] as const,
+    ...GROUPS.map(
+      ([title, commands]) => [title, commands.map(({ name, summary }) => [name, summary] as const)] as const,
+    ),
+  ]
+  const width = Math.max(...groups.flatMap(([, rows]) => rows.map(([name]) => name.length)))
   return [
     'tollgate <command> [options]',
+    ...groups.flatMap(([title, rows]) => [
+      '',
+      title,
+      ...rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
+    ]),
     '',
-    ...rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
-    '',
-    'Every command takes --help and --json. They are clients of a running gateway: its address is TOLLGATE_URL, or what the',
-    'gateway wrote into the data directory (TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or lies there as well. Only call\nasks as a caller, with TOLLGATE_KEY.',
+    'Accounts, keys and people can be given by name or id. Every command takes --help and --json.',
+    'Commands are clients of a running gateway: its address is TOLLGATE_URL, or what the gateway wrote into the data directory',
+    '(TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or is in that directory. Only call uses an API key: TOLLGATE_KEY.',
   ].join('\n')
 }
 

@@ -12,31 +12,63 @@ export function table<Row extends object>(rows: readonly Row[], columns: Columns
   const headings = Object.keys(columns)
   const cell = (row: Row, column: Columns<Row>[string]) =>
     show(typeof column === 'function' ? column(row) : row[column])
-  const lines = [headings, ...rows.map((row) => Object.values(columns).map((column) => cell(row, column)))]
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? '')].length)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
+  const lines = rows.map((row) => Object.values(columns).map((column) => cell(row, column)))
+  const laidOut = headings.map((heading, column) =>
+    aligned(
+      heading,
+      lines.map((line) => line[column] ?? ''),
+    ),
+  )
+  return [headings, ...lines]
+    .map((_, line) =>
+      laidOut
+        .map((cells) => cells[line])
         .join('  ')
         .trimEnd(),
     )
     .join('\n')
 }
 
-/** One thing, a line for each of its properties. */
-export function card(entries: Readonly<Record<string, unknown>>): string {
+const NUMBER = /^-?\d+(\.\d+)?$/
+const pad = (text: string, width: number) => ' '.repeat(Math.max(0, width - [...text].length))
+
+/** One column with its heading: words to the left, numbers by their decimal points. */
+function aligned(heading: string, cells: readonly string[]): string[] {
+  const isNumeric = cells.some((cell) => NUMBER.test(cell)) && cells.every((cell) => NUMBER.test(cell) || cell === '–')
+  const fraction = (cell: string) => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
+  const most = Math.max(0, ...cells.map(fraction))
+  const even = isNumeric ? cells.map((cell) => cell + ' '.repeat(most - fraction(cell))) : cells
+  const width = Math.max(...[heading, ...even].map((cell) => [...cell].length))
+  return [heading, ...even].map((cell) => (isNumeric ? pad(cell, width) + cell : cell + pad(cell, width)))
+}
+
+/** One thing, a line for each of its properties, as they are called. */
+export function figures(entries: Readonly<Record<string, unknown>>): string {
   const width = Math.max(...Object.keys(entries).map((name) => name.length))
   return Object.entries(entries)
     .map(([name, value]) => `${name.padEnd(width)}  ${show(value)}`)
     .join('\n')
 }
 
+/** The same for people: "Last used at" for `lastUsedAt`. */
+export function card(entries: Readonly<Record<string, unknown>>): string {
+  const words = (name: string) => name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  const label = (name: string) => words(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())
+  return figures(Object.fromEntries(Object.entries(entries).map(([name, value]) => [label(name), value])))
+}
+
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/
+
 /** Names come from strangers: nothing that moves a terminal's cursor gets through. */
 function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return text.replaceAll(/\p{Cc}/gu, ' ')
+  return text.replace(INSTANT, '$1 $2 UTC').replaceAll(/\p{Cc}/gu, ' ')
+}
+
+/** Rows in words; `empty` says that there are none, and what to do about it. */
+export function list<Row extends object>(rows: readonly Row[], columns: Columns<Row>, empty: string): Told {
+  return { answer: rows, words: rows.length > 0 ? table(rows, columns) : empty }
 }
 
 // Lists of any length: pages are asked for until enough rows are there.
@@ -54,14 +86,23 @@ export function testOf(call: Invocation): string | undefined {
   return call.values.test === true ? 'true' : undefined
 }
 
-type Filter = Readonly<Record<string, string | undefined>>
+export type Filter = Readonly<Record<string, string | undefined>>
 
 const PAGE_ROWS_MAX = 200
+
+export interface Listing<Row> {
+  readonly filter?: Filter
+  readonly columns: Columns<Row>
+  /** What is said where there are no rows. */
+  readonly empty: string
+  /** What the rows amount to. */
+  readonly sum?: (rows: readonly Row[]) => string
+}
 
 export async function listPages<Row extends object>(
   call: Invocation,
   path: string,
-  { filter = {}, columns }: { filter?: Filter; columns: Columns<Row> },
+  { filter = {}, columns, empty, sum }: Listing<Row>,
 ): Promise<Told> {
   const most = Number(text(call, 'limit') ?? '50')
   if (!Number.isInteger(most) || most < 1) throw new CliError('--limit takes a whole number of 1 or more.', 2)
@@ -74,7 +115,8 @@ export async function listPages<Row extends object>(
     if (page.next === null) break
     cursor = page.next
   }
-  return { answer: rows, words: table(rows, columns) }
+  const told = list(rows, columns, empty)
+  return sum && rows.length > 0 ? { ...told, words: `${told.words}\n\n${sum(rows)}` } : told
 }
 
 export function query(values: Filter): string {

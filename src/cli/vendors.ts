@@ -1,12 +1,13 @@
 // Vendors, how one is connected, and credentials on the command line.
-import type { Applied, ConnectCheckView, PresetView } from '../catalog/views.ts'
+import type { Applied, ConnectCheckView, CurrentView, PresetView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
+import { nearest } from '../kernel/nearest.ts'
 import type { Page } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import type { ByokKeyStored, ByokKeyView, CredentialView, VendorCredentialView, VendorView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
-import { table } from './table.ts'
+import { type Columns, list, table } from './table.ts'
 
 /** What a test did, a line for each request. */
 function testInWords({ steps, message, ok }: VendorTest): string {
@@ -17,7 +18,9 @@ function testInWords({ steps, message, ok }: VendorTest): string {
   return ok ? lines.join('\n') : [...lines, `Not working: ${message}`].join('\n')
 }
 
-const CREDENTIAL_COLUMNS: Parameters<typeof table<VendorCredentialView>>[1] = {
+const NO_VENDORS = 'No vendors yet. Connect one with: tollgate connect <preset>; tollgate presets lists them.'
+
+const CREDENTIAL_COLUMNS: Columns<VendorCredentialView> = {
   CREDENTIAL: 'name',
   ENDS: ({ last4 }) => (last4 === null ? '' : `…${last4}`),
   FROM: 'source',
@@ -51,7 +54,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'Lists vendors with their credentials and health.',
     async run(call) {
       const { items } = await call.api.call<Page<VendorView>>('GET', '/vendors')
-      const words = table(items, {
+      const columns: Columns<VendorView> = {
         VENDOR: 'name',
         ADDRESS: (row) => (row.simulated ? 'simulated' : row.baseUrl),
         CREDENTIAL: ({ credential: { name, source } }) => (name === null ? 'none needed' : `${name}: ${source}`),
@@ -60,8 +63,8 @@ export const VENDOR_COMMANDS: readonly Command[] = [
         ERRORS: 'errors',
         'P50 MS': 'latencyMsP50',
         'LAST ERROR': 'lastError',
-      })
-      return { answer: items, words }
+      }
+      return list(items, columns, NO_VENDORS)
     },
   },
   {
@@ -104,7 +107,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     },
     async run(call) {
       const { items } = await changedCredentials(call)
-      return { answer: items, words: table(items, CREDENTIAL_COLUMNS) }
+      return list(items, CREDENTIAL_COLUMNS, 'No credentials: this vendor needs none.')
     },
   },
   {
@@ -177,7 +180,7 @@ export const CONNECT_COMMANDS: readonly Command[] = [
         VENDOR: 'title',
         ADDRESS: 'baseUrl',
         CREDENTIAL: (row) => row.credential ?? 'none needed',
-        SPEAKS: (row) => row.formats.join(', '),
+        'API FORMAT': (row) => row.formats.join(', '),
         MODELS: (row) => row.models.length,
         'LIST PRICES': (row) => row.prices?.noted ?? 'no list price noted',
       })
@@ -214,7 +217,19 @@ async function connect(call: Invocation): Promise<Told> {
   if (losses.length > 0 && !belowCost)
     return { answer: { test, losses, applied: null }, words: refusal(losses), failed: true }
   const applied = await call.api.call<Applied>('POST', '/connect', { ...body, belowCost })
-  return { answer: { test, ...applied, notes }, words: `${preview}\nVersion ${applied.version} is in force.` }
+  const words = `${preview}\nVersion ${applied.version} is in force.\n\n${await nextCommand(call, place)}`
+  return { answer: { test, ...applied, notes }, words }
+}
+
+/** What to type now: a call of the first text model that goes to the vendor, else its test. */
+async function nextCommand(call: Invocation, place: Record<string, unknown>): Promise<string> {
+  const vendor = String(place.vendor ?? place.preset)
+  const { document } = await call.api.call<CurrentView>('GET', '/catalog')
+  const served = Object.entries(document.models).filter(
+    ([, model]) => model.type === 'text' && model.routes.some((route) => route.vendor === vendor),
+  )
+  const [uid] = served[0] ?? []
+  return uid === undefined ? `Next: tollgate vendors test ${vendor}` : `Next: tollgate call chat "Hi" --model ${uid}`
 }
 
 /** Asks whoever sits at the terminal. Where nobody does, it is refused. */
@@ -237,7 +252,10 @@ async function placeOf(call: Invocation): Promise<Record<string, unknown>> {
   const known = items.find((preset) => preset.name === name)
   const url = text(call, 'url')
   if (!known && url === undefined)
-    throw new CliError(`There is no preset "${name}"; see "tollgate presets", or give --url. `, 2)
+    throw unknownPreset(
+      name,
+      items.map((preset) => preset.name),
+    )
   const credential = await credentialOf(call, known)
   return {
     ...(known ? { preset: name } : { vendor: name, formats: (text(call, 'format') ?? 'openai-chat').split(',') }),
@@ -247,6 +265,12 @@ async function placeOf(call: Invocation): Promise<Record<string, unknown>> {
     blanks: pairs(call, 'set'),
     credential,
   }
+}
+
+function unknownPreset(name: string, presets: readonly string[]): CliError {
+  const near = nearest(name, presets)
+  const hint = near === undefined ? 'See "tollgate presets"' : `Did you mean "${near}"? See "tollgate presets"`
+  return new CliError(`There is no preset "${name}". ${hint}, or give --url for a vendor of your own.`, 2)
 }
 
 async function credentialOf(

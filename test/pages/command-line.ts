@@ -1,6 +1,6 @@
 // The operator's verbs, from the table that the command line itself reads.
 import type { Command } from '../../src/cli/command.ts'
-import { COMMANDS } from '../../src/cli/run.ts'
+import { COMMANDS, GROUPS } from '../../src/cli/run.ts'
 import { code, page, table } from './markdown.ts'
 
 function usage({ name, args = [] }: Command): string {
@@ -24,10 +24,12 @@ export function commandLinePage(): string {
   return page(
     'Command line',
     'In a clone, `npx tollgate <command>` runs `bin/tollgate.js`; it works with any Node from 18 on and hands over to the pinned runtime.',
-    '`tollgate serve` starts the gateway, and is what `npm start` does. `tollgate sandbox [port]` starts only the simulated vendors. `tollgate backup <file>` writes the whole database into one file while the gateway runs, and `tollgate restore <file>` reads such a file into an empty database and verifies the ledger; both work on the database itself. `tollgate version` prints the version. The other commands are clients of a running gateway: its address is `TOLLGATE_URL`, or what the gateway wrote into its data directory (`TOLLGATE_DATA`); its token is `TOLLGATE_OPERATOR_TOKEN`, or lies there as well. All take `--help`, and `--json` for programs. They exit with 0 when done, 1 when rejected or failed, 2 when not understood.',
-    table(
-      ['Command', ''],
-      COMMANDS.map((command) => [code(usage(command)), command.summary]),
+    '`tollgate serve` starts the gateway, and is what `npm start` does. `tollgate sandbox [port]` starts only the simulated vendors. `tollgate backup <file>` writes the whole database into one file while the gateway runs, and `tollgate restore <file>` reads such a file into an empty database and verifies the ledger; both work on the database itself. `tollgate version` prints the version. The other commands are clients of a running gateway: its address is `TOLLGATE_URL`, or what the gateway wrote into its data directory (`TOLLGATE_DATA`); its token is `TOLLGATE_OPERATOR_TOKEN`, or lies there as well. Accounts, keys and people are given by name or id. All take `--help`, and `--json` for programs. They exit with 0 when done, 1 when rejected or failed, 2 when not understood.',
+    ...GROUPS.map(([title, commands]) =>
+      table(
+        [title, ''],
+        commands.map((command) => [code(usage(command)), command.summary]),
+      ),
     ),
     ...COMMANDS.map(section),
   )

@@ -1,0 +1,120 @@
+// Names where an id is taken: whoever types a command knows the account as "Team A", and not as acc_01jd0….
+import type { CurrentView } from '../catalog/views.ts'
+import type { MemberView } from '../identity/views.ts'
+import { nearest } from '../kernel/nearest.ts'
+import type { Page } from '../kernel/view.ts'
+import type { AccountView } from '../ledger/views.ts'
+import type { VendorView } from '../operator/views.ts'
+import type { Found } from '../reports/views.ts'
+import type { Api } from './api.ts'
+import { at, CliError } from './command.ts'
+import { query } from './table.ts'
+
+interface Named {
+  readonly id: string
+  readonly name: string
+}
+
+const LISTED_MAX = '200'
+
+/** The one that has this id or this name, whatever the case; more than one must be told apart by their ids. */
+function oneOf(what: string, given: string, listed: readonly Named[]): string | undefined {
+  const exact = listed.find(({ id }) => id === given)
+  if (exact) return exact.id
+  const same = listed.filter(({ name }) => name.toLowerCase() === given.toLowerCase())
+  if (same.length > 1)
+    throw new CliError(
+      `There are ${same.length} ${what}s called "${given}". Say which by its id: ${same.map(({ id }) => id).join(', ')}.`,
+      2,
+    )
+  return same[0]?.id
+}
+
+function unknown(what: string, given: string, names: readonly string[], list: string): CliError {
+  const near = nearest(given, names)
+  const hint = near === undefined ? ` See: tollgate ${list}` : ` Did you mean "${near}"?`
+  return new CliError(`There is no ${what} "${given}".${hint}`)
+}
+
+async function found(api: Api, kind: Found['kind'], given: string): Promise<Named[]> {
+  const { items } = await api.call<Page<Found>>('GET', `/search${query({ q: given })}`)
+  return items.filter((one) => one.kind === kind).map(({ id, label }) => ({ id, name: label.replace(/ · …\w+$/, '') }))
+}
+
+async function accountId(api: Api, given: string): Promise<string> {
+  if (/^acc_\w+$/.test(given)) return given
+  const sought = oneOf('account', given, await found(api, 'account', given))
+  if (sought !== undefined) return sought
+  const { items } = await api.call<Page<AccountView>>('GET', `/accounts${query({ limit: LISTED_MAX })}`)
+  const names = items.map(({ name }) => name)
+  throw unknown('account', given, names, 'accounts list')
+}
+
+async function keyId(api: Api, given: string): Promise<string> {
+  if (/^key_\w+$/.test(given)) return given
+  const listed = await found(api, 'key', given)
+  const sought = oneOf('key', given, listed) ?? (listed.length === 1 ? listed[0]?.id : undefined)
+  if (sought !== undefined) return sought
+  const names = listed.map(({ name }) => name)
+  throw unknown('key', given, names, 'keys list <account>')
+}
+
+async function userId(api: Api, given: string, [account]: readonly string[]): Promise<string> {
+  const { items } = await api.call<Page<MemberView>>('GET', at`/accounts/${account}/members`)
+  const named = items.map(({ userId: id, email: name }) => ({ id, name }))
+  const names = named.map(({ name }) => name)
+  const sought = oneOf('member', given, named)
+  if (sought === undefined) throw unknown('member', given, names, `members list ${account}`)
+  return sought
+}
+
+async function vendorName(api: Api, given: string): Promise<string> {
+  const { items } = await api.call<Page<VendorView>>('GET', '/vendors')
+  const names = items.map(({ name }) => name)
+  const named = names.map((name) => ({ id: name, name }))
+  const sought = oneOf('vendor', given, named)
+  if (sought === undefined) throw unknown('vendor', given, names, 'vendors list')
+  return sought
+}
+
+/** Of a model or an endpoint. */
+async function productUid(api: Api, given: string): Promise<string> {
+  const { models, endpoints } = (await api.call<CurrentView>('GET', '/catalog')).document
+  const named = [
+    ...Object.entries(models).map(([id, { name }]) => ({ id, name })),
+    ...Object.keys(endpoints).map((id) => ({ id, name: id })),
+  ]
+  const sought = oneOf('model', given, named)
+  if (sought !== undefined) return sought
+  const names = named.flatMap(({ id, name }) => [id, name])
+  throw unknown('model or endpoint', given, names, 'catalog export')
+}
+
+const RESOLVERS = { account: accountId, key: keyId, user: userId, vendor: vendorName, uid: productUid }
+
+/** What an argument or an option names, by the argument's own name. */
+export type Reference = keyof typeof RESOLVERS
+
+/** The id of what was named. Arguments before it are ids already. */
+export function resolveName(
+  api: Api,
+  reference: string,
+  given: string,
+  before: readonly string[] = [],
+): Promise<string> | string {
+  const resolve = Object.entries(RESOLVERS).find(([name]) => name === reference)?.[1]
+  return resolve ? resolve(api, given, before) : given
+}
+
+/** The names of accounts by their ids, for people. */
+export async function accountNames(
+  api: Api,
+  ids: Iterable<string | null>,
+): Promise<ReadonlyMap<string | null, string>> {
+  const wanted = [...new Set(ids)].filter((id) => id !== null)
+  // Of one that is no more, the id is all there is to say.
+  const accounts = await Promise.all(
+    wanted.map((id) => api.call<AccountView>('GET', at`/accounts/${id}`).catch(() => ({ id, name: id }))),
+  )
+  return new Map(accounts.map(({ id, name }) => [id, name]))
+}

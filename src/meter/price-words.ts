@@ -1,0 +1,59 @@
+// Prices in words, the same in the console, on the command line and in the documentation. It is built into the console as well, so it
+// imports only what is.
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
+
+/** As the catalog has it; its rates may be numbers. */
+export interface Priced {
+  readonly unit?: string
+  readonly tiers: readonly { readonly [unit in Unit]?: string | number | undefined }[]
+}
+
+/** The unit that says most of a price first: a piece, the output, the input; then what is not part of every call. */
+const IN_ORDER: readonly Unit[] = [
+  ...UNIT_NAMES.filter((unit) => unit === 'image' || !(unitRow(unit).side || unitRow(unit).use)),
+  ...(['output', 'input'] as const),
+  ...UNIT_NAMES,
+]
+
+interface PriceWords {
+  amount: string
+  per: string
+}
+
+/** The cheapest rates, in two short pieces: "250 in · 1,500 out" and "per million tokens". */
+export function priceWords(pricing: Priced | null): PriceWords {
+  const tier = pricing?.tiers.at(-1)
+  if (!pricing || !tier) return { amount: 'No price', per: '' }
+  const from = pricing.tiers.length > 1 ? 'from ' : ''
+  // Tiers stand in the order in which they are tried, so the cheapest may be anywhere.
+  const least = (unit: Unit) => {
+    const rates = pricing.tiers.flatMap((one) => (one[unit] === undefined ? [] : [parseCredits(one[unit]) ?? 0n]))
+    return rates.sort((one, other) => (one < other ? -1 : 1))[0]
+  }
+  const rates = IN_ORDER.flatMap((unit) => {
+    const rate = least(unit)
+    return rate === undefined ? [] : [{ unit, amount: groupedCredits(rate) }]
+  })
+  const of = (unit: Unit) => rates.find((one) => one.unit === unit)?.amount
+  const [input, output, row] = [of('input'), of('output'), of('row')]
+  if (input !== undefined && output !== undefined)
+    return { amount: `${from}${input} in · ${output} out`, per: 'per million tokens' }
+  const [first] = rates
+  if (!first) return { amount: 'No price', per: '' }
+  const { per, one, many } = unitRow(first.unit)
+  const more = first.unit === 'call' && row !== undefined ? `, ${row} per row` : ''
+  return { amount: `${from}${first.amount}`, per: per === 1 ? `per ${one}${more}` : `per million ${many}` }
+}
+
+export function priceSummary(pricing: Priced | null): string {
+  const { amount, per } = priceWords(pricing)
+  return `${amount} ${per}`.trim()
+}
+
+/** "12,345.5" */
+function groupedCredits(amount: bigint): string {
+  const [whole = '', fraction] = formatCredits(amount).split('.')
+  const grouped = BigInt(whole).toLocaleString('en')
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`
+}
