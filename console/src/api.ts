@@ -188,8 +188,8 @@ export const api = {
   createKey: (id: string, input: wire.KeyInput) => post<wire.NewKey>(account(id, '/keys'), input),
   changeKey: (keyId: string, input: Partial<wire.KeyInput>) => patch<wire.Key>(`/keys/${encode(keyId)}`, input),
   revokeKey: (keyId: string) => remove<unknown>(`/keys/${encode(keyId)}`),
-  rotateKey: (keyId: string, overlapSeconds: number) =>
-    post<wire.NewKey>(`/keys/${encode(keyId)}/rotate`, { overlapSeconds }),
+  rotateKey: (keyId: string, input: Partial<wire.KeyInput> & { overlapSeconds: number }) =>
+    post<wire.NewKey>(`/keys/${encode(keyId)}/rotate`, input),
 
   overview: (id: string, days: number, signal?: AbortSignal) =>
     get<wire.Overview>(account(id, '/overview'), { days }, signal),

@@ -28,6 +28,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/models', page(() => import('./pages/models.tsx'), 'ModelsPage')],
   ['/a/:account/models/:uid', page(() => import('./pages/model.tsx'), 'ModelPage')],
   ['/a/:account/keys', page(() => import('./pages/keys.tsx'), 'KeysPage')],
+  ['/a/:account/content-logging', page(() => import('./pages/content-logging.tsx'), 'ContentLoggingPage')],
   ['/a/:account/usage', page(() => import('./pages/usage.tsx'), 'UsagePage')],
   ['/a/:account/usage/:request', page(() => import('./pages/call.tsx'), 'CallPage')],
   ['/a/:account/jobs', page(() => import('./pages/jobs.tsx'), 'JobsPage')],

@@ -59,8 +59,8 @@ export interface Keys {
   /** Ends what a person let programs do with an account, as part of another transaction; `noticed` is to be called when that is committed. */
   endConnections(tx: Queryable, of: { account: string; person: string }, by: By): Promise<void>
   noticed(): Promise<void>
-  /** A new key like the old one, which goes on working for the overlap. */
-  rotate(id: string, overlapSeconds: number, by: By): Promise<NewKey>
+  /** A new key like the old one but for what is named, while the old one goes on working for the overlap. */
+  rotate(id: string, input: KeyPatch & { readonly overlapSeconds: number }, by: By): Promise<NewKey>
 }
 
 /** What a key may be restricted to besides the models. */
@@ -243,17 +243,9 @@ export function createKeys(options: {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
-        const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
-        const [changed] = await tx.query<KeyRow>(CHANGE, [
-          id,
-          input.name ?? row.name,
-          input.models === undefined ? row.models : input.models,
-          input.ipRanges === undefined ? row.ip_ranges : input.ipRanges,
-          JSON.stringify(limits),
-          input.expiresAtMs === undefined ? (row.expires_at?.getTime() ?? null) : input.expiresAtMs,
-          input.responseCache === undefined ? row.response_cache : input.responseCache,
-          input.endpoints === undefined ? row.endpoints : input.endpoints,
-        ])
+        const { name, models, endpoints, ipRanges, expiresAtMs, responseCache, limits } = patched(row, input)
+        const fields = [name, models, ipRanges, JSON.stringify(limits), expiresAtMs, responseCache, endpoints]
+        const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
         await audit.write(tx, by, { action: 'key.change', object: id, detail: told(view) })
@@ -276,7 +268,8 @@ export function createKeys(options: {
       if (row) await this.revoke(row.id, by)
     },
 
-    async rotate(id, overlapSeconds, by) {
+    async rotate(id, { overlapSeconds, ...patch }, by) {
+      check(patch)
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
@@ -284,19 +277,13 @@ export function createKeys(options: {
           throw new Fault('conflict', {
             message: 'The tokens of a connection renew themselves. Revoke it, and connect anew.',
           })
-        const made = await insert(tx, row.account_id, {
-          name: row.name,
-          models: row.models,
-          endpoints: row.endpoints,
-          ipRanges: row.ip_ranges,
-          expiresAtMs: row.expires_at?.getTime() ?? null,
-          responseCache: row.response_cache,
-          limits: row.limits,
-        })
+        const next = patched(row, patch)
+        const made = await insert(tx, row.account_id, next)
         await tx.query(REPLACE, [id, made.id, world.nowMs() + overlapSeconds * 1000])
-        await storeKeyLimits(tx, { id: made.id, account_id: row.account_id }, row.limits)
+        await storeKeyLimits(tx, { id: made.id, account_id: row.account_id }, next.limits)
         await tx.query(KEEP_CONTENT_RULE, [id, made.id])
-        await audit.write(tx, by, { action: 'key.rotate', object: id, detail: { replacedBy: made.id, overlapSeconds } })
+        const detail = { replacedBy: made.id, overlapSeconds, ...told(made) }
+        await audit.write(tx, by, { action: 'key.rotate', object: id, detail })
         return made
       })
     },
@@ -350,6 +337,15 @@ interface KeyRow {
   client: string | null
   last_used_at: Date | null
   created_at: Date
+}
+
+/** What a key is to be: as it is, but for what was named. */
+function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
+  const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
+  const { ipRanges = row.ip_ranges, responseCache = row.response_cache } = patch
+  const { expiresAtMs = row.expires_at?.getTime() ?? null } = patch
+  const limits = patch.limits === undefined ? row.limits : mergeLimits(row.limits, patch.limits)
+  return { name, models, endpoints, ipRanges, expiresAtMs, responseCache, limits }
 }
 
 /** What the audit may keep of a key. */

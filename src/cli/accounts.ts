@@ -294,13 +294,18 @@ export const KEY_COMMANDS: readonly Command[] = [
     name: 'keys rotate',
     summary: 'Replaces a key by a new one. The old one keeps working for a while.',
     args: ['key'],
+    about: 'The new key is like the old one, but for what is named here.',
     options: {
       overlap: { type: 'string', value: 'seconds', help: 'How long the old key keeps working; a day by default.' },
+      name: { type: 'string', value: 'text', help: 'A new name.' },
+      ...RESTRICTIONS,
     },
     run(call) {
       const overlap = text(call, 'overlap')
       if (overlap !== undefined && !/^\d{1,9}$/.test(overlap)) throw new CliError('--overlap takes whole seconds.', 2)
-      const body = overlap === undefined ? {} : { overlapSeconds: Number(overlap) }
+      const seconds = overlap === undefined ? {} : { overlapSeconds: Number(overlap) }
+      const name = text(call, 'name')
+      const body = { ...(name === undefined ? {} : { name }), ...restrictionsOf(call), ...seconds }
       return told(call.api.call<NewKey>('POST', at`/keys/${call.args[0]}/rotate`, body), showKey)
     },
   },

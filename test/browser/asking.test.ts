@@ -251,9 +251,16 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   const id = await home.gateway.accounts.create({ name: 'Keeper', credits: 10_000_000n, limits: {} }, BY)
   const { key } = await home.gateway.keys.create(id, { name: 'kept' }, BY)
   await operator.go(`/a/${id}/keys`)
-  await page.getByText('Content logging is off.').waitFor()
+  await page.getByRole('link', { name: 'Content logging' }).click()
+  await page.getByText('Nothing is stored.').waitFor()
   await page.getByRole('button', { name: 'Turn on logging' }).click()
-  await page.getByText('kept for 7 days, up to 64 KB per message').waitFor()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('All keys and the playground are stored, up to 64 KB of each, for 7 days').waitFor()
+  await dialog.getByText('Members of Keeper and operators of the gateway can read them.').waitFor()
+  const before = await home.operator<{ account: null }>('GET', `/accounts/${id}/content`)
+  assert.equal(before.data.account, null, 'nothing is stored before it was agreed to')
+  await dialog.getByRole('button', { name: 'Turn on logging' }).click()
+  await page.getByRole('row', { name: 'All keys and the playground 7 days 64 KB' }).waitFor()
   const answer = await home.call('/v1/chat/completions', key, {
     model: 'alpha-5.4',
     temperature: 0.5,
@@ -299,10 +306,11 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
     '2244994945',
     'also what stood in the path',
   )
-  await operator.go(`/a/${id}/keys`)
-  await page.getByRole('button', { name: 'Switch off: All keys and the playground' }).click()
+  await operator.go(`/a/${id}/content-logging`)
+  await page.getByText('1 call can be read now.').waitFor()
+  await page.getByRole('button', { name: 'Turn off: All keys and the playground' }).click()
   await page.getByRole('button', { name: 'Turn off and delete' }).click()
-  await page.getByText('Content logging is off.').waitFor()
+  await page.getByText('Nothing is stored.').waitFor()
 })
 
 test('a recording is uploaded, quoted by its length and written down, and a text is heard', async () => {

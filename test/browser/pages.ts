@@ -40,6 +40,18 @@ export function pagesOf(account: string): readonly PageToSee[] {
       async act(page) {
         await page.getByLabel('Name').fill('website')
         await page.getByText('Restrictions and limits').click()
+        await page.getByLabel('All models and data endpoints').uncheck()
+        await page.getByLabel('All endpoints').uncheck()
+        await page.getByLabel('Search endpoints').fill('site')
+      },
+    },
+    { name: 'content-logging', path: `${base}/content-logging` },
+    {
+      name: 'content-logging-confirm',
+      path: `${base}/content-logging`,
+      async act(page) {
+        await press(page, 'Turn on logging')
+        await page.getByRole('dialog').waitFor()
       },
     },
     {

@@ -176,7 +176,7 @@ test('a key is switched on for the response cache where it is made, and its row 
 test('a replaced key says when it ends and answers until then, can be ended now, and is told apart from its successor', async () => {
   const { page } = operator
   const { id, key, last4 } = await home.gateway.keys.create(account, { name: 'till' }, BY)
-  const next = await home.gateway.keys.rotate(id, 23 * 3600, BY)
+  const next = await home.gateway.keys.rotate(id, { overlapSeconds: 23 * 3600 }, BY)
   await operator.go(`/a/${account}/usage`)
   const all = page.getByLabel('Key', { exact: true }).locator('option')
   await all.filter({ hasText: next.last4 }).waitFor({ state: 'attached' })

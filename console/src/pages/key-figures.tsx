@@ -56,7 +56,9 @@ export function figureColumns(
         if (limits.length === 0 && names.length === 0) return <span className="muted">None</span>
         return (
           <>
-            {names.length ? <Badges names={names} title={key.models?.join(', ')} /> : null}
+            {names.length ? (
+              <Badges names={names} title={[...(key.models ?? []), ...(key.endpoints ?? [])].join(', ')} />
+            ) : null}
             {limits.map((fill) => (
               <FillBar key={fill.limit} fill={fill} />
             ))}

@@ -1,11 +1,10 @@
 import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
-import { useQuery } from '../query.ts'
 import { FormDialog } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
-import { Loaded } from '../ui/state.tsx'
-import type { Key, KeyInput, NewKey, PublicCatalog } from '../wire.ts'
+import type { Key, KeyInput, NewKey } from '../wire.ts'
 import { dayOf, dayStart, zoneName } from '../zone.ts'
+import { Permissions } from './key-permissions.tsx'
 import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
 
 const EXPIRIES = [
@@ -30,9 +29,19 @@ export interface KeyPreset {
   readonly test?: boolean
 }
 
+/** How long the key that is replaced goes on working. */
+const OVERLAPS = [
+  ['0', 'Stops at once'],
+  ['3600', 'Works for one more hour'],
+  ['86400', 'Works for one more day'],
+  ['604800', 'Works for one more week'],
+] as const
+
 interface Props {
   account: string
   edit?: Key
+  /** The key of `edit` is replaced by a new one. */
+  rotate?: boolean
   /** What a new key begins with. */
   preset?: KeyPreset | undefined
   /** Stands above the fields. */
@@ -42,9 +51,11 @@ interface Props {
   onSaved?: () => void
 }
 
-export function KeyForm({ account, edit, preset, children, onClose, onMade, onSaved }: Props) {
+export function KeyForm({ account, edit, rotate = false, preset, children, onClose, onMade, onSaved }: Props) {
   const [name, setName] = useState(edit?.name ?? preset?.name ?? '')
   const [models, setModels] = useState<readonly string[] | null>(edit?.models ?? preset?.models ?? null)
+  const [endpoints, setEndpoints] = useState<readonly string[] | null>(edit?.endpoints ?? null)
+  const [overlap, setOverlap] = useState('86400')
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
@@ -57,28 +68,32 @@ export function KeyForm({ account, edit, preset, children, onClose, onMade, onSa
     const input: KeyInput = {
       name: name.trim(),
       models: models ? [...models] : null,
+      endpoints: endpoints ? [...endpoints] : null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
       responseCache: keeps === '' ? null : keeps === 'on',
       limits: textsAsLimits(limits, edit?.limits ?? {}),
     }
-    if (edit) await api.changeKey(edit.id, input)
-    if (edit) onSaved?.()
-    else onMade?.(await api.createKey(account, { ...onlyGiven(input), ...(test ? { test } : {}) }))
+    if (edit && rotate) onMade?.(await api.rotateKey(edit.id, { ...input, overlapSeconds: Number(overlap) }))
+    else if (edit) {
+      await api.changeKey(edit.id, input)
+      onSaved?.()
+    } else onMade?.(await api.createKey(account, { ...onlyGiven(input), ...(test ? { test } : {}) }))
   }
 
-  const open = Boolean(models || ranges || keeps || Object.keys(limits).length)
+  const open = Boolean(models || endpoints || ranges || keeps || Object.keys(limits).length)
   return (
     <FormDialog
-      title={edit ? 'Edit key' : 'Create a key'}
+      title={rotate ? 'Rotate this key' : edit ? 'Edit key' : 'Create a key'}
       wide
-      action={edit ? 'Save' : 'Create key'}
-      disabled={!name.trim() || models?.length === 0 || !limitsAreValid(limits)}
+      action={rotate ? 'Rotate' : edit ? 'Save' : 'Create key'}
+      disabled={!name.trim() || models?.length === 0 || endpoints?.length === 0 || !limitsAreValid(limits)}
       run={run}
       onClose={onClose}
     >
       {children}
-      <div className="grid-2">
+      {edit && rotate ? <Replaces replaced={edit} /> : null}
+      <div className={rotate ? 'grid-3' : 'grid-2'}>
         <TextField
           label="Name"
           value={name}
@@ -88,6 +103,7 @@ export function KeyForm({ account, edit, preset, children, onClose, onMade, onSa
           required
         />
         <Expiry expires={expires} onExpires={setExpires} date={date} onDate={setDate} />
+        {rotate ? <SelectField label="The old key" value={overlap} onText={setOverlap} options={OVERLAPS} /> : null}
       </div>
       {edit ? null : (
         <Checkbox
@@ -99,7 +115,7 @@ export function KeyForm({ account, edit, preset, children, onClose, onMade, onSa
       <details className="fold" open={open}>
         <summary>Restrictions and limits</summary>
         <div className="stack">
-          <ModelChoice chosen={models} onChoose={setModels} />
+          <Permissions models={models} onModels={setModels} endpoints={endpoints} onEndpoints={setEndpoints} />
           <LimitFields texts={limits} onTexts={setLimits} />
           <TextArea
             label="Allowed IP ranges"
@@ -119,6 +135,18 @@ export function KeyForm({ account, edit, preset, children, onClose, onMade, onSa
         </div>
       </details>
     </FormDialog>
+  )
+}
+
+function Replaces({ replaced: { name, prefix, last4 } }: { replaced: Key }) {
+  return (
+    <p>
+      A new key takes the place of <b>{name}</b>{' '}
+      <code>
+        {prefix}…{last4}
+      </code>
+      , with the settings below.
+    </p>
   )
 }
 
@@ -170,46 +198,4 @@ function onlyGiven(input: KeyInput): KeyInput {
     ([name, value]) => value !== null && (name !== 'limits' || Object.keys(value).length),
   )
   return Object.fromEntries(kept) as unknown as KeyInput
-}
-
-function ModelChoice({
-  chosen,
-  onChoose,
-}: {
-  chosen: readonly string[] | null
-  onChoose: (models: readonly string[] | null) => void
-}) {
-  const catalog = useQuery('public-catalog', api.publicCatalog)
-  return (
-    <fieldset className="stack-tight">
-      <legend className="field-label">Models</legend>
-      <Checkbox
-        label="All models and data endpoints, also those added later"
-        checked={chosen === null}
-        onCheck={(all) => onChoose(all ? null : [])}
-      />
-      {chosen === null ? null : (
-        <Loaded query={catalog}>
-          {(data) => (
-            <div className="choice-list">
-              {choices(data).map(({ uid, label }) => (
-                <Checkbox
-                  key={uid}
-                  label={label}
-                  checked={chosen.includes(uid)}
-                  onCheck={(on) => onChoose(on ? [...chosen, uid] : chosen.filter((other) => other !== uid))}
-                />
-              ))}
-            </div>
-          )}
-        </Loaded>
-      )}
-    </fieldset>
-  )
-}
-
-function choices(catalog: PublicCatalog): { uid: string; label: string }[] {
-  const models = catalog.models.map((model) => ({ uid: model.uid, label: model.uid }))
-  const analytics = { uid: 'siteanalytics', label: 'siteanalytics (all site analytics)' }
-  return models.some((model) => model.uid === analytics.uid) ? models : [...models, analytics]
 }

@@ -3,9 +3,8 @@ import { api } from '../api.ts'
 import { type List, refresh, useList, useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
 import { useAction } from '../ui/action.ts'
-import { Button } from '../ui/button.tsx'
+import { Button, LinkButton } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
-import { SelectField } from '../ui/field.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Ago, Amount, Badge, Page, useNow } from '../ui/page.tsx'
 import { Empty, Fault } from '../ui/state.tsx'
@@ -14,7 +13,6 @@ import { toast } from '../ui/toast.tsx'
 import type { Key, NewKey } from '../wire.ts'
 import { AgentKeyForm } from './agent-key.tsx'
 import { ByokKeysCard } from './byok-keys.tsx'
-import { ContentCard } from './content-card.tsx'
 import { figureColumns, useKeyFigures } from './key-figures.tsx'
 import { KeyForm } from './key-form.tsx'
 import { NewKeyDialog } from './new-key.tsx'
@@ -28,6 +26,9 @@ export function KeysPage({ account }: { account: string }) {
       lead="A key lets a program spend this account’s credits. Its value is shown once, when it is made."
       actions={
         <>
+          <LinkButton icon="history" to={`/a/${encodeURIComponent(account)}/content-logging`}>
+            Content logging
+          </LinkButton>
           <Button icon="plus" onClick={() => setQuery({ new: 'agent' })}>
             Key for an agent
           </Button>
@@ -43,12 +44,11 @@ export function KeysPage({ account }: { account: string }) {
         agent={creating === 'agent'}
         onCreating={(on) => setQuery({ new: on ? '1' : undefined })}
       />
-      <ContentCard account={account} />
     </Page>
   )
 }
 
-type Ask = { about: 'revoke' | 'rotate'; key: Key } | { about: 'edit'; key: Key }
+type Ask = { about: 'revoke' | 'rotate' | 'edit'; key: Key }
 
 export function KeysPanel({
   account,
@@ -79,11 +79,13 @@ export function KeysPanel({
       <ByokKeysCard account={account} />
       {creating ? <Form account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
       {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
-      {ask?.about === 'edit' ? (
+      {ask?.about === 'edit' || ask?.about === 'rotate' ? (
         <KeyForm
           account={account}
           edit={ask.key}
+          rotate={ask.about === 'rotate'}
           onClose={() => setAsk(undefined)}
+          onMade={onMade}
           onSaved={() => {
             setAsk(undefined)
             toast('The key was changed.')
@@ -112,7 +114,6 @@ export function KeysPanel({
           </p>
         </Confirm>
       ) : null}
-      {ask?.about === 'rotate' ? <Rotate keyRow={ask.key} onClose={() => setAsk(undefined)} onMade={onMade} /> : null}
     </>
   )
 }
@@ -243,35 +244,12 @@ function KeyState({ row, now }: { row: Key; now: number }) {
 function restrictionsOf(row: Key): string[] {
   return [
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
+    row.endpoints
+      ? row.endpoints.length === 1
+        ? `${row.endpoints[0]} endpoint`
+        : `${row.endpoints.length} endpoints`
+      : '',
     row.ipRanges?.length ? `${row.ipRanges.length === 1 ? row.ipRanges[0] : `${row.ipRanges.length} IP ranges`}` : '',
     row.responseCache === null ? '' : `response cache ${row.responseCache ? 'on' : 'off'}`,
   ].flatMap((part) => part || [])
-}
-
-const OVERLAPS = [
-  ['0', 'at once'],
-  ['3600', 'in one hour'],
-  ['86400', 'in one day'],
-  ['604800', 'in one week'],
-] as const
-
-function Rotate({ keyRow, onClose, onMade }: { keyRow: Key; onClose: () => void; onMade: (made: NewKey) => void }) {
-  const [overlap, setOverlap] = useState('86400')
-  return (
-    <Confirm
-      title="Rotate this key"
-      action="Rotate"
-      run={async () => onMade(await api.rotateKey(keyRow.id, Number(overlap)))}
-      onClose={onClose}
-    >
-      <p>
-        A new key with the same name and restrictions takes the place of <b>{keyRow.name}</b>{' '}
-        <code>
-          {keyRow.prefix}…{keyRow.last4}
-        </code>
-        . The old one goes on working until it ends, so that programs can be moved over.
-      </p>
-      <SelectField label="The old key expires" value={overlap} onText={setOverlap} options={OVERLAPS} />
-    </Confirm>
-  )
 }

@@ -148,6 +148,14 @@ const imported = z
   .transform(withMs)
 const change = z.strictObject({ ...fields, name: fields.name.optional() }).transform(withMs)
 
+const rotation = z
+  .strictObject({
+    ...fields,
+    name: fields.name.optional(),
+    overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),
+  })
+  .transform(withMs)
+
 function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt, ...rest }: T) {
   return { ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }
 }
@@ -188,11 +196,9 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
     }),
     resource('POST /keys/{id}/rotate', 'member', {
       account: accountOf,
-      body: z.strictObject({
-        overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),
-      }),
+      body: rotation,
       answer: newKey,
-      run: ({ params, body, by }) => keys.rotate(params.id, body.overlapSeconds, by),
+      run: ({ params, body, by }) => keys.rotate(params.id, body, by),
     }),
   ]
 }

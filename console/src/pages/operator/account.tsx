@@ -10,7 +10,6 @@ import { Loaded, Skeleton } from '../../ui/state.tsx'
 import { RouteTabs } from '../../ui/tabs.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Account } from '../../wire.ts'
-import { ContentCard } from '../content-card.tsx'
 import { KeysPanel } from '../keys.tsx'
 import { LimitsCard } from '../limits.tsx'
 import { MembersPanel } from '../members.tsx'
@@ -55,12 +54,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
               current={tab}
               tabs={TABS.map((one) => ({ ...one, to: `${base}/${one.name}` }))}
             />
-            {tab === 'settings' ? (
-              <>
-                <Settings key={JSON.stringify(data.limits)} account={data} />
-                <ContentCard account={id} />
-              </>
-            ) : null}
+            {tab === 'settings' ? <Settings key={JSON.stringify(data.limits)} account={data} /> : null}
             {tab === 'keys' || tab === 'members' ? (
               <div>
                 <Button icon="plus" onClick={() => setAdding(true)}>
