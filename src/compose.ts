@@ -93,7 +93,7 @@ export async function createGateway(options: GatewayOptions) {
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, migrations } = store
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, verifier, refusals, contents } = load
-  const accounts = createAccounts({ database, world, ledger, audit })
+  const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
   const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })

@@ -90,7 +90,7 @@ export async function startOperatorServer(
     ...{ database, changes, world, audit, secrets },
     environment: (name) => environment.get(name),
   })
-  const accounts = createAccounts({ database, world, ledger, audit })
+  const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ database, changes, catalog, world, audit, accounts, pepper })
   const sessions = createSessions({ database, world })
   const passwords = createPasswords({ world, cost: options.cost ?? CHEAP })

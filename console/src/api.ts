@@ -154,6 +154,10 @@ export const api = {
   /** `key` is the idempotency key: sent again after a lost answer, the credits are added once. */
   addCredits: (id: string, body: { amount: string; note: string }, key: string) =>
     call<wire.Account>('POST', account(id, '/credits'), { body, headers: { 'idempotency-key': key } }),
+  suspendAccount: (id: string, input: { reason: string }) => post<wire.Account>(account(id, '/suspend'), input),
+  closeAccount: (id: string, input: { reason: string; balance: 'payout' | 'writeoff' }) =>
+    post<wire.Account>(account(id, '/close'), input),
+  reopenAccount: (id: string) => post<wire.Account>(account(id, '/reopen')),
   systemLimits: (signal?: AbortSignal) => get<wire.Limits>('/limits', undefined, signal),
   changeSystemLimits: (limits: wire.LimitsInput) => patch<wire.Limits>('/limits', limits),
 

@@ -13,8 +13,17 @@ export function BalanceBanner({ account }: { account: string }) {
   const operator = useIsOperator()
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal), { everyMs: 60_000 })
   const available = money.data && parseCredits(money.data.available)
-  if (available === undefined || available >= NEARLY_NOTHING) return null
   const id = encodeURIComponent(account)
+  if (money.data && money.data.status !== 'open')
+    return (
+      <div className="banner" role="status">
+        <Note tone="warn">
+          This account is {money.data.status}: {money.data.statusReason} Its calls are rejected with HTTP 403.{' '}
+          {operator ? <Link to={`/operator/accounts/${id}`}>Account settings</Link> : 'Ask whoever runs this gateway.'}
+        </Note>
+      </div>
+    )
+  if (available === undefined || available >= NEARLY_NOTHING) return null
   return (
     <div className="banner" role="status">
       <Note tone="warn">

@@ -279,7 +279,9 @@ function useCurrentAccount(path: string): CurrentAccount {
   const inPath = (
     match('/a/:account', path) ??
     match('/a/:account/:rest', path) ??
-    match('/a/:account/:rest/:more', path)
+    match('/a/:account/:rest/:more', path) ??
+    match('/operator/accounts/:account', path) ??
+    match('/operator/accounts/:account/:rest', path)
   )?.account
   useEffect(() => {
     if (inPath) rememberAccount(inPath)

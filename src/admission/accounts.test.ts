@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
 import { createAudit } from '../database/audit.ts'
+import { createChanges } from '../database/changes.ts'
 import { type Database, openDatabase, PATIENT } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld as world } from '../kernel/world.ts'
@@ -26,7 +27,9 @@ const BY = { actor: 'test', ip: null, requestId: null }
 test('a change of the system’s limits stops no call, whatever the change itself has to wait for', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
-  const accounts = createAccounts({ database, world, ledger, audit: createAudit({ database, world }) })
+  const accounts = createAccounts({
+    ...{ database, world, ledger, audit: createAudit({ database, world }), changes: createChanges(database, world) },
+  })
   const [first, second] = [
     await accounts.create({ name: 'first', credits: 1_000_000n }, BY),
     await accounts.create({ name: 'second', credits: 1_000_000n }, BY),
@@ -69,7 +72,9 @@ test('a change of the system’s limits stops no call, whatever the change itsel
 test('what is taken back while two processes call is found, also what they have leased, and no call fails for it', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
-  const accounts = createAccounts({ database, world, ledger, audit: createAudit({ database, world }) })
+  const accounts = createAccounts({
+    ...{ database, world, ledger, audit: createAudit({ database, world }), changes: createChanges(database, world) },
+  })
   const GIVEN = 2_000_000n
   // Calls that are counted one by one are not leased for.
   await accounts.changeSystemLimits({ concurrency: null }, BY)

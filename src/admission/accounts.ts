@@ -1,10 +1,12 @@
-// Accounts as an operator sees them: made, named, given credits, limited. Every change is one transaction with its audit row.
+// Accounts as an operator sees them: made, named, given credits, limited, suspended, closed and reopened. Every change is one transaction with its audit row.
 
 import type { Audit, By } from '../database/audit.ts'
+import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
+import { sleep } from '../kernel/timers.ts'
 import { idFrom, newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
@@ -15,7 +17,7 @@ import {
   showLimits,
   storeLimits,
 } from '../ledger/limits.ts'
-import type { AccountView, LimitsView } from '../ledger/views.ts'
+import type { AccountStatus, AccountView, LimitsView } from '../ledger/views.ts'
 import { createStatements } from '../reports/statement.ts'
 import { hashRequest } from './idempotency.ts'
 
@@ -32,15 +34,32 @@ export interface Accounts {
   /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
   credit(
     id: string,
-    input: { amount: Credits; note: string; key?: string | undefined },
+    input: CreditInput,
     by: By,
   ): Promise<{ account: AccountView; again: boolean }>
+  /** Its calls get 403 with the reason, in every process within two seconds. What runs ends and is paid for; money stays. */
+  suspend(id: string, reason: string, by: By): Promise<void>
+  /**
+   * Ends its keys, and pays out or writes off its balance. It is suspended first, so that what runs can end; while something still holds credits, nothing is
+   * moved and the account stays suspended.
+   */
+  close(id: string, input: { reason: string; balance: 'payout' | 'writeoff' }, by: By): Promise<void>
+  /** Of one that was suspended or closed. Keys that ended with it stay ended. */
+  reopen(id: string, by: By): Promise<void>
   /** The account's test account, which is made if there is none: with its limits, and credits that nobody paid for. */
   openTest(tx: Queryable, owner: string, by: By): Promise<string>
   /** Sets what a test account has available. */
   refillTest(owner: string, available: Credits, by: By): Promise<AccountView>
   systemLimits(): Promise<LimitsView>
   changeSystemLimits(patch: LimitsPatch, by: By): Promise<LimitsView>
+}
+
+interface CreditInput {
+  readonly amount: Credits
+  readonly note: string
+  readonly key?: string | undefined
+  /** It is no top-up, but corrects something in the customer's favour. */
+  readonly isCorrection?: boolean | undefined
 }
 
 interface AccountInput {
@@ -59,14 +78,34 @@ const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
 
 const INSERT = statement(
   'account_insert',
-  'insert into account (id, name, limits) values ($1, $2, $3) on conflict (id) do nothing returning id',
+  `insert into account (id, name, limits, status, status_reason, status_at) values ($1, $2, $3, $4, $5, case when $4 <> 'open' then now() end)
+   on conflict (id) do nothing returning id`,
 )
 const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
 const FIND = statement(
   'account_lock',
-  'select name, limits, posted, held, frozen_until > now() as frozen from account where id = $1 for update',
+  'select name, limits, posted, held, status, status_reason, frozen_until > now() as frozen from account where id = $1 for update',
 )
 const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1 returning id')
+
+const SET_STATUS = statement(
+  'account_status',
+  `update account set status = $2, status_reason = $3, status_at = case when $2 <> 'open' then now() end where id = any($1)`,
+)
+// The earlier of the two clocks, as for one key.
+const END_KEYS = statement(
+  'account_end_keys',
+  `update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000))
+   where account_id = any($1) and (revoked_at is null or revoked_at > now()) returning id`,
+)
+const RUNNING = statement(
+  'account_running',
+  `select (select count(*)::int from hold where account_id = $1) + (select count(*)::int from lease where account_id = $1)
+     + (select count(*)::int from journal where account_id = $1) as count`,
+)
+/** How often a closing looks whether what runs has ended. */
+const CLOSING_LOOKS = 4
+const CLOSING_WAIT_MS = 500
 
 const LEASED = statement('account_leased', 'select 1 from lease where account_id = $1 and amount > 0 limit 1')
 /** How often credits that are to be taken back are looked for among what is leased. */
@@ -88,18 +127,28 @@ interface NewAccount {
   readonly note?: string | undefined
   readonly limits: Limits
   readonly key?: string
+  /** Of a test account: as its owner's. */
+  readonly status?: Pick<FoundRow, 'status' | 'status_reason'>
 }
 
 interface FoundRow {
   name: string
   frozen: boolean | null
+  status: AccountStatus
+  status_reason: string | null
   limits: Limits
   posted: bigint
   held: bigint
 }
 
-export function createAccounts(options: { database: Database; world: World; ledger: Ledger; audit: Audit }): Accounts {
-  const { database, world, ledger, audit } = options
+export function createAccounts(options: {
+  database: Database
+  world: World
+  ledger: Ledger
+  audit: Audit
+  changes: Pick<Changes, 'bump' | 'notice'>
+}): Accounts {
+  const { database, world, ledger, audit, changes } = options
 
   async function find(tx: Queryable, id: string): Promise<FoundRow> {
     const [row] = await tx.query<FoundRow>(FIND, [id])
@@ -111,11 +160,12 @@ export function createAccounts(options: { database: Database; world: World; ledg
   /** False where there is one with this id already. */
   async function insert(
     tx: Queryable,
-    { id, name, credits, note = 'first credits', limits, key }: NewAccount,
+    { id, name, credits, note = 'first credits', limits, key, status }: NewAccount,
     by: By,
   ): Promise<boolean> {
     // Who comes second with one id waits here until the first has committed.
-    const [made] = await tx.query(INSERT, [id, name, JSON.stringify(limits)])
+    const values = [id, name, JSON.stringify(limits), status?.status ?? 'open', status?.status_reason ?? null]
+    const [made] = await tx.query(INSERT, values)
     if (!made) return false
     const granted =
       credits > 0n ? await ledger.grant({ account: id, amount: credits, note, actor: by.actor }, tx) : undefined
@@ -138,10 +188,12 @@ export function createAccounts(options: { database: Database; world: World; ledg
   async function grant(
     tx: Queryable,
     row: { id: string; posted: bigint },
-    { amount, note, key }: { amount: Credits; note: string; key?: string | undefined },
+    { amount, note, key, isCorrection }: CreditInput,
     by: By,
   ): Promise<AccountView> {
-    const after = await ledger.grant({ account: row.id, amount, note, actor: by.actor }, tx)
+    // What is taken back corrects something anyway.
+    const kind = isCorrection && amount > 0n ? 'correction' : undefined
+    const after = await ledger.grant({ account: row.id, amount, note, actor: by.actor, kind }, tx)
     const moved = (after?.posted ?? row.posted) - row.posted
     // Whoever asked for more has to see what there is, and to ask for that.
     if (moved !== amount) throw lessAvailable(-moved, -amount)
@@ -158,14 +210,16 @@ export function createAccounts(options: { database: Database; world: World; ledg
   async function credit(
     tx: Queryable,
     id: string,
-    { amount, note, key, isLast }: Parameters<Accounts['credit']>[1] & { isLast: boolean },
+    { amount, note, key, isCorrection, isLast }: CreditInput & { isLast: boolean },
     by: By,
   ): Promise<{ account: AccountView; again: boolean } | undefined> {
-    const hash = hashRequest('credit', JSON.stringify([formatCredits(amount), note]))
+    const said = [formatCredits(amount), note, ...(isCorrection ? ['correction'] : [])]
+    const hash = hashRequest('credit', JSON.stringify(said))
     // The account's lock makes two requests with one key follow each other.
     const row = await find(tx, id)
     const earlier = key === undefined ? undefined : await again(tx, { id, key, hash })
     if (earlier) return { account: earlier, again: true }
+    if (row.status === 'closed') throw accountClosed()
     if (row.posted + amount > CREDITS_MAX)
       throw new Fault('request_invalid', {
         message: `amount: the balance may not exceed ${formatCredits(CREDITS_MAX)} credits.`,
@@ -175,21 +229,81 @@ export function createAccounts(options: { database: Database; world: World; ledg
     const isLeased = amount < 0n && available + amount < 0n && (await tx.query(LEASED, [id])).length > 0
     if (isLeased && !isLast) return undefined
     if (isLeased && available === 0n) throw inUse()
-    const account = await grant(tx, { ...row, id }, { amount, note, key }, by)
+    const account = await grant(tx, { ...row, id }, { amount, note, key, isCorrection }, by)
     if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
     return { account, again: false }
   }
 
   async function openTest(tx: Queryable, owner: string, by: By): Promise<string> {
     const id = testAccountOf(owner)
-    const { name, limits } = await find(tx, ownAccountOf(owner))
+    const { name, limits, ...status } = await find(tx, ownAccountOf(owner))
+    if (status.status === 'closed') throw accountClosed()
     const [there] = await tx.query(EXISTS, [id])
-    if (!there)
-      await insert(tx, { id, name: testName(name), credits: TEST_CREDITS, limits: { ...TEST_LIMITS, ...limits } }, by)
+    const of = { id, name: testName(name), credits: TEST_CREDITS, limits: { ...TEST_LIMITS, ...limits }, status }
+    if (!there) await insert(tx, of, by)
     return id
   }
 
+  /** With its test account, whose calls are its calls too. Every process forgets what it knew of the keys, and gives back what it has leased. */
+  async function changeStatus(id: string, change: (tx: Queryable, row: FoundRow) => Promise<NewStatus | undefined>) {
+    await database.transaction(async (tx) => {
+      await changes.bump(tx, 'keys')
+      const next = await change(tx, await find(tx, id))
+      if (!next) return
+      await tx.query(SET_STATUS, [[id, testAccountOf(id)], next.status, next.reason])
+      await audit.write(tx, next.by, { action: next.action, object: id, detail: next.detail })
+    })
+    await changes.notice('keys')
+  }
+
+  const suspend = (id: string, reason: string, by: By) =>
+    changeStatus(id, async (_, { status }) => {
+      if (status === 'closed') throw accountClosed()
+      return { status: 'suspended', reason, action: 'account.suspend', detail: { reason }, by }
+    })
+
+  /** With the account locked, and nothing held. */
+  async function end(
+    tx: Queryable,
+    { id, posted }: { id: string; posted: bigint },
+    { reason, balance }: { reason: string; balance: 'payout' | 'writeoff' },
+    by: By,
+  ): Promise<NewStatus> {
+    const moving = { account: id, amount: -posted, note: reason, actor: by.actor, kind: balance }
+    const moved = posted > 0n ? await ledger.grant(moving, tx) : undefined
+    const keys = await tx.query(END_KEYS, [[id, testAccountOf(id)], world.nowMs()])
+    const booked = moved ? { amount: formatCredits(-posted), note: reason, transfer: moved.id, balance } : { reason }
+    return { status: 'closed', reason, action: 'account.close', detail: { ...booked, keysEnded: keys.length }, by }
+  }
+
   return {
+    suspend,
+
+    async close(id, input, by) {
+      const account = await shown(database, id)
+      if (account.status === 'closed') throw accountClosed()
+      if (account.status === 'open') await suspend(id, input.reason, by)
+      for (let looks = 1; ; looks++) {
+        await ledger.returned(id)
+        let running: { count: number; held: bigint } | undefined
+        await changeStatus(id, async (tx, row) => {
+          if (row.status !== 'suspended') throw overtaken(row.status)
+          const [{ count } = { count: 0 }] = await tx.query<{ count: number }>(RUNNING, [id])
+          if (count > 0) running = { count, held: row.held }
+          return count > 0 ? undefined : end(tx, { id, posted: row.posted }, input, by)
+        })
+        if (!running) return
+        if (looks === CLOSING_LOOKS) throw stillRunning(running)
+        await sleep(world, looks * CLOSING_WAIT_MS)
+      }
+    },
+
+    reopen: (id, by) =>
+      changeStatus(id, async (_, { status: was }) => {
+        if (was === 'open') return undefined
+        return { status: 'open', reason: null, action: 'account.reopen', detail: { was }, by }
+      }),
+
     async create({ name, credits = 0n, note, limits: given }, by) {
       const id = `acc_${newId(world)}`
       const limits = mergeLimits({}, given)
@@ -245,6 +359,7 @@ export function createAccounts(options: { database: Database; world: World; ledg
       const account = await database.transaction(async (tx) => {
         const id = await openTest(tx, owner, by)
         const row = await find(tx, id)
+        if (row.status === 'closed') throw accountClosed()
         const amount = available - (row.posted - row.held)
         if (amount === 0n) return shown(tx, id)
         return grant(tx, { ...row, id }, { amount, note: 'test credits' }, by)
@@ -292,6 +407,29 @@ async function shown(tx: Queryable, id: string): Promise<AccountView> {
   const account = await createStatements(tx).account(id)
   if (!account) throw accountUnknown()
   return account
+}
+
+interface NewStatus {
+  readonly status: AccountStatus
+  readonly reason: string | null
+  readonly action: string
+  readonly detail: Readonly<Record<string, unknown>>
+  readonly by: By
+}
+
+export const accountClosed = () => new Fault('conflict', { message: 'This account is closed. Reopen it first.' })
+
+const overtaken = (status: string) =>
+  new Fault('conflict', {
+    message: `Somebody else has changed this account meanwhile: it is ${status} now. Nothing was paid out or written off.`,
+  })
+
+function stillRunning({ count, held }: { count: number; held: bigint }): Fault {
+  const calls = count === 1 ? 'A call still runs and holds' : `${count} calls still run and hold`
+  return new Fault('conflict', {
+    message: `${calls} ${formatCredits(held)} credits. The account is suspended and takes no new calls; close it again when they have ended. Nothing was paid out or written off.`,
+    retryAfterSeconds: 10,
+  })
 }
 
 const inUse = () =>

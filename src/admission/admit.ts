@@ -12,7 +12,7 @@ import { chargeOf, rateFor } from '../meter/charge.ts'
 import type { Pricing } from '../meter/price.ts'
 import { tokensOf } from '../meter/usage.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
-import type { Principal } from './api-key.ts'
+import { accountInactive, type Principal } from './api-key.ts'
 
 export interface Application {
   readonly requestId: string
@@ -125,6 +125,8 @@ export async function admit(
       })
     case 'idem_replay':
       return 'replay'
+    case 'blocked':
+      throw accountInactive(reserved)
     case 'frozen':
       throw new Fault('unavailable', {
         message:

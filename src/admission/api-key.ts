@@ -11,6 +11,7 @@ import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
+import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
 import type { RecordingPolicy } from './views.ts'
@@ -30,6 +31,9 @@ export interface Principal {
   /** What is kept of its calls. Absent: nothing. */
   readonly content?: RecordingPolicy | undefined
 }
+
+/** The account of a key, and whom its people may ask. */
+const ACCOUNT = `a.status, a.status_reason as reason, (select s.value from setting s where s.name = 'contact') as contact`
 
 interface KeyHeader {
   readonly authorization: string | undefined
@@ -137,6 +141,9 @@ interface KeyRow {
   expires_at: Date | null
   left_ms: number | null
   content: RecordingPolicy | null
+  status: string
+  reason: string | null
+  contact: string | null
 }
 
 /** The key's own rule before its account's. */
@@ -145,18 +152,18 @@ const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes)
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
+  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
-   from api_key k where k.digest = $1`,
+   from api_key k join account a on a.id = k.account_id where k.digest = $1`,
   SHORT_MS,
 )
 const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest = $1', 'where k.id = $1'), SHORT_MS)
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content,
+  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
-   from oauth_object o join api_key k on k.grant_id = o.grant_id where o.model = 'AccessToken' and o.digest = $1`,
+   from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
 )
 const TOKEN = /^[\w-]{43}$/
@@ -171,6 +178,8 @@ const UNKNOWN_MS = 10_000
 
 interface Known {
   readonly principal: Principal
+  /** Its account is suspended or closed. */
+  readonly blocked: Blocked | undefined
   /** On the monotonic clock. */
   readonly endsMs: number
   readonly readMs: number
@@ -213,6 +222,7 @@ export function createApiKeys(options: {
     }
     const entry: Known = {
       principal: principalOf(row),
+      blocked: row.status === 'open' ? undefined : row,
       endsMs: askedMs + (row.left_ms ?? Number.POSITIVE_INFINITY),
       readMs: askedMs,
     }
@@ -284,6 +294,7 @@ export function createApiKeys(options: {
     if (!entry) throw new Fault('key_unknown')
     const whose = entry.principal
     if (world.elapsedMs() >= entry.endsMs) throw new Fault('key_unknown', { whose })
+    if (entry.blocked) throw accountInactive(entry.blocked, whose)
     const { addresses, keyId } = whose
     if (addresses) {
       const ip = plainAddress(from.ip)
@@ -304,7 +315,8 @@ export function createApiKeys(options: {
       }
       const entry = memory.name === undefined ? undefined : known.get(memory.name)
       const nowMs = world.elapsedMs()
-      if (!entry || !isFresh(entry, nowMs) || nowMs >= entry.endsMs || entry.principal.addresses) return undefined
+      if (!entry || !isFresh(entry, nowMs) || nowMs >= entry.endsMs) return undefined
+      if (entry.principal.addresses || entry.blocked) return undefined
       used.add(entry.principal.keyId)
       return entry.principal
     },
@@ -327,6 +339,13 @@ export function createApiKeys(options: {
       await database.query(USED, [ids])
     },
   }
+}
+
+/** Names the reason, and whom to ask. */
+export function accountInactive({ status, reason, contact }: Blocked, whose?: Principal): Fault {
+  const why = reason ? `: ${reason.replace(/\.$/, '')}` : ''
+  const message = `This account is ${status}${why}. Its calls are refused until it is reopened. Ask ${contact ?? 'the operator of this gateway'}.`
+  return new Fault('account_inactive', { message, ...(whose ? { whose } : {}) })
 }
 
 function tooManyGuesses(retryAfterSeconds: number): Fault {

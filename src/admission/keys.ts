@@ -12,7 +12,7 @@ import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { type Limits, type LimitsPatch, mergeLimits, showLimits, storeLimits } from '../ledger/limits.ts'
-import { type Accounts, accountMoving, accountUnknown } from './accounts.ts'
+import { type Accounts, accountClosed, accountMoving, accountUnknown } from './accounts.ts'
 import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
 import type { KeyView, NewKey } from './views.ts'
 
@@ -178,7 +178,7 @@ export function createKeys(options: {
       check(input)
       const account = input.test ? testAccountOf(owner) : owner
       return changing(async (tx) => {
-        await lockAccount(tx, owner)
+        await lockAccount(tx, owner, 'new key')
         if (input.test) await accounts.openTest(tx, owner, by)
         const limits = mergeLimits({}, input.limits)
         const made = await insert(tx, account, {
@@ -202,7 +202,7 @@ export function createKeys(options: {
       check(input)
       const digest = importedDigest(pepper, input.sha256)
       return changing(async (tx) => {
-        await lockAccount(tx, account)
+        await lockAccount(tx, account, 'new key')
         const limits = mergeLimits({}, input.limits)
         const {
           name,
@@ -290,10 +290,12 @@ export function createKeys(options: {
   }
 }
 
-async function lockAccount(tx: Queryable, id: string): Promise<void> {
-  const [found] = await tx.query<{ frozen: boolean | null }>(ACCOUNT, [id])
+/** A closed account has keys that ended with it, and gets no new ones. */
+async function lockAccount(tx: Queryable, id: string, what?: 'new key'): Promise<void> {
+  const [found] = await tx.query<{ frozen: boolean | null; status: string }>(ACCOUNT, [id])
   if (!found) throw accountUnknown()
   if (found.frozen) throw accountMoving()
+  if (what && found.status === 'closed') throw accountClosed()
 }
 
 /** A key that replaced others goes on with what they have spent; otherwise rotating would lift a limit. */
@@ -387,7 +389,7 @@ function keyView(row: KeyRow): KeyView {
 
 const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
-const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen from account where id = $1 for update')
+const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen, status from account where id = $1 for update')
 const LIST = statement(
   'key_list',
   `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 order by id desc limit $3`,

@@ -462,7 +462,7 @@ const BALANCES = statement(
    select a.id, a.name, a.posted - ${HELD('a')} as available, coalesce(s.week, 0)::bigint as week
    from account a left join spent s on s.account_id = a.id ${RULED('a.id')}
    -- What was moved to another database has its money there.
-   where ${OWN('a.id')} and a.frozen_until is distinct from 'infinity' and (a.posted - ${HELD('a')} < ${RULE('below')} or (s.week > 0 and (a.posted - ${HELD('a')})::numeric * 7 <= s.week * ${RULE('days')}))`,
+   where ${OWN('a.id')} and a.frozen_until is distinct from 'infinity' and a.status = 'open' and (a.posted - ${HELD('a')} < ${RULE('below')} or (s.week > 0 and (a.posted - ${HELD('a')})::numeric * 7 <= s.week * ${RULE('days')}))`,
 )
 const LIMITS = statement(
   'alert_limits',

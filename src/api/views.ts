@@ -5,7 +5,7 @@ import { accountView, limitsView } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 
 /** What a key is told of its account. */
-export const ownAccount = accountView.omit({ createdAt: true }).extend({
+export const ownAccount = accountView.omit({ createdAt: true, status: true, statusReason: true, statusAt: true }).extend({
   /** The key is a test key: vendors are simulated, and nothing costs anything. */
   test: z.boolean(),
   key: z.object({

@@ -58,6 +58,16 @@ const ONCE = {
   },
 } as const
 
+const REASON = {
+  reason: { type: 'string', value: 'text', help: 'Why; callers read it in the answer to refused calls.' },
+} as const
+
+function reasonOf(call: Invocation): { reason: string } {
+  const reason = text(call, 'reason')
+  if (reason === undefined) throw new CliError('Say why with --reason "…": callers read it.', 2)
+  return { reason }
+}
+
 export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'accounts list',
@@ -69,7 +79,10 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     run: (call) =>
       listPages<AccountView>(call, '/accounts', {
         filter: { q: text(call, 'search') },
-        columns: { NAME: 'name', BALANCE: 'balance', HELD: 'held', LIMITS: (row) => showLimits(row.limits), ID: 'id' },
+        columns: {
+          ...{ NAME: 'name', STATUS: 'status', BALANCE: 'balance', HELD: 'held' },
+          ...{ LIMITS: (row) => showLimits(row.limits), ID: 'id' },
+        },
         empty:
           text(call, 'search') === undefined
             ? 'No accounts yet. Create one with: tollgate accounts create <name> --credits 100'
@@ -119,10 +132,46 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'accounts suspend',
+    summary: 'Suspends an account: its calls get 403 with the reason. Its credits stay, and running calls end.',
+    args: ['account'],
+    options: REASON,
+    run: (call) => told(call.api.call<AccountView>('POST', at`/accounts/${call.args[0]}/suspend`, reasonOf(call)), show),
+  },
+  {
+    name: 'accounts close',
+    summary: 'Closes an account: its keys end, and its balance is paid out or written off.',
+    about:
+      'It is suspended first, and running calls end and are charged. While calls still run, nothing is moved and the account stays suspended: close it again later. Statements stay readable.',
+    args: ['account'],
+    options: {
+      ...REASON,
+      payout: { type: 'boolean', help: 'The balance is paid out: the ledger has a payout, and you pay the customer.' },
+      'write-off': { type: 'boolean', help: 'The balance is written off.' },
+    },
+    run(call) {
+      const [isPayout, isWriteOff] = [call.values.payout === true, call.values['write-off'] === true]
+      if (isPayout === isWriteOff)
+        throw new CliError('Say what becomes of the balance: either --payout or --write-off.', 2)
+      const body = { ...reasonOf(call), balance: isPayout ? 'payout' : 'writeoff' }
+      return told(call.api.call<AccountView>('POST', at`/accounts/${call.args[0]}/close`, body), show)
+    },
+  },
+  {
+    name: 'accounts reopen',
+    summary: 'Reopens a suspended or closed account. Keys that ended when it was closed stay ended.',
+    args: ['account'],
+    run: (call) => told(call.api.call<AccountView>('POST', at`/accounts/${call.args[0]}/reopen`), show),
+  },
+  {
     name: 'credits add',
     summary: 'Adds credits to an account.',
     args: ['account', 'amount'],
-    options: { note: { type: 'string', value: 'text', help: 'The purpose; stored in the ledger.' }, ...ONCE },
+    options: {
+      note: { type: 'string', value: 'text', help: 'The purpose; stored in the ledger.' },
+      correction: { type: 'boolean', help: 'A correction instead of a top-up; statements list it apart.' },
+      ...ONCE,
+    },
     run: (call) => moveCredits(call, ''),
   },
   {
@@ -161,7 +210,8 @@ function moveCredits(call: Invocation, sign: '' | '-'): Promise<Told> {
   const [account, amount] = call.args
   if (!/^\d+(\.\d+)?$/.test(amount!))
     throw new CliError(`The amount must be a number such as 12.5, not "${amount}".`, 2)
-  const body = { amount: sign + amount, note: text(call, 'note') }
+  const correction = call.values.correction === true ? { correction: true } : {}
+  const body = { amount: sign + amount, note: text(call, 'note'), ...correction }
   const key = text(call, 'key')
   const headers = key === undefined ? {} : { 'idempotency-key': key }
   return told(call.api.call<AccountView>('POST', at`/accounts/${account}/credits`, body, headers), show)

@@ -2,13 +2,14 @@ import type { AuditCheck, AuditView } from '../database/audit.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { Page } from '../kernel/view.ts'
-import type {
-  ClientSum,
-  LedgerView,
-  UsageDetail,
-  UsageView,
-  VerificationRun,
-  VerificationState,
+import {
+  type ClientSum,
+  type LedgerView,
+  movement,
+  type UsageDetail,
+  type UsageView,
+  type VerificationRun,
+  type VerificationState,
 } from '../ledger/views.ts'
 import { unitRow } from '../meter/kind.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
@@ -221,7 +222,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
-      kind: { type: 'string', value: 'word', help: 'grant, takeback, settled, released or expired.' },
+      kind: { type: 'string', value: 'word', help: `${movement.options.slice(0, -1).join(', ')} or ${movement.options.at(-1)}.` },
       zero: { type: 'boolean', help: 'Rows that moved no credits instead: released holds, calls without a charge.' },
       ...TEST_OPTION,
       ...CSV,

@@ -38,6 +38,13 @@ export interface Rate {
   readonly left: number
 }
 
+/** Why calls of an account are refused, and whom its people may ask. */
+export interface Blocked {
+  readonly status: string
+  readonly reason: string | null
+  readonly contact: string | null
+}
+
 export type Reserved =
   | { outcome: 'held'; amount: Credits; rate: Rate | null }
   | { outcome: 'short'; available: Credits; required: Credits }
@@ -45,6 +52,8 @@ export type Reserved =
   | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
   /** The account is being moved to another database, or was. */
   | { outcome: 'frozen' }
+  /** The account is suspended or closed. */
+  | ({ outcome: 'blocked' } & Blocked)
 
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
 export type Undecided =

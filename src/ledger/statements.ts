@@ -84,6 +84,9 @@ interface ReserveAnswer {
   readonly wait?: number
   readonly rate_max?: number
   readonly rate_left?: number
+  readonly status?: string
+  readonly reason?: string | null
+  readonly contact?: string | null
 }
 
 function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
@@ -99,6 +102,8 @@ function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
       return { outcome: 'short', required: 0n, available: 0n }
     case 'limited':
       return { outcome, limit, max, waitSeconds: Math.max(1, wait), available }
+    case 'blocked':
+      return { outcome, status: answer.status ?? '', reason: answer.reason ?? null, contact: answer.contact ?? null }
     case 'gone':
       return new Fault('conflict', { internal: { why: 'the reservation was given up before it arrived' } })
     default:

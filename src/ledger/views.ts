@@ -56,6 +56,9 @@ const spendInput = z
 export const limitsInput = z.strictObject(ofLimits(countInput, spendInput))
 export type LimitsInput = z.input<typeof limitsInput>
 
+export const accountStatus = z.enum(['open', 'suspended', 'closed'])
+export type AccountStatus = z.infer<typeof accountStatus>
+
 export const accountView = z.object({
   id: z.string(),
   name: z.string(),
@@ -64,6 +67,11 @@ export const accountView = z.object({
   available: credits,
   limits: limitsView,
   createdAt: time,
+  /** Calls of an account that is suspended or closed get 403. */
+  status: accountStatus,
+  /** Why it is not open, and since when. */
+  statusReason: z.string().nullable(),
+  statusAt: time.nullable(),
 })
 export type AccountView = z.infer<typeof accountView>
 
@@ -199,7 +207,14 @@ export const usageDetail = usageView.extend({
 })
 export type UsageDetail = z.infer<typeof usageDetail>
 
-export const movement = z.enum(['grant', 'takeback', ...outcome.options])
+/**
+ * What moves credits without a call. `grant` is a top-up; `takeback` and `correction` correct it, down and up; `payout` and `writeoff` are what becomes of the balance
+ * of an account that is closed.
+ */
+const given = z.enum(['grant', 'correction', 'takeback', 'payout', 'writeoff'])
+export type Given = z.infer<typeof given>
+export const GIVEN: readonly string[] = given.options
+export const movement = z.enum([...given.options, ...outcome.options])
 export type Movement = z.infer<typeof movement>
 
 export const ledgerView = z.object({

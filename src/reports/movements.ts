@@ -3,7 +3,7 @@
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { Page, Paging } from '../kernel/view.ts'
-import type { LedgerView, Movement } from '../ledger/views.ts'
+import { GIVEN, type LedgerView, type Movement } from '../ledger/views.ts'
 
 export interface LedgerFilter extends Paging {
   readonly account: string
@@ -27,19 +27,23 @@ interface TransferRow {
   balance: bigint | null
 }
 
+const TAKES: ReadonlySet<string> = new Set(['takeback', 'payout', 'writeoff', 'settled'])
+
 /** What the account had more afterwards. */
 export function movedBy({ kind, amount }: { readonly kind: string; readonly amount: bigint }): bigint {
-  return kind === 'grant' ? amount : kind === 'takeback' || kind === 'settled' ? -amount : 0n
+  return kind === 'grant' || kind === 'correction' ? amount : TAKES.has(kind) ? -amount : 0n
 }
 
 /** Held and given back: these never move anything. */
 const NEVER_MOVES: ReadonlySet<Movement | undefined> = new Set(['released', 'expired'])
-const GIVEN: ReadonlySet<Movement | undefined> = new Set(['grant', 'takeback'])
+
+/** Without a call. */
+export const isGiven = (kind: string | undefined) => kind !== undefined && GIVEN.includes(kind)
 
 export async function readMovements(database: Queryable, filter: LedgerFilter): Promise<Page<LedgerView>> {
   const { account, cursor, fromMs, toMs, kind, limit } = filter
   const moment = (ms: number | undefined) => (ms === undefined ? null : new Date(ms))
-  const read = filter.zero || NEVER_MOVES.has(kind) ? ZERO : GIVEN.has(kind) ? FEW : MOVED
+  const read = filter.zero || NEVER_MOVES.has(kind) ? ZERO : isGiven(kind) ? FEW : MOVED
   const values = [account, cursor ?? null, moment(fromMs), moment(toMs), kind ?? null, limit + 1]
   const rows = await database.query<TransferRow>(read, values)
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
@@ -47,7 +51,7 @@ export async function readMovements(database: Queryable, filter: LedgerFilter): 
 }
 
 function ledgerView(row: TransferRow): LedgerView {
-  const ofCall = !GIVEN.has(row.kind)
+  const ofCall = !isGiven(row.kind)
   return {
     id: row.id,
     at: row.at.toISOString(),
@@ -72,8 +76,9 @@ const READ = (AT: string, WHERE: string, ORDER: string) =>
 // A page goes on after the row of its cursor.
 const AFTER = `t.moved_at < case when $2::text is null then 'infinity' else (select c.moved_at from transfer c where c.account_id = $1 and c.id = $2) end`
 const MOVED = statement('statement_moved', READ('t.moved_at', `t.amount <> 0 and ${AFTER}`, 't.moved_at'))
+const KINDS = GIVEN.map((kind) => `'${kind}'`).join(', ')
 const FEW = statement(
   'statement_given',
-  READ('t.moved_at', `t.amount <> 0 and t.kind in ('grant', 'takeback') and ${AFTER}`, 't.moved_at'),
+  READ('t.moved_at', `t.amount <> 0 and t.kind in (${KINDS}) and ${AFTER}`, 't.moved_at'),
 )
 const ZERO = statement('statement_zero', READ('t.at', `t.amount = 0 and t.id < coalesce($2, '~')`, 't.id'))

@@ -8,6 +8,7 @@ import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { BYOK } from '../ledger/operation.ts'
 import {
+  type AccountStatus,
   type AccountView,
   type AttemptLog,
   type LedgerView,
@@ -130,10 +131,16 @@ interface AccountRow {
   held: bigint
   limits: Limits
   created_at: Date
+  status: AccountStatus
+  status_reason: string | null
+  status_at: Date | null
 }
 
 /** What an account may know of itself, at whichever address it is asked for. */
-export function accountFacts(row: Omit<AccountRow, 'created_at'>): Omit<AccountView, 'createdAt'> {
+type Facts = 'id' | 'name' | 'balance' | 'held' | 'available' | 'limits'
+export function accountFacts(
+  row: Pick<AccountRow, 'id' | 'name' | 'posted' | 'held' | 'limits'>,
+): Pick<AccountView, Facts> {
   return {
     id: row.id,
     name: row.name,
@@ -145,7 +152,13 @@ export function accountFacts(row: Omit<AccountRow, 'created_at'>): Omit<AccountV
 }
 
 function accountView(row: AccountRow): AccountView {
-  return { ...accountFacts(row), createdAt: row.created_at.toISOString() }
+  return {
+    ...accountFacts(row),
+    createdAt: row.created_at.toISOString(),
+    status: row.status,
+    statusReason: row.status_reason,
+    statusAt: row.status_at?.toISOString() ?? null,
+  }
 }
 
 type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
@@ -255,12 +268,12 @@ function formatExact(amount: bigint): string {
 
 const ACCOUNT = statement(
   'statement_account',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at from account a where a.id = $1`,
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at, a.status, a.status_reason, a.status_at from account a where a.id = $1`,
 )
 // A search is for the text itself: no pattern language, so nothing in it can make the search slow.
 const ACCOUNTS = statement(
   'statement_accounts',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at from account a
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at, a.status, a.status_reason, a.status_at from account a
    where id < $1 and (not ${IS_TEST('id')} or id = $2) and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
      and ($3::text[] is null or id = any($3))
    order by id desc limit $4`,

@@ -294,10 +294,12 @@ function least(...ids: readonly string[]): string {
   return ids.reduce((low, id) => (id < low ? id : low))
 }
 
+/** As `movedBy` says it. */
+const MOVED = `case when kind in ('grant', 'correction') then amount when kind in ('takeback', 'payout', 'writeoff', 'settled') then -amount else 0 end`
 const BALANCE = statement(
   'verify_balance',
   `select a.posted, a.held, a.id is not null as known,
-     coalesce((select sum(case t.kind when 'grant' then t.amount when 'takeback' then -t.amount when 'settled' then -t.amount else 0 end)
+     coalesce((select sum(${MOVED})
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
      coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds,
@@ -352,7 +354,6 @@ const CHAIN_ROWS = 10_000
 /** As functions/chain.sql makes it, in words that a server of accounts understands which has none of our functions. */
 const HASH = (BEFORE: string) =>
   `sha256(coalesce(${BEFORE}, '') || convert_to(concat(account_id, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'))`
-const MOVED = `case kind when 'grant' then amount when 'takeback' then -amount when 'settled' then -amount else 0 end`
 /** The moment at which a reading begins. */
 const SINCE = `to_timestamp($2::double precision / 1000)`
 

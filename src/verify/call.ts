@@ -8,7 +8,7 @@ import { movement } from '../ledger/views.ts'
 import { type Attributes, type ChargeLine, type CostBasis, chargeOf, costAgain, sumOf } from '../meter/charge.ts'
 import { feePricing, type Pricing, scaled } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
-import { movedBy } from '../reports/movements.ts'
+import { isGiven, movedBy } from '../reports/movements.ts'
 import { judge } from './rules.ts'
 
 export interface TransferRow {
@@ -55,7 +55,7 @@ const CLOCKS_MS = 3_600_000
 const KINDS: readonly string[] = movement.options
 
 export function isOfCall({ kind }: TransferRow): boolean {
-  return kind !== 'grant' && kind !== 'takeback'
+  return !isGiven(kind)
 }
 
 interface Moments {

@@ -70,7 +70,7 @@ before(async () => {
   const changes = createChanges(database, realWorld)
   catalog = await openCatalog({ database, changes, audit, initial: SMALL_CATALOG })
   await catalog.apply({ ...SMALL_CATALOG, models: { ...SMALL_CATALOG.models, beta: BETA }, endpoints: {} }, BY, 'fewer')
-  accounts = createAccounts({ database, world: realWorld, ledger, audit })
+  accounts = createAccounts({ database, world: realWorld, ledger, audit, changes })
   await ledger.sweep()
   await sql(`update gateway_instance set started_at = now() - interval '1 day'`)
   await accounts.changeSystemLimits({ spendPerDay: '900000000000', spendPerMonth: '9000000000000' }, BY)

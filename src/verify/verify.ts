@@ -7,6 +7,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import type { Verification } from '../ledger/views.ts'
+import { movedBy } from '../reports/movements.ts'
 import { type AccountCheck, verifyAccount } from './account.ts'
 import { createRateCheck, type TransferRow } from './call.ts'
 import { checkMargins, type Margins } from './hours.ts'
@@ -166,7 +167,7 @@ const DOCUMENTS = statement(
 const FIND = statement(
   'verify_audit_find',
   `select detail from audit where id >= $1 and id < $2 and object = $3
-     and action in ('account.credit', 'account.create', 'account.move') and detail ->> $4 = $5`,
+     and action in ('account.credit', 'account.create', 'account.close', 'account.move') and detail ->> $4 = $5`,
 )
 // What an account brought along from another database is in the trail of that one: the move compared both, and is in this one.
 const ARRIVED = statement(
@@ -253,7 +254,7 @@ async function checkGrants({ database, report }: AuditedCheck, rows: readonly Au
     const name = `Audit row ${id} says that account ${object}`
     const said = String(detail.amount ?? detail.credits)
     const grant = byId.get(`${object} ${detail.transfer}`)
-    const moved = grant && formatCredits(grant.kind === 'takeback' ? -grant.amount : grant.amount)
+    const moved = grant && formatCredits(movedBy(grant))
     if (!grant) report(`${name} was given ${said} (transfer ${detail.transfer}), but there is no such transfer.`)
     else if (moved !== said) report(`${name} was given ${said}, but transfer ${grant.id} is one of ${moved}.`)
     else if (grant.actor !== actor || (typeof detail.note === 'string' && detail.note !== grant.note))

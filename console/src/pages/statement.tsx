@@ -25,7 +25,10 @@ export function StatementPage({ account }: { account: string }) {
 
 const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   grant: { label: 'Credits added', tone: 'good' },
+  correction: { label: 'Correction', tone: 'good' },
   takeback: { label: 'Credits removed', tone: 'warn' },
+  payout: { label: 'Paid out', tone: 'warn' },
+  writeoff: { label: 'Written off', tone: 'warn' },
   settled: { label: 'Charge', tone: 'calm' },
   released: { label: 'Hold released', tone: 'calm' },
   expired: { label: 'Hold expired', tone: 'warn' },
@@ -35,7 +38,7 @@ const ZERO = 'zero'
 /** What a reader may choose; holds never move anything, and are among those that moved nothing. */
 const CHOICES = [
   ['', 'All movements'],
-  ...(['settled', 'grant', 'takeback'] as const).map((kind) => [kind, KINDS[kind].label] as const),
+  ...(['settled', 'grant', 'correction', 'takeback', 'payout', 'writeoff'] as const).map((kind) => [kind, KINDS[kind].label] as const),
   [ZERO, 'Moved nothing'],
 ] as const
 const FILTERS = ['from', 'to', 'kind'] as const

@@ -27,7 +27,7 @@ declare
   seconds int;
   slice jsonb;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' as is_shut into o from account a where a.id = account for update;
   counters := array(select counter_now(c, now_second) from counter c
     where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
   for x in
@@ -47,7 +47,7 @@ begin
       end if;
       room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
     end loop;
-    if not x.close and x.add > 0 and not coalesce(o.is_frozen, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
+    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
       -- A small part of what is there, so that nobody is refused for what another only might need.
       added := least(x.add, (o.posted - o.held) / 8);
       for i in 1 .. cardinality(counters) loop

@@ -4,8 +4,8 @@
 -- of what is available, a call gets one part in twice the account's open calls, so that a lone call is seldom cut short and many at once are all
 -- served. open: calls of the account that leases of the process cover. last: it has waited for what others have leased, and now takes no for an answer.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
--- Answers [{as, amount, available, limit, max, wait, rate_max, rate_left}, …]. `as` is held, short or limited; tight: others were asked for what they have leased; away:
--- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, no_account, idem_conflict, idem_running, idem_replay.
+-- Answers [{as, amount, available, limit, max, wait, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short or limited; tight: others were asked for what they have leased; away:
+-- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
 language plpgsql
 set enable_seqscan = off
@@ -27,7 +27,7 @@ declare
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
@@ -46,6 +46,10 @@ begin
     if x.has is not null or x.is_gone or o.is_frozen then
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
       answers := answers || jsonb_build_object('as', case when x.has is not null then 'held' when x.is_gone then 'gone' else 'frozen' end, 'amount', x.has::text);
+      continue;
+    end if;
+    if o.status <> 'open' then
+      answers := answers || jsonb_build_object('as', 'blocked', 'status', o.status, 'reason', o.status_reason, 'contact', (select s.value from setting s where s.name = 'contact'));
       continue;
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;

@@ -14,6 +14,8 @@ import { type AccountView, accountView, limitsInput, limitsView, webhookSecretVi
 import type { Statements } from '../../reports/statement.ts'
 import { amount, email, moment, paging, type Resource, resource, test, text, WithHeaders } from '../resource.ts'
 
+/** Callers of the account read it. */
+const reason = text(200)
 const TEST_CREDITS_MAX: Credits = 1_000_000_000_000n
 
 export interface AccountDeps {
@@ -68,12 +70,37 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       body: z.strictObject({
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
         note: text(200, 0).default(''),
+        /** It is no top-up, but corrects something in the customer's favour: statements list it apart. */
+        correction: z.boolean().default(false),
       }),
       repeatable: true,
       answer: accountView,
-      async run({ params, body, by, idempotencyKey: key }) {
-        const { account, again } = await accounts.credit(params.id, { ...body, key }, by)
+      async run({ params, body: { correction, ...body }, by, idempotencyKey: key }) {
+        const { account, again } = await accounts.credit(params.id, { ...body, isCorrection: correction, key }, by)
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
+      },
+    }),
+    resource('POST /accounts/{id}/suspend', 'operator', {
+      body: z.strictObject({ reason }),
+      answer: accountView,
+      async run({ params, body, by }) {
+        await accounts.suspend(params.id, body.reason, by)
+        return show(params.id)
+      },
+    }),
+    resource('POST /accounts/{id}/close', 'operator', {
+      body: z.strictObject({ reason, balance: z.enum(['payout', 'writeoff']) }),
+      answer: accountView,
+      async run({ params, body, by }) {
+        await accounts.close(params.id, body, by)
+        return show(params.id)
+      },
+    }),
+    resource('POST /accounts/{id}/reopen', 'operator', {
+      answer: accountView,
+      async run({ params, by }) {
+        await accounts.reopen(params.id, by)
+        return show(params.id)
       },
     }),
     resource('GET /accounts/{id}/test-balance', 'member', {

@@ -15,6 +15,7 @@ import { LimitsCard } from '../limits.tsx'
 import { MembersPanel } from '../members.tsx'
 import { LedgerPanel } from '../statement.tsx'
 import { UsagePanel } from '../usage.tsx'
+import { StatusCard } from './account-status.tsx'
 
 const TABS = [
   { name: 'settings', label: 'Settings' },
@@ -54,7 +55,12 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
               current={tab}
               tabs={TABS.map((one) => ({ ...one, to: `${base}/${one.name}` }))}
             />
-            {tab === 'settings' ? <Settings key={JSON.stringify(data.limits)} account={data} /> : null}
+            {tab === 'settings' ? (
+              <>
+                <Settings key={JSON.stringify(data.limits)} account={data} />
+                <StatusCard account={data} />
+              </>
+            ) : null}
             {tab === 'keys' || tab === 'members' ? (
               <div>
                 <Button icon="plus" onClick={() => setAdding(true)}>

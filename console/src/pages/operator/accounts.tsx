@@ -12,6 +12,7 @@ import { Named, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Account } from '../../wire.ts'
 import { describeLimits } from '../limits.tsx'
+import { StatusBadge } from './account-status.tsx'
 
 const to = (account: Account) => `/operator/accounts/${encodeURIComponent(account.id)}`
 
@@ -49,6 +50,7 @@ export function AccountsPage() {
             main: true,
             cell: (account) => <Named to={to(account)} name={account.name} sub={account.id} />,
           },
+          { head: 'Status', tight: true, cell: (account) => <StatusBadge of={account} /> },
           { head: 'Available', right: true, cell: (account) => <Amount value={account.available} decimals={2} /> },
           { head: 'Held', right: true, cell: (account) => <Amount value={account.held} decimals={2} /> },
           {

@@ -1,0 +1,253 @@
+// An operator suspends, closes and reopens accounts: what their callers are told, what becomes of running calls and of the money, in two processes.
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import OpenAI from 'openai'
+import type { NewKey } from '../src/admission/views.ts'
+import type { AccountView, LedgerView, VerificationState } from '../src/ledger/views.ts'
+import type { AuditView } from '../src/database/audit.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { connect } from './mcp/client.ts'
+import { until } from './until.ts'
+
+let fresh: FreshDatabase
+let g: TestGateway
+let other: TestGateway
+let vendor: Server
+/** Calls that the vendor was sent and has not answered. */
+const waiting: Array<() => void> = []
+
+const ANSWER = {
+  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'slow' },
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Done' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
+}
+
+before(async () => {
+  vendor = createServer((request, response) => {
+    request.resume()
+    waiting.push(() => response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER)))
+  })
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  fresh = await freshDatabase()
+  g = await startGateway({
+    database: fresh,
+    catalog(document) {
+      const { port } = vendor.address() as AddressInfo
+      document.vendors.slow = { baseUrl: `http://127.0.0.1:${port}` }
+      document.models.slow = structuredClone(document.models['alpha-5.4'])
+      document.models.slow.routes = [{ ...document.models.slow.routes[0], vendor: 'slow' }]
+    },
+  })
+  other = await startGateway({ database: fresh })
+})
+after(async () => {
+  for (const answer of waiting) answer()
+  await g.settled()
+  await g.operator('POST', '/ledger/verify', { full: true })
+  let found: VerificationState | undefined
+  await until(async () => {
+    found = (await g.operator<VerificationState>('GET', '/ledger/verify')).data
+    return found.running === null
+  })
+  await other.close()
+  await g.close()
+  await fresh.drop()
+  vendor.close()
+  assert.deepEqual(found?.last?.problems, [], 'the ledger adds up')
+})
+
+const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 }
+const SLOW = { ...CHAT, model: 'slow' }
+const status = (answer: Promise<Response>) => answer.then(({ status: code }) => code)
+const change = <T = AccountView>(id: string, what: string, body?: object) =>
+  g.operator<T>('POST', `/accounts/${id}/${what}`, body)
+const movements = async (id: string) =>
+  (await g.operator<{ items: LedgerView[] }>('GET', `/accounts/${id}/ledger`)).data.items
+
+test('calls of a suspended account get 403 with the reason in the words of each format, in every process; reopened, they are served, and no credit moved', async () => {
+  await g.gateway.database.query({ text: `insert into setting (name, value) values ('contact', 'billing@gate.example')` })
+  const { id, key } = await g.account()
+  for (const one of [g, other]) assert.equal(await status(one.call('/v1/chat/completions', key, CHAT)), 200)
+  const before = (await g.operator<AccountView>('GET', `/accounts/${id}`)).data
+  assert.deepEqual([before.status, before.statusReason, before.statusAt], ['open', null, null])
+  const { status: code, data } = await change(id, 'suspend', { reason: 'Invoice 17 is overdue.' })
+  assert.deepEqual([code, data.status, data.statusReason, data.balance], [200, 'suspended', 'Invoice 17 is overdue.', before.balance])
+
+  const message =
+    'This account is suspended: Invoice 17 is overdue. Its calls are refused until it is reopened. Ask billing@gate.example.'
+  const answers: [path: string, body: object | undefined, errorOf: (body: any) => unknown][] = [
+    ['/v1/chat/completions', CHAT, ({ code: c, message: m }) => [c, m]],
+    ['/v1/responses', { model: 'alpha-5.4', input: 'Hello' }, ({ error }) => [20001, error.message]],
+    ['/v1/responses', { model: 'alpha-5.4', input: 'Hello', background: true }, ({ code: c, message: m }) => [c, m]],
+    [
+      '/beta/v1/messages',
+      { model: 'beta-sonnet-4.6', max_tokens: 20, messages: CHAT.messages },
+      ({ type, error }) => [type === 'error' && error.type === 'permission_error' && 20001, error.message],
+    ],
+    [
+      '/gemini/v1beta/models/alpha-5.4:generateContent',
+      { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] },
+      ({ error }) => [error.code === 403 && error.status === 'PERMISSION_DENIED' && 20001, error.message],
+    ],
+    ['/v1/images/generations', { model: 'alpha-image-2', prompt: 'a gate' }, ({ code: c, message: m }) => [c, m]],
+    ['/v1/siteanalytics/websites/visits?domain=example.com', undefined, ({ error }) => [error.code, error.message]],
+    ['/v1/video/seedance', { prompt: 'a gate' }, ({ error }) => [error.code, error.message]],
+    ['/v1/batches', { input_file_id: 'file-1', endpoint: '/v1/chat/completions', completion_window: '24h' }, ({ error }) => [20001, error.message]],
+    ['/v1/account', undefined, ({ error }) => [error.code, error.message]],
+  ]
+  // The other process hears of it within two seconds.
+  await until(async () => (await status(other.call('/v1/models', key))) === 403)
+  for (const one of [g, other])
+    for (const [path, body, errorOf] of answers) {
+      const answer = await one.call(path, key, body)
+      const told = (await answer.json()) as object
+      assert.deepEqual([answer.status, errorOf(told)], [403, [20001, message]], `${path} ${JSON.stringify(told)}`)
+    }
+  const sdk = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 3 })
+  await assert.rejects(sdk.models.list(), (error: any) => error.status === 403 && error.message.includes('Invoice 17'))
+  await assert.rejects(connect(g.url, key), /403|suspended/)
+  // In the console people play without a key: the ledger itself refuses.
+  const made = await g.operator<NewKey>('POST', `/accounts/${id}/keys`, { name: 'test', test: true })
+  assert.equal(await status(g.call('/v1/chat/completions', made.data.key, CHAT)), 403, 'a test account that is made now')
+  assert.equal((await change(id, 'credits', { amount: '1', note: 'paid' })).status, 200, 'it can pay')
+  const { data: reopened } = await change(id, 'reopen')
+  assert.deepEqual([reopened.status, reopened.statusReason, reopened.statusAt], ['open', null, null])
+  await until(async () => (await status(other.call('/v1/models', key))) === 200)
+  for (const one of [g, other]) assert.equal(await status(one.call('/v1/chat/completions', key, CHAT)), 200)
+  assert.equal(await status(g.call('/v1/chat/completions', made.data.key, CHAT)), 200)
+  const audit = await g.operator<{ items: AuditView[] }>('GET', `/audit?object=${id}`)
+  assert.deepEqual(
+    audit.data.items.map(({ action }) => action),
+    ['account.reopen', 'account.credit', 'account.suspend', 'account.create'],
+  )
+})
+
+test('a call that runs when its account is suspended ends and is charged; batch lines that have not begun end with 403', async () => {
+  const { id, key } = await g.account()
+  const running = g.call('/v1/chat/completions', key, SLOW)
+  await until(() => waiting.length > 0)
+  await change(id, 'suspend', { reason: 'abuse' })
+  waiting.shift()?.()
+  const answer = await running
+  assert.equal(answer.status, 200)
+  assert.ok(Number(answer.headers.get('x-tollgate-charge')) > 0)
+  await g.settled()
+  const [charge] = await movements(id)
+  assert.equal(charge?.kind, 'settled')
+
+  await change(id, 'reopen')
+  const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
+  const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body: CHAT })
+  const file = await client.files.create({ file: new File([`${line}\n`], 'in.jsonl'), purpose: 'batch' })
+  const set = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+  // Suspended at the ledger alone, as by another process a moment ago: the batch is taken, and its line is not served.
+  const store = g.gateway.database
+  await store.query({ text: `update account set status = 'suspended', status_reason = 'abuse' where id = $1` }, [id])
+  const batch = await client.batches.create({ input_file_id: file.id, ...set })
+  type Ended = { status: string; requests: { failed: number } }
+  let ended: Ended | undefined
+  await until(async () => {
+    ended = (await g.operator<Ended>('GET', `/accounts/${id}/batches/${batch.id}`)).data
+    return ended.status === 'completed'
+  })
+  const lines = await g.operator<{ items: Array<{ status: number }> }>(
+    'GET',
+    `/accounts/${id}/batches/${batch.id}/lines`,
+  )
+  assert.deepEqual(lines.data.items.map((one) => one.status), [403])
+})
+
+test('a closed account has no balance and no keys, is called by nobody, and its statement stays; reopened it gets new keys and credits', async () => {
+  const { id, key } = await g.account({ credits: 5_000_000n })
+  assert.equal(await status(g.call('/v1/chat/completions', key, CHAT)), 200)
+  const spare = await g.key(id)
+  const wrong = await change<{ message: string }>(id, 'close', { reason: 'left' })
+  assert.equal(wrong.status, 400, 'nobody’s balance goes by itself')
+  await g.gateway.ledger.posted(id)
+  const { balance } = (await g.operator<AccountView>('GET', `/accounts/${id}`)).data
+  const { status: code, data } = await change(id, 'close', { reason: 'Contract ended', balance: 'payout' })
+  assert.deepEqual([code, data.status, data.balance, data.held], [200, 'closed', '0', '0'])
+  const [last, ...rest] = await movements(id)
+  assert.deepEqual([last?.kind, last?.moved, last?.note, last?.balanceAfter], ['payout', `-${balance}`, 'Contract ended', '0'])
+  assert.ok(rest.some(({ kind }) => kind === 'settled') && rest.some(({ kind }) => kind === 'grant'))
+  for (const one of [key, spare.key]) {
+    assert.equal(await status(g.call('/v1/chat/completions', one, CHAT)), 401)
+    await until(async () => (await status(other.call('/v1/models', one))) === 401)
+  }
+  for (const [what, body] of [
+    ['credits', { amount: '5', note: 'x' }],
+    ['keys', { name: 'x' }],
+    ['keys', { name: 'x', test: true }],
+    ['suspend', { reason: 'x' }],
+    ['close', { reason: 'x', balance: 'writeoff' }],
+  ] as const) {
+    const refused = await change<{ message: string }>(id, what, body)
+    assert.deepEqual([refused.status, refused.data.message], [409, 'This account is closed. Reopen it first.'])
+  }
+  assert.equal((await change(id, 'reopen')).data.status, 'open')
+  assert.equal(await status(g.call('/v1/models', key)), 401, 'ended keys stay ended')
+  assert.equal((await change(id, 'credits', { amount: '5', note: 'back again' })).data.balance, '5')
+  const again = (await change<NewKey>(id, 'keys', { name: 'new' })).data.key
+  assert.equal(await status(g.call('/v1/chat/completions', again, CHAT)), 200)
+  await g.gateway.ledger.posted(id)
+  assert.equal((await change(id, 'close', { reason: 'again', balance: 'writeoff' })).status, 200)
+  assert.equal((await movements(id))[0]?.kind, 'writeoff')
+})
+
+test('closing waits for running calls; while one still runs nothing is moved and no new one begins, and what was held is paid before the rest goes', async () => {
+  const { id, key } = await g.account({ credits: 50_000_000n })
+  // In both processes, so that there are leases and holds of two.
+  const running = [g, other].map((one) => one.call('/v1/chat/completions', key, SLOW))
+  await until(() => waiting.length === 2)
+  const early = await change<{ message: string }>(id, 'close', { reason: 'left', balance: 'payout' })
+  assert.equal(early.status, 409)
+  assert.match(early.data.message, /still run.* credits\. The account is suspended .* Nothing was paid out/)
+  assert.equal((await g.operator<AccountView>('GET', `/accounts/${id}`)).data.status, 'suspended')
+  assert.ok(!(await movements(id)).some(({ kind }) => kind === 'payout'))
+  assert.equal(await status(g.call('/v1/chat/completions', key, CHAT)), 403)
+  // They end while it is closed, by two operators at once: one of them is told.
+  const closings = [1, 2].map(() => change<{ message: string }>(id, 'close', { reason: 'left', balance: 'payout' }))
+  for (const answer of waiting.splice(0)) answer()
+  const charges = await Promise.all(running.map(async (one) => Number((await one).headers.get('x-tollgate-charge'))))
+  const done = (await Promise.all(closings)).map((one) => one.status).sort()
+  assert.deepEqual(done, [200, 409])
+  await g.settled()
+  const rows = await movements(id)
+  assert.equal(rows.filter(({ kind }) => kind === 'payout').length, 1)
+  assert.equal(rows[0]?.kind, 'payout', 'after the charges')
+  const sum = rows.reduce((all, { moved }) => all + Math.round(Number(moved) * 1e6), 0)
+  assert.equal(sum, 0)
+  assert.equal(Math.round(-Number(rows[0]?.moved) * 1e6), 50_000_000 - Math.round(charges.reduce((a, b) => a + b) * 1e6))
+  assert.deepEqual(await g.balance(id), { posted: 0n, held: 0n })
+})
+
+test('calls that go on all the while an account is closed are either paid or refused, and nothing is lost or left held', async () => {
+  const { id, key } = await g.account({ credits: 900_000_000n })
+  let over = false
+  const seen = new Map<number, number>()
+  let charged = 0
+  const calling = Array.from({ length: 6 }, async (_, at) => {
+    while (!over) {
+      const answer = await (at % 2 ? g : other).call('/v1/chat/completions', key, CHAT)
+      await answer.arrayBuffer()
+      seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
+      charged += Math.round(Number(answer.headers.get('x-tollgate-charge') ?? 0) * 1e6)
+    }
+  })
+  await until(() => (seen.get(200) ?? 0) > 20)
+  let closed = await change(id, 'close', { reason: 'left', balance: 'writeoff' })
+  // On a busy machine a call may take longer than a closing waits.
+  while (closed.status === 409) closed = await change(id, 'close', { reason: 'left', balance: 'writeoff' })
+  assert.equal(closed.status, 200)
+  await until(() => (seen.get(401) ?? 0) > 6)
+  over = true
+  await Promise.all(calling)
+  await g.settled()
+  assert.deepEqual([...seen.keys()].filter((one) => ![200, 401, 403].includes(one)), [])
+  const [last] = await movements(id)
+  assert.deepEqual([last?.kind, Math.round(Number(last?.moved) * 1e6)], ['writeoff', charged - 900_000_000])
+  assert.deepEqual(await g.balance(id), { posted: 0n, held: 0n })
+})
