@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
-import type { AccountView, LedgerView, VerificationState } from '../src/ledger/views.ts'
 import type { AuditView } from '../src/database/audit.ts'
+import type { AccountView, LedgerView, VerificationState } from '../src/ledger/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
@@ -59,6 +59,8 @@ after(async () => {
   assert.deepEqual(found?.last?.problems, [], 'the ledger adds up')
 })
 
+/** More than a batch has under way at once. */
+const LINES = 30
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 }
 const SLOW = { ...CHAT, model: 'slow' }
 const status = (answer: Promise<Response>) => answer.then(({ status: code }) => code)
@@ -68,16 +70,21 @@ const movements = async (id: string) =>
   (await g.operator<{ items: LedgerView[] }>('GET', `/accounts/${id}/ledger`)).data.items
 
 test('calls of a suspended account get 403 with the reason in the words of each format, in every process; reopened, they are served, and no credit moved', async () => {
-  await g.gateway.database.query({ text: `insert into setting (name, value) values ('contact', 'billing@gate.example')` })
+  await g.gateway.database.query({
+    text: `insert into setting (name, value) values ('contact', 'billing@gate.example')`,
+  })
   const { id, key } = await g.account()
   for (const one of [g, other]) assert.equal(await status(one.call('/v1/chat/completions', key, CHAT)), 200)
   const before = (await g.operator<AccountView>('GET', `/accounts/${id}`)).data
   assert.deepEqual([before.status, before.statusReason, before.statusAt], ['open', null, null])
   const { status: code, data } = await change(id, 'suspend', { reason: 'Invoice 17 is overdue.' })
-  assert.deepEqual([code, data.status, data.statusReason, data.balance], [200, 'suspended', 'Invoice 17 is overdue.', before.balance])
+  assert.deepEqual(
+    [code, data.status, data.statusReason, data.balance],
+    [200, 'suspended', 'Invoice 17 is overdue.', before.balance],
+  )
 
   const message =
-    'This account is suspended: Invoice 17 is overdue. Its calls are refused until it is reopened. Ask billing@gate.example.'
+    'This account is suspended: Invoice 17 is overdue. Its calls are rejected until it is reopened. Ask billing@gate.example.'
   const answers: [path: string, body: object | undefined, errorOf: (body: any) => unknown][] = [
     ['/v1/chat/completions', CHAT, ({ code: c, message: m }) => [c, m]],
     ['/v1/responses', { model: 'alpha-5.4', input: 'Hello' }, ({ error }) => [20001, error.message]],
@@ -95,7 +102,11 @@ test('calls of a suspended account get 403 with the reason in the words of each 
     ['/v1/images/generations', { model: 'alpha-image-2', prompt: 'a gate' }, ({ code: c, message: m }) => [c, m]],
     ['/v1/siteanalytics/websites/visits?domain=example.com', undefined, ({ error }) => [error.code, error.message]],
     ['/v1/video/seedance', { prompt: 'a gate' }, ({ error }) => [error.code, error.message]],
-    ['/v1/batches', { input_file_id: 'file-1', endpoint: '/v1/chat/completions', completion_window: '24h' }, ({ error }) => [20001, error.message]],
+    [
+      '/v1/batches',
+      { input_file_id: 'file-1', endpoint: '/v1/chat/completions', completion_window: '24h' },
+      ({ error }) => [20001, error.message],
+    ],
     ['/v1/account', undefined, ({ error }) => [error.code, error.message]],
   ]
   // The other process hears of it within two seconds.
@@ -111,7 +122,11 @@ test('calls of a suspended account get 403 with the reason in the words of each 
   await assert.rejects(connect(g.url, key), /403|suspended/)
   // In the console people play without a key: the ledger itself refuses.
   const made = await g.operator<NewKey>('POST', `/accounts/${id}/keys`, { name: 'test', test: true })
-  assert.equal(await status(g.call('/v1/chat/completions', made.data.key, CHAT)), 403, 'a test account that is made now')
+  assert.equal(
+    await status(g.call('/v1/chat/completions', made.data.key, CHAT)),
+    403,
+    'a test account that is made now',
+  )
   assert.equal((await change(id, 'credits', { amount: '1', note: 'paid' })).status, 200, 'it can pay')
   const { data: reopened } = await change(id, 'reopen')
   assert.deepEqual([reopened.status, reopened.statusReason, reopened.statusAt], ['open', null, null])
@@ -140,24 +155,33 @@ test('a call that runs when its account is suspended ends and is charged; batch 
 
   await change(id, 'reopen')
   const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
-  const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body: CHAT })
-  const file = await client.files.create({ file: new File([`${line}\n`], 'in.jsonl'), purpose: 'batch' })
+  const lines = Array.from({ length: LINES }, (_, at) =>
+    JSON.stringify({ custom_id: String(at), method: 'POST', url: '/v1/chat/completions', body: SLOW }),
+  )
+  const file = await client.files.create({ file: new File([lines.join('\n')], 'in.jsonl'), purpose: 'batch' })
   const set = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const
-  // Suspended at the ledger alone, as by another process a moment ago: the batch is taken, and its line is not served.
-  const store = g.gateway.database
-  await store.query({ text: `update account set status = 'suspended', status_reason = 'abuse' where id = $1` }, [id])
   const batch = await client.batches.create({ input_file_id: file.id, ...set })
-  type Ended = { status: string; requests: { failed: number } }
+  await until(() => waiting.length > 0)
+  await change(id, 'suspend', { reason: 'abuse' })
+  type Ended = { status: string; completed: number; failed: number }
   let ended: Ended | undefined
   await until(async () => {
+    for (const answer of waiting.splice(0)) answer()
     ended = (await g.operator<Ended>('GET', `/accounts/${id}/batches/${batch.id}`)).data
     return ended.status === 'completed'
   })
-  const lines = await g.operator<{ items: Array<{ status: number }> }>(
+  const told = await g.operator<{ items: Array<{ status: number }> }>(
     'GET',
     `/accounts/${id}/batches/${batch.id}/lines`,
   )
-  assert.deepEqual(lines.data.items.map((one) => one.status), [403])
+  const failed = told.data.items.map((one) => one.status)
+  assert.deepEqual(new Set(failed), new Set([403]))
+  const [charges] = await g.gateway.database.query<{ count: bigint }>(
+    { text: `select count(*) as count from transfer where account_id = $1 and kind = 'settled'` },
+    [id],
+  )
+  // Those that ran were paid for, and the call before.
+  assert.equal(Number(charges?.count), LINES - failed.length + 1)
 })
 
 test('a closed account has no balance and no keys, is called by nobody, and its statement stays; reopened it gets new keys and credits', async () => {
@@ -171,7 +195,10 @@ test('a closed account has no balance and no keys, is called by nobody, and its 
   const { status: code, data } = await change(id, 'close', { reason: 'Contract ended', balance: 'payout' })
   assert.deepEqual([code, data.status, data.balance, data.held], [200, 'closed', '0', '0'])
   const [last, ...rest] = await movements(id)
-  assert.deepEqual([last?.kind, last?.moved, last?.note, last?.balanceAfter], ['payout', `-${balance}`, 'Contract ended', '0'])
+  assert.deepEqual(
+    [last?.kind, last?.moved, last?.note, last?.balanceAfter],
+    ['payout', `-${balance}`, 'Contract ended', '0'],
+  )
   assert.ok(rest.some(({ kind }) => kind === 'settled') && rest.some(({ kind }) => kind === 'grant'))
   for (const one of [key, spare.key]) {
     assert.equal(await status(g.call('/v1/chat/completions', one, CHAT)), 401)
@@ -220,7 +247,10 @@ test('closing waits for running calls; while one still runs nothing is moved and
   assert.equal(rows[0]?.kind, 'payout', 'after the charges')
   const sum = rows.reduce((all, { moved }) => all + Math.round(Number(moved) * 1e6), 0)
   assert.equal(sum, 0)
-  assert.equal(Math.round(-Number(rows[0]?.moved) * 1e6), 50_000_000 - Math.round(charges.reduce((a, b) => a + b) * 1e6))
+  assert.equal(
+    Math.round(-Number(rows[0]?.moved) * 1e6),
+    50_000_000 - Math.round(charges.reduce((a, b) => a + b) * 1e6),
+  )
   assert.deepEqual(await g.balance(id), { posted: 0n, held: 0n })
 })
 
@@ -246,7 +276,10 @@ test('calls that go on all the while an account is closed are either paid or ref
   over = true
   await Promise.all(calling)
   await g.settled()
-  assert.deepEqual([...seen.keys()].filter((one) => ![200, 401, 403].includes(one)), [])
+  assert.deepEqual(
+    [...seen.keys()].filter((one) => ![200, 401, 403].includes(one)),
+    [],
+  )
   const [last] = await movements(id)
   assert.deepEqual([last?.kind, Math.round(Number(last?.moved) * 1e6)], ['writeoff', charged - 900_000_000])
   assert.deepEqual(await g.balance(id), { posted: 0n, held: 0n })

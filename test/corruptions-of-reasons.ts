@@ -337,9 +337,9 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
 
 /** Columns of the other tables that decide no money. */
 export const NO_REASON: Readonly<Record<string, string>> = {
-  account: 'name created_at frozen_until search',
+  account: 'name created_at frozen_until search status_reason status_at',
   api_key:
-    'name digest prefix last4 models ip_ranges response_cache expires_at revoked_at replaced_by grant_id client last_used_at created_at',
+    'name digest prefix last4 models endpoints ip_ranges response_cache expires_at revoked_at replaced_by grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.
   background:
     'id request sealed_request sealed_answer streams vendor_id tries created_at expires_at version lease_until step_at open',

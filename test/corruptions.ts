@@ -34,6 +34,8 @@ export const CORRUPTIONS: readonly Corruption[] = [
     `update hold set process_id = 'p9', created_at = now() - interval '7 minutes' where id = '$open'`,
     /is 7 minutes old, and its process is dead/,
   ],
+  // account
+  [`update account set status = 'closed' where id = '$account'`, /is closed, but has a balance of/],
   // lease
   [`update lease set amount = amount + 1`, /its holds sum to/],
   [`delete from lease`, /held amount is/],

@@ -13,6 +13,9 @@ create table account (
   search text generated always as (lower(name)) stored,
   chain bytea,
   chained_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  status text not null default 'open'::text,
+  status_reason text,
+  status_at timestamp with time zone,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -577,7 +580,7 @@ create table transfer (
   hash bytea,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'takeback'::text]));
+CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text]));
 CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
 create table usage (
@@ -682,15 +685,14 @@ create view entry as
     leg.amount
    FROM transfer t
      CROSS JOIN LATERAL ( VALUES ('account:'::text || t.account_id,
-                CASE t.kind
-                    WHEN 'grant'::text THEN t.amount
-                    WHEN 'takeback'::text THEN - t.amount
-                    WHEN 'settled'::text THEN - t.amount
+                CASE
+                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text]) THEN t.amount
+                    WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text, 'settled'::text]) THEN - t.amount
                     ELSE 0::bigint
                 END), ('platform:grants'::text,
-                CASE t.kind
-                    WHEN 'grant'::text THEN - t.amount
-                    WHEN 'takeback'::text THEN t.amount
+                CASE
+                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text]) THEN - t.amount
+                    WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text]) THEN t.amount
                     ELSE 0::bigint
                 END), ('platform:loss'::text,- t.loss), ('platform:revenue'::text,
                 CASE t.kind
@@ -953,7 +955,7 @@ begin
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text)
+CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text DEFAULT NULL::text)
  RETURNS TABLE(posted bigint, held bigint)
  LANGUAGE plpgsql
 AS $function$
@@ -961,6 +963,7 @@ declare
   moved bigint;
   moment timestamptz;
   link bytea;
+  what text;
 begin
   select a.posted, a.held, a.moved_at, a.chain into posted, held, moment, link from account a where a.id = ledger_grant.account for update;
   if not found then
@@ -968,11 +971,12 @@ begin
   end if;
   moved := greatest(amount, held - posted);
   posted := posted + moved;
+  what := coalesce(kind, case when moved >= 0 then 'grant' else 'takeback' end);
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-  link := transfer_hash(link, account, grant_id, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), 0, 0, posted, note, actor);
+  link := transfer_hash(link, account, grant_id, what, abs(moved), 0, 0, posted, note, actor);
   update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
   insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance, hash)
-  values (grant_id, account, case when moved >= 0 then 'grant' else 'takeback' end, abs(moved), note, actor, moment, posted, link);
+  values (grant_id, account, what, abs(moved), note, actor, moment, posted, link);
   return next;
 end $function$;
 
@@ -999,7 +1003,7 @@ declare
   seconds int;
   slice jsonb;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' as is_shut into o from account a where a.id = account for update;
   counters := array(select counter_now(c, now_second) from counter c
     where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
   for x in
@@ -1019,7 +1023,7 @@ begin
       end if;
       room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
     end loop;
-    if not x.close and x.add > 0 and not coalesce(o.is_frozen, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
+    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
       -- A small part of what is there, so that nobody is refused for what another only might need.
       added := least(x.add, (o.posted - o.held) / 8);
       for i in 1 .. cardinality(counters) loop
@@ -1312,7 +1316,7 @@ declare
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
@@ -1331,6 +1335,10 @@ begin
     if x.has is not null or x.is_gone or o.is_frozen then
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
       answers := answers || jsonb_build_object('as', case when x.has is not null then 'held' when x.is_gone then 'gone' else 'frozen' end, 'amount', x.has::text);
+      continue;
+    end if;
+    if o.status <> 'open' then
+      answers := answers || jsonb_build_object('as', 'blocked', 'status', o.status, 'reason', o.status_reason, 'contact', (select s.value from setting s where s.name = 'contact'));
       continue;
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;

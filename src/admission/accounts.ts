@@ -32,11 +32,7 @@ export interface Accounts {
     by: By,
   ): Promise<void>
   /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
-  credit(
-    id: string,
-    input: CreditInput,
-    by: By,
-  ): Promise<{ account: AccountView; again: boolean }>
+  credit(id: string, input: CreditInput, by: By): Promise<{ account: AccountView; again: boolean }>
   /** Its calls get 403 with the reason, in every process within two seconds. What runs ends and is paid for; money stays. */
   suspend(id: string, reason: string, by: By): Promise<void>
   /**

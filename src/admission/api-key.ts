@@ -344,7 +344,7 @@ export function createApiKeys(options: {
 /** Names the reason, and whom to ask. */
 export function accountInactive({ status, reason, contact }: Blocked, whose?: Principal): Fault {
   const why = reason ? `: ${reason.replace(/\.$/, '')}` : ''
-  const message = `This account is ${status}${why}. Its calls are refused until it is reopened. Ask ${contact ?? 'the operator of this gateway'}.`
+  const message = `This account is ${status}${why}. Its calls are rejected until it is reopened. Ask ${contact ?? 'the operator of this gateway'}.`
   return new Fault('account_inactive', { message, ...(whose ? { whose } : {}) })
 }
 

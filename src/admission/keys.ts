@@ -389,7 +389,10 @@ function keyView(row: KeyRow): KeyView {
 
 const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
-const ACCOUNT = statement('key_account', 'select frozen_until > now() as frozen, status from account where id = $1 for update')
+const ACCOUNT = statement(
+  'key_account',
+  'select frozen_until > now() as frozen, status from account where id = $1 for update',
+)
 const LIST = statement(
   'key_list',
   `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 order by id desc limit $3`,

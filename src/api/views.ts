@@ -5,19 +5,21 @@ import { accountView, limitsView } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 
 /** What a key is told of its account. */
-export const ownAccount = accountView.omit({ createdAt: true, status: true, statusReason: true, statusAt: true }).extend({
-  /** The key is a test key: vendors are simulated, and nothing costs anything. */
-  test: z.boolean(),
-  key: z.object({
-    id: z.string(),
-    /** null: all of them. */
-    models: z.array(z.string()).nullable(),
-    /** null: all of them. */
-    endpoints: z.array(z.string()).nullable(),
-    expiresAt: time.nullable(),
-    limits: limitsView,
-  }),
-})
+export const ownAccount = accountView
+  .omit({ createdAt: true, status: true, statusReason: true, statusAt: true })
+  .extend({
+    /** The key is a test key: vendors are simulated, and nothing costs anything. */
+    test: z.boolean(),
+    key: z.object({
+      id: z.string(),
+      /** null: all of them. */
+      models: z.array(z.string()).nullable(),
+      /** null: all of them. */
+      endpoints: z.array(z.string()).nullable(),
+      expiresAt: time.nullable(),
+      limits: limitsView,
+    }),
+  })
 export type OwnAccount = z.infer<typeof ownAccount>
 
 export const quoteView = z.object({

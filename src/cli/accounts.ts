@@ -59,7 +59,7 @@ const ONCE = {
 } as const
 
 const REASON = {
-  reason: { type: 'string', value: 'text', help: 'Why; callers read it in the answer to refused calls.' },
+  reason: { type: 'string', value: 'text', help: 'Why; callers read it in the answer to rejected calls.' },
 } as const
 
 function reasonOf(call: Invocation): { reason: string } {
@@ -136,7 +136,8 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Suspends an account: its calls get 403 with the reason. Its credits stay, and running calls end.',
     args: ['account'],
     options: REASON,
-    run: (call) => told(call.api.call<AccountView>('POST', at`/accounts/${call.args[0]}/suspend`, reasonOf(call)), show),
+    run: (call) =>
+      told(call.api.call<AccountView>('POST', at`/accounts/${call.args[0]}/suspend`, reasonOf(call)), show),
   },
   {
     name: 'accounts close',

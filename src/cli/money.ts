@@ -222,7 +222,11 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
-      kind: { type: 'string', value: 'word', help: `${movement.options.slice(0, -1).join(', ')} or ${movement.options.at(-1)}.` },
+      kind: {
+        type: 'string',
+        value: 'word',
+        help: `${movement.options.slice(0, -1).join(', ')} or ${movement.options.at(-1)}.`,
+      },
       zero: { type: 'boolean', help: 'Rows that moved no credits instead: released holds, calls without a charge.' },
       ...TEST_OPTION,
       ...CSV,

@@ -56,7 +56,7 @@ const spendInput = z
 export const limitsInput = z.strictObject(ofLimits(countInput, spendInput))
 export type LimitsInput = z.input<typeof limitsInput>
 
-export const accountStatus = z.enum(['open', 'suspended', 'closed'])
+const accountStatus = z.enum(['open', 'suspended', 'closed'])
 export type AccountStatus = z.infer<typeof accountStatus>
 
 export const accountView = z.object({

@@ -298,7 +298,7 @@ function least(...ids: readonly string[]): string {
 const MOVED = `case when kind in ('grant', 'correction') then amount when kind in ('takeback', 'payout', 'writeoff', 'settled') then -amount else 0 end`
 const BALANCE = statement(
   'verify_balance',
-  `select a.posted, a.held, a.id is not null as known,
+  `select a.posted, a.held, a.status, a.id is not null as known,
      coalesce((select sum(${MOVED})
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
@@ -316,6 +316,7 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
     const since = new Date(mark.untilMs)
     const [state] = await tx.query<{
       known: boolean
+      status: string
       posted: bigint
       held: bigint
       young: bigint
@@ -336,6 +337,9 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
         problems.push(
           `Account ${account}: the ${what} is ${formatCredits(is)}, but ${source} ${formatCredits(should)}.`,
         )
+    // What it had was paid out or written off; test credits are nobody's.
+    if (state.status === 'closed' && state.posted + state.held !== 0n && !isTestAccount(account))
+      problems.push(`Account ${account} is closed, but has a balance of ${formatCredits(state.posted)}.`)
     if (!state.whole)
       problems.push(
         `Account ${account}: its last transfer is not the one that was written last: some were removed or put there.`,

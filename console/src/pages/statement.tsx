@@ -38,7 +38,9 @@ const ZERO = 'zero'
 /** What a reader may choose; holds never move anything, and are among those that moved nothing. */
 const CHOICES = [
   ['', 'All movements'],
-  ...(['settled', 'grant', 'correction', 'takeback', 'payout', 'writeoff'] as const).map((kind) => [kind, KINDS[kind].label] as const),
+  ...(['settled', 'grant', 'correction', 'takeback', 'payout', 'writeoff'] as const).map(
+    (kind) => [kind, KINDS[kind].label] as const,
+  ),
   [ZERO, 'Moved nothing'],
 ] as const
 const FILTERS = ['from', 'to', 'kind'] as const
