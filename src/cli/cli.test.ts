@@ -93,7 +93,8 @@ test('accounts, credits, limits and keys are managed from the command line', asy
     ...['accounts', 'change', account.id, '--name', 'Team B', '--concurrency', 'none'],
   ])
   assert.deepEqual([changed.name, changed.limits], ['Team B', { spendPerDay: '2.5' }])
-  assert.match((await run(['accounts', 'list', '--search', 'team b'])).out, /^NAME +BALANCE.*\nTeam B +12 .*acc_\w+$/m)
+  const listed = /^NAME +STATUS +BALANCE.*\nTeam B +open +12 .*acc_\w+$/m
+  assert.match((await run(['accounts', 'list', '--search', 'team b'])).out, listed)
   const key = await json<{ id: string; key: string; models: string[] }>([
     ...['keys', 'create', account.id, 'ci', '--models', 'alpha-5.4,socialapi', '--expires', '2099-01-01T00:00:00Z'],
   ])
@@ -109,6 +110,21 @@ test('accounts, credits, limits and keys are managed from the command line', asy
   assert.deepEqual(await json(['limits', 'change', '--tokens-per-minute', '100000']), { tokensPerMinute: 100_000 })
   assert.deepEqual(await json(['limits', 'change', '--tokens-per-minute', 'none']), {})
   assert.match((await run(['limits', 'show'])).out, /no limits/)
+})
+
+test('an account is suspended, closed and reopened from the command line, each with its reason', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Leaver', '--credits', '7'])
+  assert.match((await run(['accounts', 'suspend', id])).err, /--reason/)
+  const suspended = await json<object>(['accounts', 'suspend', 'Leaver', '--reason', 'overdue'])
+  assert.partialDeepStrictEqual(suspended, { status: 'suspended', statusReason: 'overdue', balance: '7' })
+  assert.partialDeepStrictEqual(await json<object>(['accounts', 'reopen', id]), { status: 'open', statusReason: null })
+  const close = ['accounts', 'close', id, '--reason', 'gone']
+  for (const wrong of [close, [...close, '--payout', '--write-off']])
+    assert.match((await run(wrong)).err, /either --payout or --write-off/)
+  const closed = await json<object>([...close, '--write-off'])
+  assert.partialDeepStrictEqual(closed, { status: 'closed', balance: '0' })
+  assert.match((await run(['ledger', 'show', id])).out, /writeoff +-7 .*gone/)
+  assert.match((await run(['credits', 'add', id, '1'])).err, /closed\. Reopen it first/)
 })
 
 test('keeping requests and answers is switched on and off from the command line', async () => {
