@@ -1,22 +1,23 @@
-// One box that finds a page, setting, model, key, account, job or call, from anywhere by Ctrl or Cmd K.
+// One box that finds pages, settings, actions, guides, models, keys, vendors, members, accounts, jobs and calls, from anywhere
+// by Ctrl or Cmd K.
 import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { api } from './api.ts'
+import type { Navigation } from './navigation.ts'
 import { useQuery } from './query.ts'
 import { navigate } from './router.tsx'
-import { useIsOperator } from './session.tsx'
+import { signOut, useIsOperator } from './session.tsx'
+import { setTheme } from './theme.ts'
 import { stepTo } from './ui/arrow-keys.ts'
 import { Dialog, DialogBody } from './ui/dialog.tsx'
 import { Icon, type IconName } from './ui/icon.tsx'
 import type * as wire from './wire.ts'
 
-export interface Place {
-  to: string
+interface Found {
   label: string
   icon: IconName
-}
-
-interface Found extends Place {
   kind: string
+  /** An address of the console, an address outside of it, or what to do. */
+  to: string | (() => void)
 }
 
 const PAGES_MAX = 6
@@ -36,17 +37,24 @@ export function useFinder(): [open: boolean, setOpen: (open: boolean) => void] {
   return [open, setOpen]
 }
 
-export function Finder(props: { account: string | undefined; pages: readonly Place[]; onClose: () => void }) {
-  const { account, pages, onClose } = props
+interface FinderProps {
+  account: string | undefined
+  sections: Navigation['sections']
+  onClose: () => void
+}
+
+export function Finder({ account, sections, onClose }: FinderProps) {
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const id = useId()
-  const found = useFound(text.trim(), account, pages)
+  const found = useFound(text.trim(), account, sections)
   const current = Math.min(at, Math.max(0, found.length - 1))
   const go = (place: Found | undefined) => {
     if (!place) return
     onClose()
-    navigate(place.to)
+    if (typeof place.to === 'function') place.to()
+    else if (place.to.startsWith('/docs')) window.location.assign(place.to)
+    else navigate(place.to)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const next = found.length ? stepTo(event.key, 'y', current, found.length) : undefined
@@ -68,11 +76,11 @@ export function Finder(props: { account: string | undefined; pages: readonly Pla
             className="input"
             type="search"
             role="combobox"
-            aria-label="Find a call, job, key, model, account, page or setting"
+            aria-label="Find a page, action, guide, call, job, key, model, vendor, member or account"
             aria-expanded={found.length > 0}
             aria-controls={`${id}-list`}
             aria-activedescendant={found.length ? `${id}-${current}` : undefined}
-            placeholder="Request id, job, key, model, account, page"
+            placeholder="Page, action, guide, key, model, request id"
             autoComplete="off"
             value={text}
             onChange={(event) => {
@@ -85,7 +93,7 @@ export function Finder(props: { account: string | undefined; pages: readonly Pla
         <div role="listbox" id={`${id}-list`} aria-label="Found" className="pick-list">
           {found.map((place, index) => (
             <div
-              key={`${place.kind} ${place.to}`}
+              key={`${place.kind} ${place.label} ${index}`}
               role="option"
               id={`${id}-${index}`}
               tabIndex={-1}
@@ -108,17 +116,58 @@ export function Finder(props: { account: string | undefined; pages: readonly Pla
   )
 }
 
-/** What is on a page that people look for by another word. */
-const ALSO: Record<string, string> = {
-  Overview: 'spend requests latency balance',
-  Keys: 'rotate revoke limits restrictions',
-  Members: 'invite webhook secret people role',
-  Statement: 'ledger credits balance csv invoice',
-  Profile: 'password theme sessions zone sign out',
-  Vendors: 'credential breaker test health',
-  System: 'limits version processes database',
-  Catalog: 'prices routes models',
-  Accounts: 'customers credits',
+const isAccount = (account: string | undefined) => account !== undefined && account !== ''
+
+/** What somebody may want to do, wherever they are. */
+function actionsOf(account: string | undefined, isOperator: boolean): (Found & { also?: string })[] {
+  const action = (label: string, icon: IconName, to: Found['to'], also = '') => ({
+    kind: 'action',
+    label,
+    icon,
+    to,
+    also,
+  })
+  const base = `/a/${encodeURIComponent(account ?? '')}`
+  const inAccount = isAccount(account)
+    ? [
+        action('New key', 'plus', `${base}/keys?new=1`, 'create api token'),
+        action('New chat', 'play', `${base}/playground/chat`, 'try ask prompt'),
+        action('New batch', 'batches', `${base}/batches?open=create`, 'create upload file'),
+        action('Invite a member', 'members', `${base}/members?open=invite`, 'add person'),
+      ]
+    : []
+  const inGateway = isOperator
+    ? [
+        ...(isAccount(account)
+          ? [
+              action(
+                'Add credits',
+                'plus',
+                `/operator/accounts/${encodeURIComponent(account ?? '')}?open=credits`,
+                'top up grant take back',
+              ),
+            ]
+          : []),
+        action('New account', 'accounts', '/operator/accounts?open=create', 'create customer'),
+        action('Add vendor', 'vendors', '/operator/vendors/new', 'connect provider'),
+        action('Invite an operator', 'user', '/operator/operators?open=invite', 'add person'),
+        action('Roll back the catalog', 'history', '/operator/catalogue/versions', 'versions undo prices'),
+      ]
+    : []
+  return [
+    ...inAccount,
+    ...inGateway,
+    action('Light theme', 'sun', () => setTheme('light'), 'appearance'),
+    action('Dark theme', 'moon', () => setTheme('dark'), 'appearance'),
+    action('Change password', 'key', '/profile', 'sessions'),
+    action('Sign out', 'leave', () => void signOut(), 'log out leave'),
+  ]
+}
+
+/** The visible part of a key: a secret that was pasted does not leave the browser. */
+function withoutSecret(text: string): string {
+  const own = /^(tg_(?:live|test)_.{4}).{4,200}(.{4})$/.exec(text) ?? /^(sk-).{8,200}(.{4})$/.exec(text)
+  return own ? `${own[1]}…${own[2]}` : text
 }
 
 /** Nobody waits for what was typed on the way to a word. */
@@ -133,17 +182,40 @@ function usePaused(text: string): string {
   return paused
 }
 
-/** Pages and settings are here; everything else the server finds, in all accounts that the reader may see. */
-function useFound(text: string, account: string | undefined, pages: readonly Place[]): Found[] {
-  const sought = usePaused(text)
+/** Pages and actions are known here; everything else the server finds, in all accounts that the reader may see. */
+function useFound(text: string, account: string | undefined, sections: Navigation['sections']): Found[] {
+  const asked = withoutSecret(text)
+  const sought = usePaused(asked)
   const operator = useIsOperator()
   const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))
-  if (!text) return pages.map((place) => ({ ...place, kind: 'page' }))
-  const has = (...words: string[]) => words.some((word) => word.toLowerCase().includes(text.toLowerCase()))
-  const here = pages.filter(({ label }) => has(label, ALSO[label] ?? '')).slice(0, PAGES_MAX)
-  const there = (sought === text ? (found.data?.items ?? []) : []).map((one) => placeOf(one, account, operator))
+  const pages = [
+    ...[...sections.account, ...sections.operator].flatMap(({ icon, pages: of }) =>
+      of.map((page) => ({ icon, ...page })),
+    ),
+    { icon: 'user' as const, to: '/profile', label: 'Profile', also: 'password theme sessions time zone' },
+  ].map((page) => ({ ...page, kind: 'page' }))
+  if (!text) return pages
+  const words = text.toLowerCase().split(/\s+/)
+  const has = ({ label, also = '' }: { label: string; also?: string }) =>
+    words.every((word) => `${label} ${also}`.toLowerCase().includes(word))
+  const isNamed = ({ label }: Found) => label.toLowerCase().includes(text.toLowerCase())
+  const actions = actionsOf(account, operator)
+    .filter(has)
+    .sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
+  const there = (sought === asked ? (found.data?.items ?? []) : []).map((one) => placeOf(one, account, operator))
   const byId = there.filter(({ icon }) => icon === 'usage' || icon === 'jobs')
-  return [...byId, ...here.map((place) => ({ ...place, kind: 'page' })), ...there.filter((one) => !byId.includes(one))]
+  return [
+    ...byId,
+    ...actions,
+    ...pages.filter(has).slice(0, PAGES_MAX),
+    ...there.filter((one) => !byId.includes(one)),
+    {
+      kind: 'docs',
+      label: `Search the documentation for “${asked}”`,
+      icon: 'docs',
+      to: `/docs/search?q=${encodeURIComponent(asked)}`,
+    },
+  ]
 }
 
 function placeOf(
@@ -162,6 +234,15 @@ function placeOf(
       return { to: `/a/${of}/usage?key=${name}`, label, icon: 'key', kind: 'calls of this key' }
     case 'model':
       return { to: of ? `/a/${of}/models/${name}` : '/operator/catalogue', label, icon: 'models', kind: id }
+    case 'vendor':
+      return { to: `/operator/vendors/${name}`, label, icon: 'vendors', kind }
+    case 'member':
+      return {
+        to: operator ? `/operator/accounts/${of}/members` : `/a/${of}/members`,
+        label,
+        icon: 'members',
+        kind,
+      }
     case 'account':
       return { to: operator ? `/operator/accounts/${name}` : `/a/${name}`, label, icon: 'accounts', kind }
   }

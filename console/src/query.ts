@@ -1,6 +1,7 @@
 // Reading from the server: stale while revalidate, so what was read before is shown until the new answer is
 // there. The cache lives as long as the page and is cleared at sign-out; none of it is written to the browser's storage.
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
+import { ApiError } from './api.ts'
 
 const cache = new Map<string, unknown>()
 const watchers = new Map<string, Set<() => void>>()
@@ -19,10 +20,18 @@ export function refresh(...prefixes: string[]): void {
 export interface Query<T> {
   data: T | undefined
   error: Error | undefined
+  /** The gateway or its database is away: the page reads again by itself until it is back. */
+  retrying: boolean
   /** A read is under way; with `data` it is a refresh. */
   busy: boolean
   reload: () => void
 }
+
+/** The gateway or its database is away and may be back in a moment. */
+const isAway = (error: Error | undefined): boolean =>
+  error instanceof ApiError && (error.status === 0 || error.status === 503)
+
+const RETRY_MS = [2_000, 4_000, 8_000, 15_000] as const
 
 interface State<T> {
   key: string | undefined
@@ -30,6 +39,8 @@ interface State<T> {
   round: number
   data?: T
   error?: Error | undefined
+  /** How often it failed in a row. */
+  failures: number
   busy: boolean
 }
 
@@ -39,7 +50,7 @@ export function useQuery<T>(
   read: (signal: AbortSignal) => Promise<T>,
   options: { everyMs?: number | undefined } = {},
 ): Query<T> {
-  const [state, setState] = useState<State<T>>({ key: undefined, round: 0, busy: false })
+  const [state, setState] = useState<State<T>>({ key: undefined, round: 0, failures: 0, busy: false })
   const [round, setRound] = useState(0)
   const reload = useCallback(() => setRound((count) => count + 1), [])
   const readNow = useEffectEvent(read)
@@ -57,15 +68,16 @@ export function useQuery<T>(
   useEffect(() => {
     if (key === undefined) return
     const aborter = new AbortController()
-    setState((old) => ({ ...(old.key === key ? old : {}), key, round, busy: true }))
+    setState((old) => ({ ...(old.key === key ? old : { failures: 0 }), key, round, busy: true }))
     readNow(aborter.signal).then(
       (data) => {
         if (aborter.signal.aborted) return
         cache.set(key, data)
-        setState({ key, round, data, error: undefined, busy: false })
+        setState({ key, round, data, error: undefined, failures: 0, busy: false })
       },
       (error: Error) => {
-        if (!aborter.signal.aborted) setState((old) => ({ ...old, key, round, error, busy: false }))
+        if (aborter.signal.aborted) return
+        setState((old) => ({ ...old, key, round, error, failures: old.failures + 1, busy: false }))
       },
     )
     return () => aborter.abort()
@@ -79,11 +91,24 @@ export function useQuery<T>(
     return () => window.clearInterval(timer)
   }, [options.everyMs, key, reload])
 
+  const { failures } = state
+  const retrying = isAway(state.error)
+  useEffect(() => {
+    if (!retrying) return
+    const timer = window.setTimeout(reload, RETRY_MS[Math.min(failures, RETRY_MS.length) - 1])
+    window.addEventListener('online', reload)
+    return () => {
+      window.clearTimeout(timer)
+      window.removeEventListener('online', reload)
+    }
+  }, [retrying, failures, reload])
+
   const current = state.key === key
   const known = key === undefined ? undefined : (cache.get(key) as T | undefined)
   return {
     data: current ? (state.data ?? known) : known,
     error: current ? state.error : undefined,
+    retrying: current && retrying,
     // Also before the effect that reads again has run.
     busy: key !== undefined && (!current || state.busy || state.round !== round),
     reload,
@@ -125,6 +150,7 @@ export function useList<T>(
   return {
     data: head.data && [...head.data.items, ...(following?.items ?? [])],
     error: head.error ?? following?.error,
+    retrying: head.retrying,
     busy: head.busy,
     reload: head.reload,
     more: next === null ? undefined : more,

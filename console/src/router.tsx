@@ -47,6 +47,12 @@ export function setQuery(changes: Record<string, string | undefined>): void {
   navigate(`${window.location.pathname.slice(BASE.length)}${search ? `?${search}` : ''}`, { replace: true })
 }
 
+/** A dialog that the address opens, so that a link, or an action of the finder, can lead to it. */
+export function useDialogInAddress(name: string): [open: boolean, setOpen: (open: boolean) => void] {
+  const { query } = useLocation()
+  return [query.get('open') === name, (open) => setQuery({ open: open ? name : undefined })]
+}
+
 export function Link({ to, onClick, ...rest }: { to: string } & Omit<ComponentProps<'a'>, 'href'>) {
   const follow = (event: MouseEvent<HTMLAnchorElement>) => {
     onClick?.(event)

@@ -1,20 +1,27 @@
 // The frame around every page: navigation at the side, on phones at the bottom and in a sheet.
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
-import { api } from './api.ts'
 import { BalanceBanner } from './banner.tsx'
 import { Bell } from './bell.tsx'
-import { Finder, type Place, useFinder } from './finder.tsx'
-import { useQuery } from './query.ts'
-import { Link, match, useLocation } from './router.tsx'
-import { lastAccount, rememberAccount, signOut, useMayManage, useSession } from './session.tsx'
+import { Finder, useFinder } from './finder.tsx'
+import {
+  type CurrentAccount,
+  type Navigation,
+  type Place,
+  type Section,
+  useCurrentAccount,
+  useNavigation,
+} from './navigation.ts'
+import { Link, useLocation } from './router.tsx'
+import { signOut, useSession } from './session.tsx'
 import { setTheme, type Theme, useTheme } from './theme.ts'
 import { IconButton } from './ui/button.tsx'
 import { Dialog } from './ui/dialog.tsx'
 import { Segments } from './ui/field.tsx'
 import { Icon, type IconName, Logo } from './ui/icon.tsx'
+import { SectionTabs } from './ui/page.tsx'
 
-type NavigationLink = Place
+const DOCK_MAX = 4
 
 export function Shell({ children }: { children: ReactNode }) {
   const { path } = useLocation()
@@ -23,7 +30,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const main = useRef<HTMLElement>(null)
   const firstPath = useRef(path)
   const account = useCurrentAccount(path)
-  const links = useNavigation(account.id)
+  const navigation = useNavigation(path, account.id)
   const [finding, setFinding] = useFinder()
 
   // After following a link the focus goes to the new page, so that a screen reader reads it and Tab starts there.
@@ -35,15 +42,15 @@ export function Shell({ children }: { children: ReactNode }) {
     ;(heading ?? main.current)?.focus({ preventScroll: true })
   }, [path])
 
-  const current = (link: NavigationLink) => (isCurrent(link.to, path) ? ('page' as const) : undefined)
+  const current = (section: Section) => (section === navigation.current ? ('page' as const) : undefined)
   const choose = () => {
     setMenu(false)
     setPicking(true)
   }
-  const navigation = (
+  const menuItems = (
     <SideNav
-      account={account.name}
-      links={links}
+      account={account}
+      navigation={navigation}
       current={current}
       onPick={account.mayPick ? choose : undefined}
       onFind={() => {
@@ -65,18 +72,24 @@ export function Shell({ children }: { children: ReactNode }) {
           </Link>
           <Bell account={account.id} />
         </div>
-        {navigation}
+        {menuItems}
       </aside>
-      <TopBar account={account} onPick={choose} onFind={() => setFinding(true)} onMenu={() => setMenu(true)} />
+      <TopBar
+        account={account}
+        title={navigation.place === 'operator' ? 'Operator' : (account.name ?? 'Choose an account')}
+        onPick={choose}
+        onFind={() => setFinding(true)}
+        onMenu={() => setMenu(true)}
+      />
       <main id="main" className="main" ref={main} tabIndex={-1}>
         {account.inPath ? <BalanceBanner account={account.inPath} /> : null}
-        {children}
+        <SectionTabs value={navigation.current}>{children}</SectionTabs>
       </main>
       <nav className="dock" aria-label="Main">
-        {links.dock.map((link) => (
-          <Link key={link.to} to={link.to} className="dock-link" aria-current={current(link)}>
-            <Icon name={link.icon} size={20} />
-            {link.label}
+        {dockOf(navigation).map((section) => (
+          <Link key={section.label} to={section.pages[0].to} className="dock-link" aria-current={current(section)}>
+            <Icon name={section.icon} size={20} />
+            {section.label}
           </Link>
         ))}
         <button type="button" className="dock-link" onClick={() => setMenu(true)}>
@@ -86,15 +99,11 @@ export function Shell({ children }: { children: ReactNode }) {
       </nav>
       {menu ? (
         <Dialog title="Menu" sheet onClose={() => setMenu(false)}>
-          <div className="side">{navigation}</div>
+          <div className="side">{menuItems}</div>
         </Dialog>
       ) : null}
       {finding ? (
-        <Finder
-          account={account.id}
-          pages={[...links.account, ...links.operator, { to: '/profile', label: 'Profile', icon: 'user' }]}
-          onClose={() => setFinding(false)}
-        />
+        <Finder account={account.id} sections={navigation.sections} onClose={() => setFinding(false)} />
       ) : null}
       {picking ? <AccountPicker onClose={() => setPicking(false)} current={account.id} /> : null}
     </div>
@@ -102,7 +111,13 @@ export function Shell({ children }: { children: ReactNode }) {
 }
 
 /** On phones. */
-function TopBar(props: { account: CurrentAccount; onPick: () => void; onFind: () => void; onMenu: () => void }) {
+function TopBar(props: {
+  account: CurrentAccount
+  title: string
+  onPick: () => void
+  onFind: () => void
+  onMenu: () => void
+}) {
   const { account } = props
   return (
     <header className="top">
@@ -110,7 +125,7 @@ function TopBar(props: { account: CurrentAccount; onPick: () => void; onFind: ()
         <Logo size={28} />
       </Link>
       <button type="button" className="top-account" onClick={props.onPick} disabled={!account.mayPick}>
-        <span>{account.name ?? 'Choose an account'}</span>
+        <span>{props.title}</span>
         {account.mayPick ? <Icon name="down" size={14} /> : null}
       </button>
       <Bell account={account.id} />
@@ -120,57 +135,60 @@ function TopBar(props: { account: CurrentAccount; onPick: () => void; onFind: ()
   )
 }
 
+/** On phones: the sections that people open most. */
+function dockOf({ place, sections }: Navigation): readonly Section[] {
+  const often = sections[place].filter(({ label }) => /^(Overview|Playground|Keys|Usage)$/.test(label))
+  return often.length ? often : sections[place].slice(0, DOCK_MAX)
+}
+
 function SideNav({
   account,
-  links,
+  navigation,
   current,
   onPick,
   onFind,
 }: {
-  account: string | undefined
-  links: Navigation
-  current: (link: NavigationLink) => 'page' | undefined
+  account: CurrentAccount
+  navigation: Navigation
+  current: (section: Section) => 'page' | undefined
   onPick: (() => void) | undefined
   onFind: () => void
 }) {
+  const { path } = useLocation()
   const { user } = useSession()
   const theme = useTheme()
-  const group = (title: string, list: readonly NavigationLink[]) =>
-    list.length === 0 ? null : (
-      <nav className="nav-group" aria-label={title}>
-        <p className="nav-title">{title}</p>
-        <ul>
-          {list.map((link) => (
-            <li key={link.to}>
-              <Link to={link.to} className="nav-link" aria-current={current(link)}>
-                <Icon name={link.icon} />
-                {link.label}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      </nav>
-    )
+  const { place, sections } = navigation
   return (
     <>
       <div className="side-scroll">
+        {sections.operator.length ? <PlaceSwitch {...navigation} /> : null}
         <button type="button" className="finder-open" onClick={onFind}>
           <Icon name="search" size={16} />
           <span>Find</span>
           <kbd>{/Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'}</kbd>
         </button>
-        {onPick ? (
+        {onPick && place === 'account' ? (
           <button type="button" className="switcher" onClick={onPick}>
             <span className="switcher-label">Account</span>
-            <span className="switcher-name">{account ?? 'Choose one'}</span>
+            <span className="switcher-name">{account.name ?? 'Choose one'}</span>
             <Icon name="swap" size={16} />
           </button>
         ) : null}
-        {group(onPick ? 'Use' : (account ?? 'Account'), links.account)}
-        {group('Operate', links.operator)}
+        <nav className="nav-group" aria-label={place === 'operator' ? 'Operator' : (account.name ?? 'Account')}>
+          <ul>
+            {sections[place].map((section) => (
+              <li key={section.label}>
+                <Link to={section.pages[0].to} className="nav-link" aria-current={current(section)}>
+                  <Icon name={section.icon} />
+                  {section.label}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </nav>
       </div>
       <div className="side-foot">
-        <Link to="/profile" className="who" aria-current={current({ to: '/profile', label: '', icon: 'user' })}>
+        <Link to="/profile" className="who" aria-current={path === '/profile' ? 'page' : undefined}>
           <span className="who-face" aria-hidden="true">
             {user.email.slice(0, 1)}
           </span>
@@ -182,7 +200,7 @@ function SideNav({
         <div className="side-tools">
           <ThemeSwitch theme={theme} />
           <span>
-            <a href="/docs" className="icon-button" aria-label="API reference" title="API reference">
+            <a href="/docs" className="icon-button" aria-label="Documentation" title="Documentation">
               <Icon name="docs" />
             </a>
             <IconButton icon="leave" label="Sign out" onClick={() => void signOut()} />
@@ -190,6 +208,21 @@ function SideNav({
         </div>
       </div>
     </>
+  )
+}
+
+/** Operators have two places: the pages of an account, and those of the gateway. */
+function PlaceSwitch({ place, sections }: Navigation) {
+  const link = (to: Place, label: string, start: string) => (
+    <Link to={sections[to][0]?.pages[0].to ?? start} aria-current={place === to ? 'true' : undefined}>
+      {label}
+    </Link>
+  )
+  return (
+    <nav className="place-switch" aria-label="Place">
+      {link('account', 'Account', '/operator/accounts')}
+      {link('operator', 'Operator', '/operator/home')}
+    </nav>
   )
 }
 
@@ -211,93 +244,4 @@ function ThemeSwitch({ theme }: { theme: Theme }) {
       onPick={setTheme}
     />
   )
-}
-
-interface Navigation {
-  account: readonly NavigationLink[]
-  operator: readonly NavigationLink[]
-  dock: readonly NavigationLink[]
-}
-
-function useNavigation(accountId: string | undefined): Navigation {
-  const { user } = useSession()
-  const mayManage = useMayManage(accountId ?? '')
-  const base = `/a/${encodeURIComponent(accountId ?? '')}`
-  const account: NavigationLink[] = accountId
-    ? [
-        { to: base, label: 'Overview', icon: 'overview' },
-        { to: `${base}/playground`, label: 'Playground', icon: 'play' },
-        { to: `${base}/models`, label: 'Models', icon: 'models' },
-        { to: `${base}/keys`, label: 'Keys', icon: 'key' },
-        { to: `${base}/usage`, label: 'Usage', icon: 'usage' },
-        { to: `${base}/jobs`, label: 'Jobs', icon: 'jobs' },
-        { to: `${base}/batches`, label: 'Batches', icon: 'batches' },
-        { to: `${base}/statement`, label: 'Statement', icon: 'statement' },
-        { to: `${base}/alerts`, label: 'Alerts', icon: 'bell' },
-        { to: `${base}/deliveries`, label: 'Deliveries', icon: 'send' },
-        ...(mayManage ? [{ to: `${base}/members`, label: 'Members', icon: 'members' } as const] : []),
-      ]
-    : []
-  const operator: NavigationLink[] =
-    user.role === 'operator'
-      ? [
-          { to: '/operator/home', label: 'Home', icon: 'chart' },
-          { to: '/operator/accounts', label: 'Accounts', icon: 'accounts' },
-          { to: '/operator/catalogue', label: 'Catalog', icon: 'catalog' },
-          { to: '/operator/vendors', label: 'Vendors', icon: 'vendors' },
-          { to: '/operator/live', label: 'Live requests', icon: 'live' },
-          { to: '/operator/alerts', label: 'Alerts', icon: 'bell' },
-          { to: '/operator/deliveries', label: 'Deliveries', icon: 'send' },
-          { to: '/operator/ledger', label: 'Ledger check', icon: 'ledger' },
-          { to: '/operator/audit', label: 'Audit', icon: 'audit' },
-          { to: '/operator/operators', label: 'Operators', icon: 'user' },
-          { to: '/operator/system', label: 'System', icon: 'system' },
-        ]
-      : []
-  const first = accountId ? account.filter((link) => /Overview|Playground|Keys|Usage/.test(link.label)) : []
-  return { account, operator, dock: first.length ? first : operator.slice(0, 4) }
-}
-
-function isCurrent(to: string, path: string): boolean {
-  // The overview's address is the beginning of all the others.
-  if (/^\/a\/[^/]+$/.test(to)) return path === to
-  return path === to || path.startsWith(`${to}/`)
-}
-
-interface CurrentAccount {
-  id: string | undefined
-  /** Only where the address names it. */
-  inPath: string | undefined
-  name: string | undefined
-  mayPick: boolean
-}
-
-/** The account of the address; on pages without one, the account that was open last. */
-function useCurrentAccount(path: string): CurrentAccount {
-  const { user, accounts } = useSession()
-  const operator = user.role === 'operator'
-  const inPath = (
-    match('/a/:account', path) ??
-    match('/a/:account/:rest', path) ??
-    match('/a/:account/:rest/:more', path) ??
-    match('/operator/accounts/:account', path) ??
-    match('/operator/accounts/:account/:rest', path)
-  )?.account
-  useEffect(() => {
-    if (inPath) rememberAccount(inPath)
-  }, [inPath])
-  const last = lastAccount()
-  const id = inPath ?? (operator || accounts.some((entry) => entry.id === last) ? last : undefined) ?? accounts[0]?.id
-  const own = accounts.find((entry) => entry.id === id)
-  // Operators act on accounts that they are no member of; those are looked up by id.
-  const looked = useQuery(operator && id && !own ? `account/${id}` : undefined, (signal) =>
-    api.account(id ?? '', signal),
-  )
-  const gone = operator && !own && looked.error !== undefined && inPath === undefined
-  return {
-    id: gone ? undefined : id,
-    inPath,
-    name: own?.name ?? looked.data?.name ?? (gone ? undefined : id),
-    mayPick: operator || accounts.length > 1,
-  }
 }

@@ -336,7 +336,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   const owner = await join(mine, 'owner@mine.example', 'owner')
   const member = await join(mine, 'member@mine.example', 'member')
   const outsider = await join(theirs, 'owner@theirs.example', 'owner')
-  const key = await owner<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })
+  const key = await owner<{ id: string; prefix: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })
   const keyOf = async () => (await owner<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })).data.id
   await server.ledger.reserve({
     id: '01call',
@@ -553,6 +553,19 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   assert.deepEqual(await found(outsider, key.data.id), [])
   assert.deepEqual(await found(owner, key.data.id), [['key', mine]])
   assert.deepEqual(await found(outsider, 'mine'), [])
+  assert.deepEqual(await found(owner, key.data.prefix), [['key', mine]])
+  assert.deepEqual(await found(outsider, key.data.prefix), [])
+  assert.deepEqual(await found(owner, 'tg_live_'), [], 'what all keys begin with finds none')
+  const ofMembers = async (browser: typeof owner) =>
+    (await found(browser, '.example')).filter(([kind]) => kind === 'member').map(([, account]) => account)
+  assert.ok((await ofMembers(owner)).length > 0)
+  assert.deepEqual(new Set(await ofMembers(owner)), new Set([mine]))
+  assert.deepEqual(await ofMembers(member), [], 'members do not see the list of members')
+  assert.ok((await ofMembers(operator)).length > (await ofMembers(owner)).length)
+  const [vendor = ''] = Object.keys(server.catalog.current.document.vendors)
+  const isVendor = ([kind]: readonly (string | null)[]) => kind === 'vendor'
+  assert.ok((await found(operator, vendor)).some(isVendor))
+  assert.ok(!(await found(owner, vendor)).some(isVendor), 'vendors are the operator’s')
   assert.deepEqual(await found(owner, 'alpha-5.4'), [['model', null]])
   const offer = (enabled: boolean) =>
     server.catalog.amend(

@@ -309,17 +309,26 @@ const HOME_REFUSED = statement(
   `select coalesce(sum(count), 0)::bigint as calls from refusal where at >= now() - make_interval(days => $1) and ${OWN}`,
 )
 
-// One question for whatever has a name or an id: calls, jobs, keys, accounts.
+// One query for whatever has a name or an id: calls, jobs, keys, accounts, members.
 
 const FOUND_MAX = 8
+/** What all keys begin with finds none of them. */
+const PREFIX_CHARS_MIN = 9
 
-/** `only`: the accounts that the asker may see; null: all. */
-export async function search(database: Queryable, q: string, only: readonly string[] | null): Promise<Found[]> {
+interface SeenAccounts {
+  readonly read: readonly string[]
+  /** Those whose members the person may see. */
+  readonly manage: readonly string[]
+}
+
+/** `only`: the accounts that the person may see; null: all. */
+export async function search(database: Queryable, q: string, only: SeenAccounts | null): Promise<Found[]> {
   const rows = await database.query<{ kind: Found['kind']; id: string; label: string; account: string }>(SEARCH, [
     q,
     q.replace(/^req_/, ''),
-    only,
+    only?.read ?? null,
     FOUND_MAX,
+    only?.manage ?? null,
   ])
   return rows.map((row) => ({ ...row, account: ownAccountOf(row.account) }))
 }
@@ -335,9 +344,13 @@ const SEARCH = statement(
    (select 'job', id, product || ' · ' || status, account_id from job where id = $1 and ${SEEN('account_id')} limit 1)
    union all
    (select 'key', id, name || ' · …' || last4, account_id from api_key
-    where (id = $1 or last4 = $1 or strpos(lower(name), lower($1)) > 0 or $1 = prefix || '…' || last4) and ${SEEN('account_id')} order by id desc limit $4)
+    where (id = $1 or last4 = $1 or strpos(lower(name), lower($1)) > 0 or $1 = prefix || '…' || last4
+      or (length($1) >= ${PREFIX_CHARS_MIN} and starts_with(prefix, $1))) and ${SEEN('account_id')} order by id desc limit $4)
    union all
-   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($3::text[] is null or id = any($3)) order by id desc limit $4)`,
+   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($3::text[] is null or id = any($3)) order by id desc limit $4)
+   union all
+   (select 'member', p.id, p.email || ' · ' || a.name, a.id from person p join membership m on m.person_id = p.id join account a on a.id = m.account_id
+    where strpos(p.email, lower($1)) > 0 and ($5::text[] is null or a.id = any($5)) order by p.email, a.id limit $4)`,
 )
 
 // How the routes of one product have done lately, from the calls themselves: to decide by which of them to take.

@@ -92,7 +92,7 @@ export const homeFigures = z.object({
 export type HomeFigures = z.infer<typeof homeFigures>
 
 export const found = z.object({
-  kind: z.enum(['call', 'job', 'key', 'model', 'account']),
+  kind: z.enum(['call', 'job', 'key', 'model', 'account', 'member', 'vendor']),
   id: z.string(),
   label: z.string(),
   account: z.string().nullable(),

@@ -11,7 +11,6 @@ import { Segments } from '../ui/field.tsx'
 import { Badge, Facts, Page, ShortId, When } from '../ui/page.tsx'
 import { Empty, Fault } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
-import { RouteTabs } from '../ui/tabs.tsx'
 import type { Alert } from '../wire.ts'
 import { AlertTitle, placeOf } from './alert-lines.tsx'
 import { AlertSettingsPanel } from './alert-rules.tsx'
@@ -21,10 +20,11 @@ const EVERY_MS = 10_000
 
 export function AlertsPage({ account, tab = 'list' }: { account: string; tab?: string }) {
   const owner = useMayManage(account)
-  const base = `/a/${encodeURIComponent(account)}/alerts`
   return (
-    <Page title="Alerts" lead="Low balances, spending limits, failing calls and expiring keys.">
-      {owner ? <AlertTabs base={base} tab={tab} /> : null}
+    <Page
+      title={tab === 'rules' ? 'Alert rules' : 'Alerts'}
+      lead="Low balances, spending limits, failing calls and expiring keys."
+    >
       {tab === 'rules' && owner ? <AlertSettingsPanel account={account} /> : <AlertList account={account} />}
     </Page>
   )
@@ -40,7 +40,7 @@ export function GatewayAlertsPage({ tab = 'list' }: { tab?: string }) {
   const of = query.get('of') === 'all' ? 'all' : 'gateway'
   return (
     <Page
-      title="Alerts"
+      title={tab === 'rules' ? 'Gateway alert rules' : 'Gateway alerts'}
       lead="Open circuit breakers of vendors, and problems found by checks of the ledger or the audit log. Accounts have rules of their own."
       actions={
         tab === 'list' ? (
@@ -53,22 +53,8 @@ export function GatewayAlertsPage({ tab = 'list' }: { tab?: string }) {
         ) : null
       }
     >
-      <AlertTabs base="/operator/alerts" tab={tab} />
       {tab === 'rules' ? <AlertSettingsPanel account={undefined} /> : <AlertList account={undefined} of={of} />}
     </Page>
-  )
-}
-
-function AlertTabs({ base, tab }: { base: string; tab: string }) {
-  return (
-    <RouteTabs
-      label="Alerts"
-      current={tab}
-      tabs={[
-        { name: 'list', label: 'Alerts sent', to: base },
-        { name: 'rules', label: 'Rules and receivers', to: `${base}/rules` },
-      ]}
-    />
   )
 }
 

@@ -1,8 +1,7 @@
-import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatWhole } from '../format.ts'
 import { useList } from '../query.ts'
-import { setQuery, useLocation } from '../router.tsx'
+import { setQuery, useDialogInAddress, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { SelectField } from '../ui/field.tsx'
@@ -25,7 +24,7 @@ const EXAMPLE = JSON.stringify({
 export function BatchesPage({ account }: { account: string }) {
   const { query } = useLocation()
   const status = query.get('status') ?? ''
-  const [making, setMaking] = useState(false)
+  const [making, setMaking] = useDialogInAddress('create')
   const base = `/a/${encodeURIComponent(account)}/batches`
   const list = useList(`batches/${account}/${status}`, (cursor, signal) =>
     api.batches(account, { status: status || undefined, cursor, limit: 20 }, signal),

@@ -42,7 +42,7 @@ export function DeliveriesPage({ account }: { account: string }) {
 export function GatewayDeliveriesPage() {
   return (
     <Page
-      title="Deliveries"
+      title="Gateway deliveries"
       lead="Webhooks, messages and mails of the gateway and of all accounts: every attempt, and what the receiver answered."
     >
       <DeliveryList account={undefined} />

@@ -20,8 +20,8 @@ export function JobsPage({ account }: { account: string }) {
   const to = (job: Job) => `${base}/jobs/${encodeURIComponent(job.id)}`
   return (
     <Page
-      title="Jobs"
-      lead="Videos are made in the background. Their credits are held until a job ends, and given back when it fails."
+      title="Videos"
+      lead="Video jobs are worked on in the background. Their credits are held until the job ends, and given back when it fails."
       actions={
         <SelectField
           label="Status"

@@ -18,7 +18,7 @@ export function Login() {
     navigate(safeNext(query.get('next')), { replace: true })
   })
   return (
-    <SignedOutPage title="Sign in" foot={<a href="/docs">API reference</a>}>
+    <SignedOutPage title="Sign in" foot={<a href="/docs">Documentation</a>}>
       {setup.data?.open ? (
         <Note>
           Nobody has set up this gateway yet. Open the one-time link that it printed when it started: it creates the

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useList, useQuery } from '../query.ts'
+import { useDialogInAddress } from '../router.tsx'
 import { useIsOperator, useSession } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
@@ -15,7 +16,7 @@ import type { Member, Role } from '../wire.ts'
 import { PassOn, PendingInvites } from './pending-invites.tsx'
 
 export function MembersPage({ account }: { account: string }) {
-  const [inviting, setInviting] = useState(false)
+  const [inviting, setInviting] = useDialogInAddress('invite')
   const [secret, setSecret] = useState(false)
   return (
     <Page

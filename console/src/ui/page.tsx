@@ -1,10 +1,15 @@
 // The parts that pages are made of.
-import { Fragment, type ReactNode, useEffect, useId, useSyncExternalStore } from 'react'
+import { createContext, Fragment, type ReactNode, useContext, useEffect, useId, useSyncExternalStore } from 'react'
 import { formatCredits } from '../credits.ts'
 import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
-import { Link } from '../router.tsx'
+import type { Section } from '../navigation.ts'
+import { Link, useLocation } from '../router.tsx'
 import { localZoneName, setZone, useZone } from '../zone.ts'
 import { Icon } from './icon.tsx'
+import { RouteTabs } from './tabs.tsx'
+
+/** The section of the menu to which the page belongs. */
+export const SectionTabs = createContext<Section | undefined>(undefined)
 
 export function Page({
   title,
@@ -36,10 +41,20 @@ export function Page({
         </div>
         {actions ? <div className="page-actions">{actions}</div> : null}
       </header>
+      <SiblingPages />
       {children}
       <ZoneLine />
     </div>
   )
+}
+
+/** The pages of a section as tabs; what one of them leads to has its way back instead. */
+function SiblingPages() {
+  const { path } = useLocation()
+  const section = useContext(SectionTabs)
+  if (!section || section.pages.length < 2 || !section.pages.some(({ to }) => to === path)) return null
+  const tabs = section.pages.map(({ to, label }) => ({ to, name: to, label }))
+  return <RouteTabs label={section.label} current={path} tabs={tabs} />
 }
 
 /** Which zone the times of this page are in, and the way to the other one. */

@@ -47,9 +47,22 @@ export function Empty({
   )
 }
 
+interface FaultProps {
+  error: Problem
+  retry?: (() => void) | undefined
+  retrying?: boolean
+}
+
 /** What went wrong in the server's own words, with the id that its operator can search for. */
-export function Fault({ error, retry }: { error: Problem; retry?: (() => void) | undefined }) {
-  const { message, status, code, requestId } = error
+export function Fault({ error, retry, retrying = false }: FaultProps) {
+  const { status, code, requestId } = error
+  // What the API says of calls, "nothing was charged", does not concern a page that only reads.
+  const message =
+    retrying && status === 503
+      ? 'The gateway cannot read from its database right now. This page tries again by itself.'
+      : retrying
+        ? 'The gateway cannot be reached. This page tries again by itself.'
+        : error.message
   const detail = [status ? `HTTP ${status}` : '', code === undefined ? '' : `code ${code}`].filter(Boolean).join(', ')
   return (
     <div className="fault tone-bad" role="alert">
@@ -99,7 +112,7 @@ export function Loaded<T>({
 }) {
   return (
     <>
-      {query.error ? <Fault error={query.error} retry={query.reload} /> : null}
+      {query.error ? <Fault error={query.error} retry={query.reload} retrying={query.retrying} /> : null}
       {query.data !== undefined ? children(query.data) : query.error ? null : (skeleton ?? <Skeleton lines={5} />)}
     </>
   )

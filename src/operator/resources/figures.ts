@@ -123,8 +123,16 @@ export function figureResources({ database, catalog, statements, world, reports 
           .filter(({ uid, name }) => uid.includes(sought) || name.toLowerCase().includes(sought))
           .slice(0, MODELS_FOUND)
           .map(({ uid, name }) => ({ kind: 'model' as const, id: uid, label: name, account: null }))
-        const rows = await search(database, q, actor.operator ? null : [...actor.roles.keys()])
-        return { items: [...rows, ...offered], next: null }
+        const connected = actor.operator ? Object.keys(catalog.current.document.vendors) : []
+        const vendors = connected
+          .filter((name) => name.toLowerCase().includes(sought))
+          .map((name) => ({ kind: 'vendor' as const, id: name, label: name, account: null }))
+        const seen = {
+          read: [...actor.roles.keys()],
+          manage: [...actor.roles].filter(([, role]) => role === 'owner').map(([account]) => account),
+        }
+        const rows = await search(database, q, actor.operator ? null : seen)
+        return { items: [...rows, ...vendors, ...offered], next: null }
       },
     }),
   ]

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits, parseCredits } from '../../credits.ts'
 import { refresh, useQuery } from '../../query.ts'
+import { useDialogInAddress } from '../../router.tsx'
 import { Button, LinkButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -28,7 +29,7 @@ const TABS = [
 export function AccountPage({ account: id, tab = 'settings' }: { account: string; tab?: string }) {
   const base = `/operator/accounts/${encodeURIComponent(id)}`
   const account = useQuery(`account/${id}`, (signal) => api.account(id, signal))
-  const [crediting, setCrediting] = useState(false)
+  const [crediting, setCrediting] = useDialogInAddress('credits')
   const [adding, setAdding] = useState(false)
   return (
     <Page

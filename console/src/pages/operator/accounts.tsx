@@ -2,7 +2,7 @@ import { useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
 import { refresh, useList } from '../../query.ts'
-import { navigate } from '../../router.tsx'
+import { navigate, useDialogInAddress } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { SearchField, TextField } from '../../ui/field.tsx'
@@ -19,7 +19,7 @@ const to = (account: Account) => `/operator/accounts/${encodeURIComponent(accoun
 export function AccountsPage() {
   const [text, setText] = useState('')
   const sought = useDeferredValue(text.trim())
-  const [creating, setCreating] = useState(false)
+  const [creating, setCreating] = useDialogInAddress('create')
   const list = useList(`accounts/list/${sought}`, (cursor, signal) =>
     api.accounts({ q: sought, limit: 50, ...(cursor ? { cursor } : {}) }, signal),
   )

@@ -30,7 +30,7 @@ export function LivePage() {
   const hidden = (matching?.length ?? 0) - (data?.length ?? 0)
   return (
     <Page
-      title="Live requests"
+      title="Live calls"
       lead={
         live.data
           ? `The last 200 calls of ${ofProcesses(live.data)}, newest first.`
@@ -56,7 +56,7 @@ export function LivePage() {
         />
       </div>
       <TableCard
-        label="Live requests"
+        label="Live calls"
         list={{ ...live, data, more: undefined, moreBusy: false }}
         rowKey={(call) => call.id}
         empty={

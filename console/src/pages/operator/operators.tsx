@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { refresh, useList } from '../../query.ts'
+import { useDialogInAddress } from '../../router.tsx'
 import { useSession } from '../../session.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, FormDialog } from '../../ui/dialog.tsx'
@@ -14,7 +15,7 @@ import { PassOn, PendingInvites } from '../pending-invites.tsx'
 export function OperatorsPage() {
   const { user } = useSession()
   const operators = useList('operators', (_, signal) => api.operators(signal))
-  const [inviting, setInviting] = useState(false)
+  const [inviting, setInviting] = useDialogInAddress('invite')
   const [leaving, setLeaving] = useState<Operator>()
   return (
     <Page

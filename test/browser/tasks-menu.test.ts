@@ -1,0 +1,133 @@
+// Getting about in the console: two places, their menus, the finder, and a page that comes back by itself.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'
+import { freshDatabase } from '../database.ts'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+
+let home: TestConsole
+let proxy: ChaosProxy
+let operator: Visitor
+let account = ''
+
+before(async () => {
+  const database = await freshDatabase()
+  const { host, port } = database.connection
+  proxy = await startProxy({ path: `${host}/.s.PGSQL.${port}` })
+  home = await startConsole({
+    database,
+    through: (connection) => ({ ...connection, host: '127.0.0.1', port: proxy.port }),
+  })
+  account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  operator = await home.visitor()
+  await home.setUp(operator, 'op@example.com')
+})
+
+after(async () => {
+  await home?.close()
+  await proxy?.close()
+})
+
+const menu = (page: Visitor['page'], name: string) =>
+  page.getByRole('complementary').getByRole('navigation', { name }).getByRole('link').allInnerTexts()
+
+test('account and operator are two places with a switch, at most nine entries each, no name twice', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}`)
+  const ofAccount = await menu(page, 'Harbor Books')
+  await page.getByRole('navigation', { name: 'Place' }).getByRole('link', { name: 'Operator' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+  const ofGateway = await menu(page, 'Operator')
+  for (const entries of [ofAccount, ofGateway])
+    assert.ok(entries.length >= 5 && entries.length <= 9, entries.join(', '))
+  assert.equal(new Set([...ofAccount, ...ofGateway]).size, ofAccount.length + ofGateway.length)
+  // Every entry leads to a page, whose place and entry are marked.
+  for (const name of ofGateway) {
+    await page.getByRole('complementary').getByRole('link', { name, exact: true }).click()
+    await page.locator('.nav-link[aria-current]', { hasText: name }).waitFor()
+    assert.equal(await page.getByText('There is no page at this address').count(), 0, name)
+  }
+  await page.getByRole('navigation', { name: 'Place' }).getByRole('link', { name: 'Account' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+})
+
+test('pages of one section are tabs of each other', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/jobs`)
+  await page.getByRole('navigation', { name: 'Jobs' }).getByRole('link', { name: 'Batches' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Batches' }).waitFor()
+  await page.locator('.nav-link[aria-current]', { hasText: 'Jobs' }).waitFor()
+})
+
+test('the account that an operator opens is the one the menu shows afterwards', async () => {
+  const { page } = operator
+  const other = await home.gateway.accounts.create({ name: 'Juniper Clinic', credits: 0n }, BY)
+  await operator.go(`/operator/accounts/${other}`)
+  await page.getByRole('heading', { level: 1, name: 'Juniper Clinic' }).waitFor()
+  await page.getByRole('navigation', { name: 'Place' }).getByRole('link', { name: 'Account' }).click()
+  await page.waitForURL(new RegExp(`/a/${other}`))
+  await page.locator('.switcher-name', { hasText: 'Juniper Clinic' }).waitFor()
+})
+
+test('an action is found and run by keyboard alone', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}`)
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('new key')
+  await page.getByRole('option', { selected: true }).getByText('New key').waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').getByLabel('Name').waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('add credits')
+  await page.getByRole('option', { selected: true }).getByText('Add credits').waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').getByLabel('Amount').fill('5')
+  await page.getByRole('dialog').getByLabel('Note').fill('by keyboard')
+  await page.keyboard.press('Enter')
+  await page.getByText('The balance is now 105 credits.').waitFor()
+})
+
+test('the finder knows vendors, members, key prefixes and the documentation, and keeps a pasted key to itself', async () => {
+  const { page } = operator
+  const { key } = await home.key(account)
+  const [vendor = ''] = Object.keys(home.gateway.catalog.current.document.vendors)
+  await operator.go(`/a/${account}`)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  const find = async (text: string, option: RegExp) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill(text)
+    await page.getByRole('option', { name: option }).first().waitFor()
+    await page.keyboard.press('Control+k')
+  }
+  await find(vendor, /vendor$/)
+  await find(key.slice(0, 12), /calls of this key$/)
+  await find(key, /calls of this key$/)
+  await find('rate limits', /Search the documentation/)
+  assert.deepEqual(
+    asked.filter((url) => url.includes(key.slice(12, -4))),
+    [],
+  )
+})
+
+test('a page says that the database is away, and comes back by itself', async () => {
+  const { page } = operator
+  await operator.go('/operator/accounts')
+  await page.getByRole('link', { name: 'Harbor Books' }).waitFor()
+  proxy.refuse()
+  proxy.reset()
+  await operator.follow('/operator/operators')
+  await page.getByText('This page tries again by itself.').first().waitFor()
+  assert.equal(await page.getByText('Nothing was charged').count(), 0)
+  proxy.heal()
+  await page.getByText('op@example.com').nth(1).waitFor()
+  await page.getByText('This page tries again by itself.').waitFor({ state: 'detached' })
+  home.mishaps.splice(0, home.mishaps.length, ...home.mishaps.filter((text) => !/status of 503/.test(text)))
+})
+
+test('nothing of it breaks the content policy or throws', () => {
+  assert.deepEqual(home.mishaps, [])
+})
