@@ -306,6 +306,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   ...{
     person: PEOPLE,
     session: PEOPLE,
+    saved_view: PEOPLE,
     membership: PEOPLE,
     invite: PEOPLE,
     login_attempt: PEOPLE,
@@ -356,8 +357,9 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   hold: 'id tokens',
   idempotency: 'key request_hash content_type body sealed created_at',
   // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
-  journal: 'key_id status estimated stream duration_ms attempt_log client tokens second input_tokens output_tokens',
-  usage: 'stream attempt_log',
+  journal:
+    'key_id status estimated stream duration_ms attempt_log client tokens second input_tokens output_tokens vendor',
+  usage: 'stream attempt_log vendor',
   usage_hour: 'input_tokens output_tokens',
   lease: 'id recalled_at in_use',
   // What began before is not taken off: of limits on tokens alone.

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { LivePage, VendorView } from '../src/operator/views.ts'
-import type { HomeFigures } from '../src/reports/views.ts'
+import type { HomeFigures, UsageSums } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
@@ -99,7 +99,8 @@ test('live calls, vendors, their history and the margin are those of all process
   assert.deepEqual([route?.product, route?.route], ['alpha-5.4', 1])
   assert.ok(Number(route?.cost) > Number(route?.charged))
   assert.equal(home.margin.cost, route?.cost)
-  assert.equal(home.margin.charged, home.totals.charged, 'as the hourly sums have it')
+  const sums = await ask<UsageSums>(one, '/usage/sums')
+  assert.equal(home.margin.charged, sums.totals.charged, 'as the hourly sums have it')
   assert.match(home.lossNotes[0] ?? '', /^alpha-5\.4, route 1 \(alpha, /)
 })
 

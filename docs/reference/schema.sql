@@ -406,6 +406,7 @@ create table journal (
   credential text,
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
+  vendor text,
   constraint journal_pkey1 PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
@@ -531,6 +532,16 @@ create table refusal (
 );
 CREATE INDEX refusal_age ON public.refusal USING btree (id);
 
+create table saved_view (
+  person_id text collate "C" not null,
+  page text collate "C" not null,
+  name text not null,
+  query text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint saved_view_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
+  constraint saved_view_pkey PRIMARY KEY (person_id, page, name)
+);
+
 create table session (
   id text collate "C" not null,
   digest bytea not null,
@@ -608,11 +619,13 @@ create table usage (
   at timestamp with time zone not null default now(),
   attributes jsonb,
   cost_basis jsonb,
+  vendor text,
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
 CREATE INDEX usage_charged ON ONLY public.usage USING btree (account_id, charged, id);
 CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
 CREATE INDEX usage_duration ON ONLY public.usage USING btree (account_id, duration_ms, id);
+CREATE INDEX usage_time ON ONLY public.usage USING btree (id);
 
 create table usage_hour (
   account_id text collate "C" not null,
@@ -1475,9 +1488,9 @@ begin
     select t.*, row_number() over (order by t.id) as n from taken t
   ), used as (
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
-      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client)
+      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client, vendor)
     select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
-      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client
+      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client, j.vendor
     from placed j where b_kind[j.n] > 0
   )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

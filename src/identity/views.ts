@@ -62,3 +62,7 @@ export type SetupView = z.infer<typeof setupView>
 /** To be handed on to whoever is to open it. */
 export const linkView = z.object({ link: z.string() })
 export type LinkView = z.infer<typeof linkView>
+
+/** Filters that a person has given a name; `query` as it stands in the address of the page. */
+export const savedView = z.object({ name: z.string(), query: z.string() })
+export type SavedView = z.infer<typeof savedView>

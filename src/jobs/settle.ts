@@ -51,6 +51,7 @@ export function jobResolution(job: Decided, catalog: Catalog): Resolution {
     costBasis: paid?.cost?.basis,
     attributes: paid?.attributes,
     credential: paid ? (job.credential ?? undefined) : undefined,
+    vendor: job.vendor ?? undefined,
     attemptLog: job.verdict === 'FAILED' ? attemptLogOf(job) : undefined,
   }
 }

@@ -84,6 +84,8 @@ export interface Resolution {
   readonly outputTokens: number
   /** Which of the vendor's credentials it used, by its name, where there are several. */
   readonly credential?: string | undefined
+  /** Who answered it, or was tried last. */
+  readonly vendor?: string | undefined
   /** What of the request and its answer decided the rates, where the price names any of it. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
   /** What the vendor takes for it, where the route's cost is known. */

@@ -141,7 +141,9 @@ export type AttemptLog = z.infer<typeof attemptLog>
 const outcome = z.enum(['settled', 'released', 'expired'])
 
 /** What a row of usage can be: a resolved call, or calls that were refused before anything was held. */
-export const usageOutcome = z.enum([...outcome.options, 'refused'])
+const usageOutcome = z.enum([...outcome.options, 'refused'])
+/** What calls are sought by: also whether they succeeded or failed, of those that were not refused. */
+export const soughtOutcome = z.enum([...usageOutcome.options, 'succeeded', 'failed'])
 
 /** Its fields are the columns of the CSV file too, in this order. */
 export const usageView = z.object({
@@ -179,8 +181,14 @@ export const usageView = z.object({
   credential: z.string().nullable().exactOptional(),
   /** It went by the account's own key at the vendor, and cost the fee for that. */
   byok: z.boolean(),
+  /** For operators only: who answered it, or was tried last. Null: nobody. */
+  vendor: z.string().nullable().exactOptional(),
 })
 export type UsageView = z.infer<typeof usageView>
+
+/** A call among those of all accounts. */
+export const callView = usageView.extend({ account: z.string(), accountName: z.string() })
+export type CallView = z.infer<typeof callView>
 
 /** What agents spent, each by its session or name. */
 export const clientSum = z.object({
@@ -200,8 +208,6 @@ export const usageDetail = usageView.extend({
   attemptLog: attemptLog.nullable(),
   /** What it sent and was sent is kept, and can be read. */
   content: z.boolean(),
-  /** For operators only: who answered it. Null: nobody, or the catalog of that time is not kept. */
-  vendor: z.string().nullable().exactOptional(),
   /** Where its trace is shown; only for operators, and if TOLLGATE_TRACE_URL says where that is. */
   trace: z.string().optional(),
 })

@@ -22,7 +22,7 @@ import type {
 } from '../ledger/views.ts'
 import { chargeOf } from '../meter/charge.ts'
 import type { Usage } from '../meter/usage.ts'
-import type { FillView, HomeFigures, KeyFigures, UsageSums } from '../reports/views.ts'
+import type { FillView, HomeFigures, KeyFigures, UsageLatency, UsageSums } from '../reports/views.ts'
 import type { LiveCallView, SystemView, VendorView } from './views.ts'
 
 let server: OperatorServer
@@ -652,12 +652,16 @@ test('usage sums up by product, key, status and endpoint, to what the calls were
       data.series.reduce((sum, row) => sum + micro(row.charged), 0),
       charged,
     )
-    assert.deepEqual(data.latency.map(({ kind }) => kind).sort(), ['chat', 'responses'])
   }
   const one = await ask<UsageSums>('GET', `/accounts/${account}/usage/sums?by=product&key=key_x`)
   assert.equal(one.data.totals.requests, 1)
   const csv = await ask('GET', `/accounts/${account}/usage/sums?by=key`, undefined, { accept: 'text/csv' })
-  assert.match(csv.text, /^at,group,requests,errors,charged,latencyMsAvg\r\n.*,key_x,1,0,/)
+  assert.match(
+    csv.text,
+    /^at,group,name,requests,errors,refused,charged,latencyMsAvg,inputTokens,outputTokens\r\n.*,key_x,,1,0,0,/,
+  )
+  const latency = await ask<UsageLatency>('GET', `/accounts/${account}/usage/latency?by=endpoint`)
+  assert.deepEqual(latency.data.groups.map(({ group }) => group).sort(), ['chat', 'responses'])
   assert.equal((await ask('GET', `/accounts/${account}/usage/sums?by=status&from=2020-01-01`)).status, 400)
   assert.equal((await ask('GET', `/accounts/${account}/usage/sums?by=colour`)).status, 400)
 
@@ -672,13 +676,15 @@ test('usage sums up by product, key, status and endpoint, to what the calls were
   assert.equal(keys.find(({ keyId }) => keyId === 'key_x')?.lastError, null)
 
   const home = (await ask<HomeFigures>('GET', '/home?days=7')).data
-  const top = home.topAccounts.find(({ id }) => id === account)
+  const all = (await ask<UsageSums>('GET', '/usage/sums?by=account&zone=Asia/Kathmandu&per=day')).data
+  const top = all.groups.find(({ group }) => group === account)
   assert.deepEqual([top?.requests, micro(top?.charged ?? '0')], [3, charged])
-  const total = home.topAccounts.reduce((sum, one) => sum + micro(one.charged), 0)
-  assert.ok(micro(home.totals.charged) >= total)
+  assert.equal(
+    all.groups.reduce((sum, one) => sum + micro(one.charged), 0),
+    micro(all.totals.charged),
+  )
   assert.ok(home.lowBalances.every(({ daysLeft }, at, all) => at === 0 || daysLeft >= all[at - 1]!.daysLeft))
-  assert.equal(home.series.length, 8, 'days without calls are days too')
-  assert.equal(home.series.filter(({ requests }) => requests > 0).length, 1)
+  assert.equal(all.steps.length, 31, 'days without calls are days too')
   const { daysLeft } = (await ask<Overview>('GET', `/accounts/${account}/overview?days=30`)).data
   const low = home.lowBalances.find(({ id }) => id === account)
   if (low) assert.equal(daysLeft, low.daysLeft, 'one figure, wherever it is shown')
@@ -693,7 +699,8 @@ test('sums say which range they are of, and tell keys of one name apart', async 
   for (const { id: key } of [...made, alone]) await call(account, { input: 1000, output: 10 }, { key })
   const path = `/accounts/${account}/usage/sums?by=key&per=day&from=2026-01-01T05:00:00Z&to=2026-12-31T00:00:00Z`
   const { data } = await ask<UsageSums>('GET', path)
-  assert.deepEqual([data.from, data.to], ['2026-01-01T00:00:00.000Z', '2026-12-30T00:00:00.000Z'])
+  assert.deepEqual([data.from, data.to], ['2026-01-01T05:00:00.000Z', '2026-12-31T00:00:00.000Z'])
+  assert.deepEqual([data.steps[0], data.steps.at(-1)], ['2026-01-01T00:00:00.000Z', '2026-12-30T00:00:00.000Z'])
   const names = data.groups.map(({ name }) => name).sort()
   assert.deepEqual(names, ['alone', ...made.map(({ last4 }) => `till (…${last4})`)].sort())
 })

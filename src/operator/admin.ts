@@ -12,6 +12,7 @@ import {
   memberResources,
 } from './resources/accounts.ts'
 import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } from './resources/alerts.ts'
+import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
@@ -34,6 +35,7 @@ import {
 export interface ResourceDeps
   extends AccountDeps,
     UsageDeps,
+    CallDeps,
     ContentDeps,
     ConnectDeps,
     FiguresDeps,
@@ -53,6 +55,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...accountResources(deps),
     ...keyResources(deps),
     ...usageResources(deps),
+    ...callResources(deps),
     ...batchResources(deps),
     ...contentResources(deps),
     ...figureResources(deps),

@@ -154,6 +154,7 @@ function resolutionOf(
   owed?: Owed,
 ): Resolution {
   const usage = owed?.usage
+  const attemptLog = held.seen.attemptLog(fault)
   return {
     kind: owed ? 'settled' : 'released',
     id: held.admitted.id,
@@ -173,11 +174,12 @@ function resolutionOf(
     firstByteMs: owed?.attempted?.firstByteMs ?? 0,
     inputTokens: usage ? inputTokensOf(usage) : 0,
     outputTokens: usage ? outputTokensOf(usage) : 0,
-    attemptLog: held.seen.attemptLog(fault),
+    attemptLog,
     idempotent: held.idempotency !== undefined,
     cost: owed?.cost?.amount,
     costBasis: owed?.cost?.basis,
     credential: owed?.attempted?.candidate.credential,
+    vendor: owed?.attempted?.candidate.vendorName ?? attemptLog?.attempts.at(-1)?.vendor,
   }
 }
 

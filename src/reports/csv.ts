@@ -1,27 +1,33 @@
 // Tables as CSV, page by page, so that a download of any length needs the memory of one page.
 import type { Page, Paging } from '../kernel/view.ts'
-import { ledgerView, usageView } from '../ledger/views.ts'
+import { type CallView, callView, ledgerView, usageView } from '../ledger/views.ts'
+import type { UsageFilter } from './calls.ts'
 import type { LedgerFilter } from './movements.ts'
-import type { Statements, UsageFilter } from './statement.ts'
+import type { Statements } from './statement.ts'
 import { sumRow, type UsageSums } from './views.ts'
 
 const PAGE_ROWS = 2_000
 
 const SUMS = sumRow.keyof().options
 const USAGE = usageView.keyof().options
-/** What a member of the account gets. */
-const USAGE_WITHOUT_COST = USAGE.filter((name) => name !== 'cost' && name !== 'credential')
+const ALL = callView.keyof().options
+/** What a member of the account gets, an operator, and an operator who looks at all accounts. */
+const CALLS = {
+  member: USAGE.filter((name) => name !== 'cost' && name !== 'credential' && name !== 'vendor'),
+  operator: USAGE,
+  all: [...ALL.slice(USAGE.length), ...USAGE],
+} satisfies Record<string, readonly (keyof CallView)[]>
 const LEDGER = ledgerView.keyof().options
 
 /** Whole lines, a page at a time. */
-export async function* usageCsv(
-  statements: Statements,
-  filter: Omit<UsageFilter, 'limit'>,
-  { costs }: { costs: boolean },
+export async function* callsCsv(
+  read: (filter: UsageFilter) => Promise<Page<Partial<CallView>>>,
+  filter: UsageFilter,
+  columnsOf: keyof typeof CALLS,
 ): AsyncGenerator<string> {
-  const columns = costs ? USAGE : USAGE_WITHOUT_COST
+  const columns: readonly (keyof CallView)[] = CALLS[columnsOf]
   yield line(columns)
-  for await (const items of pages((paging) => statements.usage({ ...filter, ...paging }), filter.cursor))
+  for await (const items of pages((paging) => read({ ...filter, ...paging }), filter.cursor))
     yield items.map((row) => line(columns.map((name) => row[name] ?? null))).join('')
 }
 

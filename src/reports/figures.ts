@@ -1,24 +1,11 @@
-// What usage sums up to: by product and key from the hourly sums, whose cost does not grow with the number of calls; by status and
-// endpoint, and for the spread of latencies, from the calls of a range.
-import { type Database, type Queryable, statement, type Value } from '../database/database.ts'
-import { DAY_MS } from '../kernel/calendar.ts'
+// What is used of limits, what keys did, whose credits end soon, and what has a name.
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import type { RouteFigures } from '../ledger/views.ts'
 import { daysLeft, HELD } from './overview.ts'
-import type { FillView, Found, Grouping, HomeFigures, KeyFigures, Step, SumRow, UsageSums } from './views.ts'
-
-export interface SumsFilter {
-  readonly account: string
-  readonly fromMs: number
-  readonly toMs: number
-  readonly by: Grouping
-  readonly per: Step
-  readonly product?: string | undefined
-  readonly key?: string | undefined
-  readonly outcome?: string | undefined
-}
+import type { FillView, Found, HomeFigures, KeyFigures } from './views.ts'
 
 interface Summed {
   requests: bigint
@@ -26,15 +13,6 @@ interface Summed {
   charged: bigint
   duration_ms: bigint
 }
-interface SummedRow extends Summed {
-  at: Date
-  group: string
-  name: string | null
-}
-
-/** Of calls of which the spread is worked out. */
-const LATENCIES_MAX = 20_000
-const GROUPS_MAX = 1_000
 /** Rows that are looked at for the last error of each key. */
 const ERRORS_AMONG = 2_000
 const LISTED = 10
@@ -44,71 +22,7 @@ const shownSums = ({ requests, errors, charged }: Omit<Summed, 'duration_ms'>) =
   errors: Number(errors),
   charged: formatCredits(charged),
 })
-const average = ({ requests, duration_ms: ms }: Pick<Summed, 'requests' | 'duration_ms'>) =>
-  requests === 0n ? null : Math.round(Number(ms) / Number(requests))
 const NONE: Summed = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n }
-
-function added<T extends Summed>(a: Summed, b: T): Summed {
-  return {
-    requests: a.requests + b.requests,
-    errors: a.errors + b.errors,
-    charged: a.charged + b.charged,
-    duration_ms: a.duration_ms + b.duration_ms,
-  }
-}
-
-export async function readSums(database: Database, filter: SumsFilter): Promise<UsageSums> {
-  const { account, fromMs, toMs, by, per, product, key, outcome } = filter
-  const ids = [idAtTime(fromMs), idAtTime(toMs)]
-  const only = [product ?? null, key ?? null]
-  // The hourly sums do not tell outcomes apart.
-  const hourly = outcome === undefined && (by === 'product' || by === 'key')
-  const range: Value[] = hourly ? [new Date(fromMs), new Date(toMs)] : ids
-  const wanted = [account, ...range, ...only, per]
-  const latencyOf = outcome === undefined || outcome === 'settled'
-  const [rows, latencies, [refused]] = await Promise.all([
-    outcome === undefined
-      ? database.query<SummedRow>(SUMS[by], wanted)
-      : outcome === 'refused'
-        ? database.query<SummedRow>(REFUSED_SUMS[by], wanted)
-        : database.query<SummedRow>(OUTCOME_SUMS[by], [...wanted, outcome]),
-    latencyOf
-      ? database.query<{ kind: string; calls: bigint; spread: number[] }>(LATENCY, [account, ...ids, ...only])
-      : [],
-    outcome === undefined || outcome === 'refused'
-      ? database.query<{ calls: bigint }>(REFUSED, [account, ...ids, ...only])
-      : [],
-  ])
-  const groups = new Map<string, Summed & { name: string | null }>()
-  for (const row of rows) groups.set(row.group, { ...added(groups.get(row.group) ?? NONE, row), name: row.name })
-  const totals = rows.reduce<Summed>(added, NONE)
-  return {
-    by,
-    per,
-    from: stepAt(fromMs, per),
-    to: stepAt(toMs - 1, per),
-    totals: { ...shownSums(totals), refused: Number(refused?.calls ?? 0n) },
-    groups: [...groups]
-      .sort(([, a], [, b]) => Number(b.charged - a.charged) || Number(b.requests - a.requests))
-      .map(([group, sum]) => ({ group, name: sum.name, ...shownSums(sum) })),
-    series: rows.map(sumRow),
-    latency: latencies.map(({ kind, calls, spread: [p50 = 0, p95 = 0] }) => ({
-      kind,
-      calls: Number(calls),
-      p50Ms: Math.round(p50),
-      p95Ms: Math.round(p95),
-    })),
-  }
-}
-
-function stepAt(ms: number, per: Step): string {
-  const stepMs = per === 'hour' ? DAY_MS / 24 : DAY_MS
-  return new Date(Math.floor(ms / stepMs) * stepMs).toISOString()
-}
-
-function sumRow(row: SummedRow): SumRow {
-  return { at: row.at.toISOString(), group: row.group, ...shownSums(row), latencyMsAvg: average(row) }
-}
 
 interface CounterRow {
   scope: string
@@ -175,90 +89,20 @@ export async function readKeyFigures(database: Database, account: string, days: 
   })
 }
 
-/** What others make of the page. */
-type Elsewhere = 'ailingVendors' | 'margin' | 'losing' | 'lossNotes'
-
-/** Over all accounts but those for tests. */
-export async function readHome(database: Database, days: number): Promise<Omit<HomeFigures, Elsewhere>> {
-  const per: Step = days <= 2 ? 'hour' : 'day'
-  const [series, top, low, [refused]] = await Promise.all([
-    database.query<Summed & { at: Date }>(HOME_SERIES, [days, per]),
-    database.query<Summed & { id: string; name: string }>(HOME_TOP, [days, LISTED]),
-    database.query<{ id: string; name: string; available: bigint; week: bigint }>(HOME_LOW, [LISTED]),
-    database.query<{ calls: bigint }>(HOME_REFUSED, [days]),
-  ])
-  const totals = series.reduce<Summed>(added, NONE)
-  return {
-    per,
-    totals: { ...shownSums(totals), refused: Number(refused?.calls ?? 0n), latencyMsAvg: average(totals) },
-    series: series.map((row) => ({ at: row.at.toISOString(), ...shownSums(row), latencyMsAvg: average(row) })),
-    topAccounts: top.map((row) => ({ id: row.id, name: row.name, ...shownSums(row) })),
-    lowBalances: low.map(({ id, name, available, week }) => ({
-      id,
-      name,
-      available: formatCredits(available),
-      perDay: formatCredits(week / 7n),
-      daysLeft: daysLeft(available, week) ?? 0,
-    })),
-  }
+/** The accounts that will be empty first, but those for tests. */
+export async function readLowBalances(database: Database): Promise<HomeFigures['lowBalances']> {
+  const rows = await database.query<{ id: string; name: string; available: bigint; week: bigint }>(LOW, [LISTED])
+  return rows.map(({ id, name, available, week }) => ({
+    id,
+    name,
+    available: formatCredits(available),
+    perDay: formatCredits(week / 7n),
+    daysLeft: daysLeft(available, week) ?? 0,
+  }))
 }
 
 const SUMMED = `sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(charged)::bigint as charged,
   sum(duration_ms)::bigint as duration_ms`
-const COUNTED = `count(*) as requests, count(*) filter (where status >= 400) as errors, sum(charged)::bigint as charged,
-  sum(duration_ms)::bigint as duration_ms`
-// Ids say when a call began, in milliseconds by ten digits of five bits; rows are written when it ends. Written out: a subquery for each row costs more.
-const DIGITS = Array.from(
-  { length: 10 },
-  (_, at) => `(strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(id, ${at + 1}, 1)) - 1)::bigint * ${32 ** (9 - at)}`,
-)
-const BEGAN = `to_timestamp((${DIGITS.join(' + ')}) / 1000.0)`
-const ONLY = `($4::text is null or product = $4) and ($5::text is null or key_id = $5)`
-const hours = (GROUP: string, NAME: string) =>
-  `select date_trunc($6, hour, 'UTC') as at, ${GROUP} as group, ${NAME} as name, ${SUMMED} from usage_hour
-   where account_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${ONLY}
-   group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
-const calls = (GROUP: string, NAME = 'null::text', AND = '') =>
-  `select date_trunc($6, ${BEGAN}, 'UTC') as at, ${GROUP} as group, ${NAME} as name, ${COUNTED} from usage
-   where account_id = $1 and id >= $2 and id < $3 and ${ONLY} ${AND} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
-const ofOutcome = (GROUP: string, NAME?: string) => calls(GROUP, NAME, 'and outcome = $7')
-const refusals = (GROUP: string, NAME = 'null::text') =>
-  `select date_trunc($6, ${BEGAN}, 'UTC') as at, ${GROUP} as group, ${NAME} as name, sum(count)::bigint as requests, sum(count)::bigint as errors,
-     0::bigint as charged, 0::bigint as duration_ms
-   from refusal where account_id = $1 and id >= $2 and id < $3 and ${ONLY} group by 1, 2 order by 1, 2 limit ${GROUPS_MAX * 100}`
-// Keys of one name are told apart, as a rotated one and its successor always have the same.
-const KEY_NAME = `(select case when exists (select 1 from api_key o where o.account_id = k.account_id and o.name = k.name and o.id <> k.id)
-     then k.name || ' (…' || k.last4 || ')' else k.name end from api_key k where k.id = key_id)`
-const SUMS = {
-  product: statement('sums_product', hours('product', 'null::text')),
-  key: statement('sums_key', hours('key_id', KEY_NAME)),
-  status: statement('sums_status', calls('status::text')),
-  endpoint: statement('sums_endpoint', calls('endpoint')),
-} satisfies Record<Grouping, unknown>
-const OUTCOME_SUMS = {
-  product: statement('outcome_sums_product', ofOutcome('product')),
-  key: statement('outcome_sums_key', ofOutcome('key_id', KEY_NAME)),
-  status: statement('outcome_sums_status', ofOutcome('status::text')),
-  endpoint: statement('outcome_sums_endpoint', ofOutcome('endpoint')),
-} satisfies Record<Grouping, unknown>
-const REFUSED_SUMS = {
-  product: statement('refused_sums_product', refusals('product')),
-  key: statement('refused_sums_key', refusals('key_id', KEY_NAME)),
-  status: statement('refused_sums_status', refusals('status::text')),
-  endpoint: statement('refused_sums_endpoint', refusals('endpoint')),
-} satisfies Record<Grouping, unknown>
-const LATENCY = statement(
-  'sums_latency',
-  `select kind, count(*) as calls, percentile_cont(array[0.5, 0.95]) within group (order by duration_ms) as spread
-   from (
-     select split_part(endpoint, '/', 1) as kind, duration_ms from usage
-     where account_id = $1 and id >= $2 and id < $3 and ${ONLY} and status < 400 and outcome = 'settled' order by id desc limit ${LATENCIES_MAX}
-   ) x group by kind order by count(*) desc, kind limit 50`,
-)
-const REFUSED = statement(
-  'sums_refused',
-  `select coalesce(sum(count), 0)::bigint as calls from refusal where account_id = $1 and id >= $2 and id < $3 and ${ONLY}`,
-)
 const COUNTERS = statement(
   'figures_counters',
   `select n.scope, n.name, n.unit, n.max, counter_used(n, n.second) as used, counter_held(n) as held
@@ -279,34 +123,11 @@ const KEY_ERRORS = statement(
    ) x order by key_id, id desc`,
 )
 const OWN = `not ${IS_TEST('account_id')}`
-const SINCE = (UNIT: string) => `hour >= date_trunc(${UNIT}, now(), 'UTC') - make_interval(days => $1)`
-const HOME_SERIES = statement(
-  'home_series',
-  `with summed as (
-     select date_trunc($2, hour, 'UTC') as at, ${SUMMED} from usage_hour where ${SINCE('$2')} and ${OWN} group by 1
-   ), span as (
-     select date_trunc($2, now(), 'UTC') - i * make_interval(hours => case $2 when 'hour' then 1 else 24 end) as at
-     from generate_series(0, $1::int * case $2 when 'hour' then 24 else 1 end) i
-   )
-   select at, coalesce(requests, 0)::bigint as requests, coalesce(errors, 0)::bigint as errors, coalesce(charged, 0)::bigint as charged,
-     coalesce(duration_ms, 0)::bigint as duration_ms
-   from span left join summed using (at) order by at`,
-)
-const HOME_TOP = statement(
-  'home_top',
-  `select a.id, a.name, s.* from (
-     select account_id, ${SUMMED} from usage_hour where ${SINCE(`'day'`)} and ${OWN} group by account_id order by sum(charged) desc limit $2
-   ) s join account a on a.id = s.account_id order by s.charged desc`,
-)
-const HOME_LOW = statement(
-  'home_low',
+const LOW = statement(
+  'low_balances',
   `select a.id, a.name, a.posted - ${HELD('a')} as available, s.week from (
      select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' and ${OWN} group by account_id having sum(charged) > 0
    ) s join account a on a.id = s.account_id order by (a.posted - ${HELD('a')})::numeric / s.week limit $1`,
-)
-const HOME_REFUSED = statement(
-  'home_refused',
-  `select coalesce(sum(count), 0)::bigint as calls from refusal where at >= now() - make_interval(days => $1) and ${OWN}`,
 )
 
 // One query for whatever has a name or an id: calls, jobs, keys, accounts, members.

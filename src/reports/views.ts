@@ -3,37 +3,68 @@ import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
 import { limitsView } from '../ledger/views.ts'
 
-export const grouping = z.enum(['product', 'key', 'status', 'endpoint'])
+export const grouping = z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'account'])
 export type Grouping = z.infer<typeof grouping>
 export const step = z.enum(['hour', 'day'])
 export type Step = z.infer<typeof step>
 
 const sums = { requests: count, errors: count, charged: credits }
+/** `requests` and `errors` are of calls that were not refused. */
+const counts = { requests: count, errors: count, refused: count, charged: credits }
+/** A product, the id of a key, a status, an endpoint, a vendor or the id of an account; and the name of a key or account. */
+const group = { group: z.string(), name: z.string().nullable() }
 
 /** One group in one step of time; these are the columns of the CSV file too. */
 export const sumRow = z.object({
   at: time,
-  /** A product, the id of a key, a status or an endpoint. */
-  group: z.string(),
-  ...sums,
+  ...group,
+  ...counts,
   latencyMsAvg: count.nullable(),
+  /** Null where single calls were summed up. */
+  inputTokens: count.nullable(),
+  outputTokens: count.nullable(),
 })
 export type SumRow = z.infer<typeof sumRow>
 
+const totals = z.object({ ...counts, latencyMsAvg: count.nullable() })
+const timeline = {
+  per: step,
+  zone: z.string(),
+  /** The beginning of each step; those without calls have no rows in `series`. */
+  steps: z.array(time),
+}
+
 export const usageSums = z.object({
   by: grouping,
-  per: step,
-  /** The first and the last step; those without calls have no rows in `series`. */
+  ...timeline,
   from: time,
   to: time,
-  totals: z.object({ ...sums, refused: count }),
+  totals,
+  /** Of as long a time right before, where it was asked for. */
+  before: totals.exactOptional(),
   /** Dearest first. */
-  groups: z.array(z.object({ group: z.string(), name: z.string().nullable(), ...sums })),
+  groups: z.array(z.object({ ...group, ...counts })),
   series: z.array(sumRow),
-  /** By kind of endpoint, of the newest calls of the range: jobs apart from chats. */
-  latency: z.array(z.object({ kind: z.string(), calls: count, p50Ms: count, p95Ms: count })),
 })
 export type UsageSums = z.infer<typeof usageSums>
+
+const latency = z.object({ calls: count, p50Ms: count, p95Ms: count, p99Ms: count })
+export type LatencyPoint = z.infer<typeof latency>
+
+/** How long calls took that succeeded. */
+export const usageLatency = z.object({
+  by: grouping,
+  ...timeline,
+  /** Null: none succeeded. */
+  whole: latency.nullable(),
+  /** There were more calls than are looked at: these are the newest. */
+  isPart: z.boolean(),
+  over: z.array(latency.extend({ at: time })),
+  /** Those with most calls first. */
+  groups: z.array(latency.extend(group)),
+  series: z.array(latency.extend({ at: time, group: z.string() })),
+})
+export type UsageLatency = z.infer<typeof usageLatency>
 
 /** What a limit allows, and how much of it is used now. */
 export const fillView = z.object({
@@ -64,10 +95,6 @@ export const keyFigures = z.object({
 export type KeyFigures = z.infer<typeof keyFigures>
 
 export const homeFigures = z.object({
-  per: step,
-  totals: z.object({ ...sums, refused: count, latencyMsAvg: count.nullable() }),
-  series: z.array(z.object({ at: time, ...sums, latencyMsAvg: count.nullable() })),
-  topAccounts: z.array(z.object({ id: z.string(), name: z.string(), ...sums })),
   /** Those that will be empty first at the pace of the last seven days. */
   lowBalances: z.array(
     z.object({ id: z.string(), name: z.string(), available: credits, perDay: credits, daysLeft: z.number() }),

@@ -3,75 +3,32 @@ import { accountUnknown } from '../../admission/accounts.ts'
 import { lossNotes } from '../../catalog/margin.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
-import { DAY_MS } from '../../kernel/calendar.ts'
-import { invalid } from '../../kernel/fault.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
-import type { World } from '../../kernel/world.ts'
-import { usageOutcome } from '../../ledger/views.ts'
-import { sumsCsv } from '../../reports/csv.ts'
-import { readFills, readHome, readKeyFigures, readSums, type SumsFilter, search } from '../../reports/figures.ts'
+import { readFills, readKeyFigures, readLowBalances, search } from '../../reports/figures.ts'
 import { readMargin } from '../../reports/margins.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { fillView, found, grouping, homeFigures, keyFigures, step, usageSums } from '../../reports/views.ts'
+import { fillView, found, homeFigures, keyFigures } from '../../reports/views.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import type { Reports } from '../../telemetry/reports.ts'
-import { id, type Resource, range, resource, test, text } from '../resource.ts'
+import { type Resource, resource, test, text } from '../resource.ts'
 
 export interface FiguresDeps {
   readonly database: Database
   readonly catalog: CatalogStore
   readonly statements: Statements
-  readonly world: World
   readonly reports: Reports
 }
 
 const DAYS = 30
 const DAYS_MAX = 366
-/** What is summed up from single calls. */
-const CALLS_DAYS_MAX = 31
-const HOURLY_DAYS_MAX = 7
 const MODELS_FOUND = 8
 const NOTES_MAX = 20
 
 const days = z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX).default(DAYS) })
-const sumsQuery = z.strictObject({
-  ...range,
-  test,
-  by: grouping.default('product'),
-  per: step.optional(),
-  product: text(100).optional(),
-  key: id.optional(),
-  outcome: usageOutcome.optional(),
-})
 
-export function figureResources({ database, catalog, statements, world, reports }: FiguresDeps): Resource[] {
-  /** The last month where no range is given. */
-  function filterOf(account: string, query: z.output<typeof sumsQuery>): SumsFilter {
-    const { from, to, by, per, product, key, outcome } = query
-    const toMs = to ?? world.nowMs() + DAY_MS
-    const fromMs = from ?? toMs - DAYS * DAY_MS
-    const spanDays = (toMs - fromMs) / DAY_MS
-    const most = outcome === undefined && (by === 'product' || by === 'key') ? DAYS_MAX : CALLS_DAYS_MAX
-    if (spanDays <= 0) throw invalid('to: must lie after from.', 'to')
-    if (spanDays > most + 1)
-      throw invalid(`from: at most ${most} days are summed up by ${outcome === undefined ? by : 'outcome'}.`, 'from')
-    if (per === 'hour' && spanDays > CALLS_DAYS_MAX + 1)
-      throw invalid(`per: at most ${CALLS_DAYS_MAX} days are shown by the hour.`, 'per')
-    return {
-      account: query.test === 'true' ? testAccountOf(account) : account,
-      ...{ fromMs, toMs, by, product, key, outcome },
-      per: per ?? (spanDays <= HOURLY_DAYS_MAX ? 'hour' : 'day'),
-    }
-  }
-
+export function figureResources({ database, catalog, statements, reports }: FiguresDeps): Resource[] {
   return [
-    resource('GET /accounts/{id}/usage/sums', 'member', {
-      query: sumsQuery,
-      answer: usageSums,
-      run: ({ params, query }) => readSums(database, filterOf(params.id, query)),
-      csv: ({ params, query }) => sumsCsv(() => readSums(database, filterOf(params.id, query))),
-    }),
     resource('GET /accounts/{id}/limits', 'member', {
       answer: page(fillView),
       async run({ params }) {
@@ -91,14 +48,14 @@ export function figureResources({ database, catalog, statements, world, reports 
       query: days,
       answer: homeFigures,
       async run({ query }) {
-        const [{ vendors }, figures, margin] = await Promise.all([
+        const [{ vendors }, lowBalances, margin] = await Promise.all([
           reports.read(),
-          readHome(database, query.days),
+          readLowBalances(database),
           readMargin(database, query.days),
         ])
         const ailing = vendors.filter(({ breaker, errors }) => breaker !== 'closed' || errors > 0)
         return {
-          ...figures,
+          lowBalances,
           ...margin,
           lossNotes: lossNotes(catalog.current.document).slice(0, NOTES_MAX),
           ailingVendors: ailing

@@ -9,8 +9,9 @@ import type { Audit, By } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
+import { deleteView, listViews, saveView } from '../../identity/saved-views.ts'
 import type { Browsers, Session, Sessions } from '../../identity/sessions.ts'
-import { inviteView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
+import { inviteView, savedView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -42,6 +43,9 @@ export interface SessionDeps {
   readonly sessions: Sessions
   readonly browsers: Browsers
 }
+
+/** Which page of the console it is of, and of which account. */
+const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
 
 const signingView = z.object({ signedIn: z.boolean() })
 
@@ -126,6 +130,31 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         if (!ended) throw new Fault('not_found', { message: 'You have no such session.' })
         await database.transaction((tx) => audit.write(tx, by, { action: 'session.end', object: params.id }))
         return { ended: params.id }
+      },
+    }),
+    resource('GET /views', 'member', {
+      query: z.strictObject({ page: viewPage }),
+      answer: page(savedView),
+      run: async ({ actor, query }) => ({
+        items: await listViews(database, sessionOf(actor).person.id, query.page),
+        next: null,
+      }),
+    }),
+    resource('PUT /views', 'member', {
+      body: z.strictObject({ page: viewPage, name: text(60), query: text(1000, 0) }),
+      answer: savedView,
+      async run({ actor, body: { page: on, ...view } }) {
+        await saveView(database, sessionOf(actor).person.id, on, view)
+        return view
+      },
+    }),
+    resource('DELETE /views', 'member', {
+      query: z.strictObject({ page: viewPage, name: text(60) }),
+      answer: z.object({ deleted: z.string() }),
+      async run({ actor, query }) {
+        if (!(await deleteView(database, sessionOf(actor).person.id, query.page, query.name)))
+          throw new Fault('not_found', { message: 'You have no saved view of this name.' })
+        return { deleted: query.name }
       },
     }),
     resource('GET /catalog/public', 'member', {

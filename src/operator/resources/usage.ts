@@ -8,7 +8,6 @@ import { ENDPOINT_URLS } from '../../background/lines.ts'
 import { batchDetail, batchLine, batchView, fileCheck } from '../../background/views.ts'
 import { BATCH_STATUSES } from '../../catalog/batches.ts'
 import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
-import { type CatalogStore, findProduct } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -23,22 +22,20 @@ import {
   routeFigures,
   type UsageDetail,
   usageDetail,
-  usageOutcome,
-  usageView,
 } from '../../ledger/views.ts'
 import type { RecordingPolicies } from '../../recordings/policies.ts'
 import type { Recordings } from '../../recordings/recordings.ts'
 import { readClients } from '../../reports/clients.ts'
-import { ledgerCsv, usageCsv } from '../../reports/csv.ts'
+import { ledgerCsv } from '../../reports/csv.ts'
 import { readRouteFigures } from '../../reports/figures.ts'
 import { readMargin, readOverview } from '../../reports/overview.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { id, paging, type Resource, range, resource, test, text } from '../resource.ts'
+import { id, paging, type Resource, range, resource, test } from '../resource.ts'
+import { withoutVendor } from './calls.ts'
 
 const DAYS_MAX = 366
 const HOUR_MS = 3_600_000
 const HOURS_MAX = 24 * 7
-const CLIENT_CHARS_MAX = 80
 
 interface JobFilter extends Paging {
   readonly status?: string | undefined
@@ -48,27 +45,12 @@ export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
   readonly contents: Recordings
-  readonly catalog: CatalogStore
   readonly world: World
   /** With {request_id} in it. */
   readonly traceUrl?: string | undefined
   /** The account's jobs as the contract shows them, with `product` and `charged`. */
   readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
 }
-
-const usageQuery = z.strictObject({
-  ...paging,
-  ...range,
-  test,
-  product: text(100).optional(),
-  key: id.optional(),
-  client: text(CLIENT_CHARS_MAX).optional(),
-  outcome: usageOutcome.optional(),
-  fault: text(40).optional(),
-  /** What the rows are in the order of. A cursor is of one order. */
-  sort: z.enum(['time', 'duration', 'charged']).optional(),
-  order: z.enum(['asc', 'desc']).default('desc'),
-})
 
 const ledgerQuery = z.strictObject({
   ...paging,
@@ -84,18 +66,9 @@ type Test = z.output<typeof test>
 const chosen = (account: string, query: { readonly test?: Test }) =>
   query.test === 'true' ? testAccountOf(account) : account
 
-/** What we pay, and with which of our credentials, is ours. */
-function withoutCost<T extends { cost?: string | null; credential?: string | null }>({
-  cost: _,
-  credential: __,
-  ...rest
-}: T): Omit<T, 'cost' | 'credential'> {
-  return rest
-}
-
 /** Who the vendors are, and what they say about their own accounts, is the operator's. */
 function withoutVendors(known: UsageDetail): UsageDetail {
-  const detail = withoutCost(known)
+  const detail = withoutVendor(known)
   if (detail.attemptLog === null) return detail
   const attempts = detail.attemptLog.attempts.map(
     ({ vendor: _, vendorError: __, fix: ___, credential: ____, ...attempt }) => attempt,
@@ -108,11 +81,6 @@ const filterOf = <T extends { from?: number | undefined; to?: number | undefined
   account: string,
   { from, to, test: isTest, ...rest }: T,
 ) => ({ account: chosen(account, { test: isTest }), fromMs: from, toMs: to, ...rest })
-
-const usageFilterOf = (account: string, { order, ...query }: z.output<typeof usageQuery>) => ({
-  ...filterOf(account, query),
-  ascending: order === 'asc',
-})
 
 /** Rows that moved nothing are out of the way, unless they are asked for. */
 const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledgerQuery>) => ({
@@ -128,18 +96,6 @@ export function usageResources(deps: UsageDeps): Resource[] {
     return found
   }
 
-  /** By the catalog that the call was priced with: its routes have changed places since. */
-  async function vendorOf({
-    product,
-    route,
-    catalogVersion,
-  }: Pick<UsageDetail, 'product' | 'route' | 'catalogVersion'>): Promise<string | null> {
-    if (route === null || catalogVersion === null) return null
-    // An account that came from another database has versions that are not here.
-    const catalog = await deps.catalog.at(catalogVersion).catch(() => undefined)
-    return (catalog && findProduct(catalog, product)?.routes[route - 1]?.vendor) ?? null
-  }
-
   return [
     resource('GET /accounts/{id}/overview', 'member', {
       query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
@@ -150,16 +106,6 @@ export function usageResources(deps: UsageDeps): Resource[] {
         if (!found) throw accountUnknown()
         return actor.operator ? { ...found, margin: await readMargin(database, account, query.days) } : found
       },
-    }),
-    resource('GET /accounts/{id}/usage', 'member', {
-      query: usageQuery,
-      answer: page(usageView),
-      async run({ params, query, actor }) {
-        const { items, next } = await statements.usage(usageFilterOf(params.id, query))
-        return { items: actor.operator ? items : items.map(withoutCost), next }
-      },
-      csv: ({ params, query, actor }) =>
-        usageCsv(statements, usageFilterOf(params.id, query), { costs: actor.operator }),
     }),
     resource('GET /models/{uid}/routes', 'operator', {
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
@@ -187,7 +133,7 @@ export function usageResources(deps: UsageDeps): Resource[] {
         const whole = { ...detail, content: await contents.has(account, params.requestId) }
         if (!actor.operator) return withoutVendors(whole)
         const trace = deps.traceUrl?.replaceAll('{request_id}', encodeURIComponent(params.requestId))
-        return { ...whole, vendor: await vendorOf(detail), ...(trace === undefined ? {} : { trace }) }
+        return { ...whole, ...(trace === undefined ? {} : { trace }) }
       },
     }),
     resource('GET /accounts/{id}/ledger', 'member', {

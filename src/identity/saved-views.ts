@@ -1,0 +1,43 @@
+// Filters that a person has given a name, of one page of the console: theirs alone, in whichever browser they sign in.
+import { type Database, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { SavedView } from './views.ts'
+
+/** Of a person and page. */
+const VIEWS_MAX = 50
+
+export async function listViews(database: Database, person: string, page: string): Promise<SavedView[]> {
+  return database.query<SavedView>(LIST, [person, page])
+}
+
+/** One of the same name is replaced. */
+export async function saveView(
+  database: Database,
+  person: string,
+  page: string,
+  { name, query }: SavedView,
+): Promise<void> {
+  const saved = await database.query(SAVE, [person, page, name, query, VIEWS_MAX])
+  if (saved.length === 0)
+    throw new Fault('conflict', { message: `There are ${VIEWS_MAX} saved views already. Delete one first.` })
+}
+
+/** False when there is none of this name. */
+export async function deleteView(database: Database, person: string, page: string, name: string): Promise<boolean> {
+  return (await database.query(DELETE, [person, page, name])).length > 0
+}
+
+const LIST = statement(
+  'saved_view_list',
+  'select name, query from saved_view where person_id = $1 and page = $2 order by lower(name), name',
+)
+const SAVE = statement(
+  'saved_view_save',
+  `insert into saved_view (person_id, page, name, query)
+   select $1, $2, $3, $4 where (select count(*) from saved_view where person_id = $1 and page = $2 and name <> $3) < $5
+   on conflict (person_id, page, name) do update set query = excluded.query returning name`,
+)
+const DELETE = statement(
+  'saved_view_delete',
+  'delete from saved_view where person_id = $1 and page = $2 and name = $3 returning name',
+)

@@ -1,0 +1,228 @@
+// Calls: one by one, summed up over time, and how long they took; of one account, and of all accounts together. One filter serves all of them.
+import * as z from 'zod'
+import type { Database } from '../../database/database.ts'
+import { DAY_MS } from '../../kernel/calendar.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { testAccountOf } from '../../kernel/test-account.ts'
+import { page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
+import { callView, soughtOutcome, type UsageView, usageView } from '../../ledger/views.ts'
+import type { CallFilter } from '../../reports/call-filter.ts'
+import type { UsageFilter } from '../../reports/calls.ts'
+import { callsCsv, sumsCsv } from '../../reports/csv.ts'
+import type { Statements } from '../../reports/statement.ts'
+import {
+  CALLS_DAYS_MAX,
+  isHourly,
+  readAccountNames,
+  readLatency,
+  readSums,
+  type SumsFilter,
+  type SumsOrder,
+} from '../../reports/sums.ts'
+import { grouping, step, usageLatency, usageSums } from '../../reports/views.ts'
+import { type Actor, amount, id, paging, type Resource, range, resource, test, text } from '../resource.ts'
+
+export interface CallDeps {
+  readonly database: Database
+  readonly statements: Statements
+  readonly world: World
+}
+
+const DAYS = 30
+const DAYS_MAX = 366
+const HOURLY_DAYS_MAX = 7
+const HOUR_MS = 3_600_000
+/** Steps of an hour that one answer may have. */
+const HOURLY_SPAN_DAYS_MAX = 32
+const DURATION_MS_MAX = 2_000_000_000
+
+function isZone(timeZone: string): boolean {
+  try {
+    return Boolean(new Intl.DateTimeFormat('en', { timeZone }))
+  } catch {
+    return false
+  }
+}
+
+const zone = z
+  .string()
+  .regex(/^[A-Za-z][\w+/-]{0,63}$/, 'must be a time zone such as Europe/Berlin')
+  .refine(isZone, 'is not a known time zone')
+
+const chosen = {
+  ...range,
+  test,
+  /** A model, or a data endpoint. */
+  product: text(100, 0).optional(),
+  key: id.optional(),
+  endpoint: text(100).optional(),
+  /** For operators only: who answered, or was tried last. */
+  vendor: text(100).optional(),
+  client: text(80).optional(),
+  outcome: soughtOutcome.optional(),
+  /** A status, or all of one class. */
+  status: z
+    .string()
+    .regex(/^[1-5](\d\d|xx)$/, 'must be a status such as 429, or 4xx')
+    .optional(),
+  fault: text(40).optional(),
+  /** Only calls that took at least as long. */
+  minMs: z.coerce.number().int().min(0).max(DURATION_MS_MAX).optional(),
+  /** Only calls that were charged at least as many credits. */
+  minCharged: amount.optional(),
+  /** A request id, or a part of an error message, a fault, a model, an endpoint or an agent's name. */
+  q: text(200).optional(),
+}
+const listed = {
+  ...paging,
+  /** What the rows are in the order of. A cursor is of one order. */
+  sort: z.enum(['time', 'duration', 'charged']).optional(),
+  order: z.enum(['asc', 'desc']).default('desc'),
+}
+const stepped = {
+  by: grouping.default('product'),
+  per: step.optional(),
+  /** Whose days and hours the steps are. */
+  zone: zone.default('UTC'),
+}
+const summed = { ...stepped, compare: test }
+const ofAll = { account: id.optional() }
+
+const listQuery = z.strictObject({ ...chosen, ...listed })
+const sumsQuery = z.strictObject({ ...chosen, ...summed })
+const latencyQuery = z.strictObject({ ...chosen, ...stepped })
+const allListQuery = listQuery.extend(ofAll)
+const allSumsQuery = sumsQuery.extend(ofAll)
+const allLatencyQuery = latencyQuery.extend(ofAll)
+
+type Chosen = z.output<z.ZodObject<typeof chosen>>
+type Listed = Chosen & z.output<z.ZodObject<typeof listed>>
+type Stepped = Chosen & z.output<z.ZodObject<typeof stepped>> & { compare?: z.output<typeof test> }
+
+/** What we pay, to whom, and with which of our credentials, is ours. */
+export function withoutVendor<T extends { cost?: string | null; credential?: string | null; vendor?: string | null }>({
+  cost: _,
+  credential: __,
+  vendor: ___,
+  ...rest
+}: T): Omit<T, 'cost' | 'credential' | 'vendor'> {
+  return rest
+}
+
+/** An account's own calls or those of its test account; without an account, those of all. */
+function filterOf(account: string | undefined, query: Chosen): CallFilter {
+  const { from, to, test: isTest, minMs, minCharged, ...rest } = query
+  const { product, key, endpoint, vendor, client, outcome, status, fault, q } = rest
+  return {
+    account: account !== undefined && isTest === 'true' ? testAccountOf(account) : account,
+    test: account === undefined && isTest === 'true' ? true : undefined,
+    ...{ fromMs: from, toMs: to, product, key, endpoint, vendor, client, outcome, status, fault, q },
+    ...{ durationMsMin: minMs || undefined, chargedMin: minCharged || undefined },
+  }
+}
+
+const listOf = (account: string | undefined, { limit, cursor, sort, order, ...query }: Listed): UsageFilter => ({
+  ...filterOf(account, query),
+  ...{ limit, cursor, sort, ascending: order === 'asc' },
+})
+
+export function callResources({ database, statements, world }: CallDeps): Resource[] {
+  /** The last month where no range is given, to the end of this hour. */
+  function sumsOf(account: string | undefined, query: Stepped, timed = false): [SumsFilter, SumsOrder] {
+    const { from, to, by, per, zone: timeZone, compare } = query
+    const toMs = to ?? Math.ceil(world.nowMs() / HOUR_MS) * HOUR_MS
+    const fromMs = from ?? toMs - DAYS * DAY_MS
+    const spanDays = (toMs - fromMs) / DAY_MS
+    if (spanDays <= 0) throw invalid('to: must lie after from.', 'to')
+    if (spanDays > DAYS_MAX + 1) throw invalid(`from: at most ${DAYS_MAX} days are summed up.`, 'from')
+    if (per === 'hour' && spanDays > HOURLY_SPAN_DAYS_MAX)
+      throw invalid(`per: at most ${HOURLY_SPAN_DAYS_MAX - 1} days are shown by the hour.`, 'per')
+    const filter = { ...filterOf(account, query), fromMs, toMs }
+    if (spanDays > CALLS_DAYS_MAX + 1 && (timed || !isHourly(filter, by)))
+      throw invalid(`from: at most ${CALLS_DAYS_MAX} days are summed up of single calls.`, 'from')
+    return [
+      filter,
+      {
+        ...{ by, zone: timeZone, compare: compare === 'true' },
+        per: per ?? (spanDays <= HOURLY_DAYS_MAX ? 'hour' : 'day'),
+      },
+    ]
+  }
+
+  async function withNames<T extends UsageView & { account: string }>(items: readonly T[]) {
+    const names = await readAccountNames(database, [...new Set(items.map(({ account }) => account))])
+    return items.map((item) => ({ ...item, accountName: names.get(item.account) ?? item.account }))
+  }
+
+  return [
+    resource('GET /accounts/{id}/usage', 'member', {
+      query: listQuery,
+      answer: page(usageView),
+      async run({ params, query, actor }) {
+        mayAsk(actor, query)
+        const { items, next } = await statements.usage(listOf(params.id, query))
+        const own = items.map(({ account: _, ...item }) => item)
+        return { items: actor.operator ? own : own.map(withoutVendor), next }
+      },
+      csv: ({ params, query, actor }) => {
+        mayAsk(actor, query)
+        return callsCsv(statements.usage, listOf(params.id, query), actor.operator ? 'operator' : 'member')
+      },
+    }),
+    resource('GET /accounts/{id}/usage/sums', 'member', {
+      query: sumsQuery,
+      answer: usageSums,
+      run: ({ params, query, actor }) => {
+        mayAsk(actor, query)
+        return readSums(database, ...sumsOf(params.id, query))
+      },
+      csv: ({ params, query, actor }) => {
+        mayAsk(actor, query)
+        return sumsCsv(() => readSums(database, ...sumsOf(params.id, query)))
+      },
+    }),
+    resource('GET /accounts/{id}/usage/latency', 'member', {
+      query: latencyQuery,
+      answer: usageLatency,
+      run: ({ params, query, actor }) => {
+        mayAsk(actor, query)
+        return readLatency(database, ...sumsOf(params.id, query, true))
+      },
+    }),
+    resource('GET /usage', 'operator', {
+      query: allListQuery,
+      answer: page(callView),
+      async run({ query: { account, ...query } }) {
+        const { items, next } = await statements.usage(listOf(account, query))
+        return { items: await withNames(items), next }
+      },
+      csv: ({ query: { account, ...query } }) =>
+        callsCsv(
+          async (filter) => {
+            const { items, next } = await statements.usage(filter)
+            return { items: await withNames(items), next }
+          },
+          listOf(account, query),
+          'all',
+        ),
+    }),
+    resource('GET /usage/sums', 'operator', {
+      query: allSumsQuery,
+      answer: usageSums,
+      run: ({ query: { account, ...query } }) => readSums(database, ...sumsOf(account, query)),
+      csv: ({ query: { account, ...query } }) => sumsCsv(() => readSums(database, ...sumsOf(account, query))),
+    }),
+    resource('GET /usage/latency', 'operator', {
+      query: allLatencyQuery,
+      answer: usageLatency,
+      run: ({ query: { account, ...query } }) => readLatency(database, ...sumsOf(account, query, true)),
+    }),
+  ]
+}
+
+/** Who the vendors are is the operator's. */
+function mayAsk(actor: Actor, { vendor, by }: { vendor?: string | undefined; by?: string }): void {
+  if (!actor.operator && (vendor !== undefined || by === 'vendor'))
+    throw new Fault('access_denied', { message: 'Only operators see which vendors answered.' })
+}

@@ -1,0 +1,236 @@
+// Calls, one by one: pages of them in any order, and one with how its charge came about. Calls that were rejected before they held anything stand
+// in a table of their own and are listed among the others.
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { FAULTS, isFaultName } from '../kernel/fault.ts'
+import type { Page, Paging } from '../kernel/view.ts'
+import { timeOfId } from '../kernel/world.ts'
+import { BYOK } from '../ledger/operation.ts'
+import { type AttemptLog, type UsageDetail, type UsageView, usageView } from '../ledger/views.ts'
+import type { ChargeLine } from '../meter/charge.ts'
+import { UNITS, type Unit } from '../meter/kind.ts'
+import {
+  type CallFilter,
+  mayBeRefused,
+  mayBeUsage,
+  REFUSAL,
+  USAGE,
+  USAGE_FAULT,
+  USAGE_MESSAGE,
+  Values,
+  whereOf,
+} from './call-filter.ts'
+
+export interface UsageFilter extends CallFilter, Paging {
+  /** What the list is in the order of; by itself the moment at which calls began. */
+  readonly sort?: UsageSort | undefined
+  /** The least first. */
+  readonly ascending?: boolean | undefined
+}
+
+type UsageSort = 'time' | 'duration' | 'charged'
+
+/** Whose call it was, besides what it was. */
+export type ListedCall = UsageView & { account: string }
+type KnownDetail = Omit<UsageDetail, 'content' | 'trace'>
+
+/** Sorts after every id. */
+const LAST = '~'
+/** The column by which a list is in order, and the most that it holds. */
+const PLACES = {
+  time: { COLUMN: '0', most: 0n },
+  duration: { COLUMN: 'u.duration_ms', most: 2_147_483_647n },
+  charged: { COLUMN: 'u.charged', most: 9_223_372_036_854_775_807n },
+} satisfies Record<UsageSort, unknown>
+
+/** A page begins after the last row of the one before: by what the calls took or cost, and then by their ids. */
+export async function readCalls(database: Queryable, filter: UsageFilter): Promise<Page<ListedCall>> {
+  const { limit, sort = 'time', ascending = false } = filter
+  const values = new Values()
+  const COUNT = values.put(limit + 1)
+  const WAY = ascending ? 'asc' : 'desc'
+  const parts = [
+    ...(mayBeUsage(filter) ? [usagePart(filter, values, COUNT)] : []),
+    ...(mayBeRefused(filter) ? [refusalPart(filter, values, COUNT)] : []),
+  ]
+  const ARMS = parts.join(' union all ')
+  const text = `select x.* from (${ARMS}) x order by x.place ${WAY}, x.id ${WAY} limit ${COUNT}`
+  const rows = await database.query<UsageRow & { place: bigint }>({ text }, values.list)
+  const last = rows.length > limit ? rows[limit - 1] : undefined
+  return {
+    items: rows
+      .slice(0, limit)
+      .map(({ place: _, ...row }) => ({ ...toView(row as unknown as UsageRow), account: row.account_id })), // what is left is the row
+    next: last ? (sort === 'time' && !ascending ? last.id : `${last.place}_${last.id}`) : null,
+  }
+}
+
+function usagePart(filter: UsageFilter, values: Values, COUNT: string): string {
+  const { sort = 'time', ascending = false } = filter
+  const { COLUMN } = PLACES[sort]
+  const [WAY, THAN] = ascending ? ['asc', '>'] : ['desc', '<']
+  const after = placeOf(filter)
+  const WHERE = whereOf(filter, USAGE, values)
+  const AFTER =
+    after === undefined
+      ? 'true'
+      : sort === 'time'
+        ? `u.id ${THAN} ${values.put(after.id)}::text`
+        : `(${COLUMN}, u.id) ${THAN} (${values.put(String(after.place))}::bigint, ${values.put(after.id)}::text)`
+  const BY = sort === 'time' ? `u.id ${WAY}` : `${COLUMN} ${WAY}, u.id ${WAY}`
+  // First which rows, and then what belongs to them: joined before, every row of a range would be looked up.
+  return `(select u.place, ${USAGE_FIELDS}
+    from (select ${COLUMN}::bigint as place, u.* from usage u where ${WHERE} and ${AFTER} order by ${BY} limit ${COUNT}) u ${OF_USAGE})`
+}
+
+/** A rejection took and cost nothing, so all of them have one place, in whichever order. */
+function refusalPart(filter: UsageFilter, values: Values, COUNT: string): string {
+  const [WAY, THAN] = filter.ascending ? ['asc', '>'] : ['desc', '<']
+  const after = placeOf(filter)
+  const WHERE = whereOf(filter, REFUSAL, values)
+  const AFTER = after === undefined ? 'true' : `u.id ${THAN} ${values.put(after.refused)}::text`
+  return `(select 0::bigint as place, ${REFUSAL_FIELDS}
+    from (select u.* from refusal u where ${WHERE} and ${AFTER} order by u.id ${WAY} limit ${COUNT}) u ${OF_REFUSED})`
+}
+
+/** After which row a page begins: its place and id, and the id that this means for rejections, whose place is zero. */
+function placeOf({ cursor, sort = 'time', ascending = false }: UsageFilter) {
+  if (cursor === undefined) return undefined
+  const [, place, id = ''] = /^(-?\d{1,19})_(.*)$/.exec(cursor) ?? []
+  const { most } = PLACES[sort]
+  if (place === undefined) return sort === 'time' && !ascending ? { place: 0n, id: cursor, refused: cursor } : undefined
+  const at = BigInt(place) > most ? most : BigInt(place) < -1n ? -1n : BigInt(place)
+  const isBefore = ascending ? at < 0n : at > 0n
+  return { place: at, id, refused: at === 0n ? id : isBefore === ascending ? '' : LAST }
+}
+
+/** By `req_<id>`. */
+export async function readCall(
+  database: Queryable,
+  requestId: string,
+): Promise<{ account: string; detail: KnownDetail } | undefined> {
+  if (!requestId.startsWith('req_')) return undefined
+  const [row] = await database.query<UsageRow>(ONE, [requestId.slice('req_'.length)])
+  return row && { account: row.account_id, detail: usageDetail(row) }
+}
+
+type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
+
+/** Keys of one name are told apart, as a rotated one and its successor always have the same. */
+export const KEY_NAME = `case when exists (select 1 from api_key o where o.account_id = k.account_id and o.name = k.name and o.id <> k.id)
+     then k.name || ' (…' || k.last4 || ')' else k.name end`
+
+/** Each field of the view comes from the column of its name, except these; `units` are made of the lines. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  keyName: KEY_NAME,
+  job: 'j.id',
+  fault: USAGE_FAULT,
+  message: USAGE_MESSAGE,
+  calls: '1',
+  byok: `u.credential is not distinct from '${BYOK}'`,
+  // A zero says that there was none.
+  route: 'nullif(u.route, 0)',
+  firstByteMs: 'nullif(u.first_byte_ms, 0)',
+} satisfies Partial<Record<UsageField, string>>
+const FIELDS = Object.keys(usageView.shape).filter((field) => field !== 'id' && field !== 'units')
+
+/** What a rejection has for each field; its columns have the names of usage where it has them. */
+const OF_REFUSAL: Readonly<Record<string, string>> = {
+  at: 'u.at',
+  product: 'u.product',
+  endpoint: 'u.endpoint',
+  keyId: 'u.key_id',
+  keyName: KEY_NAME,
+  outcome: `'refused'`,
+  status: 'u.status',
+  charged: '0::bigint',
+  held: '0::bigint',
+  loss: '0::bigint',
+  estimated: 'false',
+  stream: 'false',
+  durationMs: '0',
+  firstByteMs: 'null::int',
+  route: 'null::smallint',
+  job: 'null::text',
+  fault: 'u.fault',
+  message: 'u.message',
+  calls: 'u.count',
+  cost: 'null::bigint',
+  credential: 'null::text',
+  byok: 'false',
+  client: `''`,
+  vendor: 'null::text',
+} satisfies Record<UsageField, string>
+
+function toColumn(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+type UsageRow = Readonly<Record<UsageField, unknown>> & {
+  readonly id: string
+  readonly account_id: string
+  readonly lines: readonly ChargeLine[]
+  readonly catalog_version: number | null
+  readonly attempt_log: AttemptLog | null
+}
+
+function toView({ id, account_id: _, lines, catalog_version: __, attempt_log: ___, ...row }: UsageRow): UsageView {
+  const units: Partial<Record<Unit, number>> = {}
+  for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
+  // The tests read every answer by its view, so a column of another type than its field is found.
+  const fields = Object.entries(row).map(([name, value]) => [name, shown(value)])
+  // Rows are written when a call ends; their ids, by which they are listed, say when it began.
+  const at = new Date(timeOfId(id)).toISOString()
+  return { id: `req_${id}`, ...(Object.fromEntries(fields) as Omit<UsageView, 'id' | 'units'>), at, units }
+}
+
+function shown(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString()
+  return typeof value === 'bigint' ? formatCredits(value) : value
+}
+
+/** A rejection has a fault, and nothing else to tell. */
+function attemptLogOfRefusal({ outcome, fault: name, status, message }: UsageRow): AttemptLog | null {
+  if (outcome !== 'refused' || !isFaultName(name)) return null
+  const { code, blame } = FAULTS[name]
+  const fault = { name, code, status: Number(status), blame, message: String(message) }
+  return { heldMs: null, attempts: [], fault }
+}
+
+function usageDetail(row: UsageRow): KnownDetail {
+  const lines = row.lines.map(([unit, quantity, ratePerMillion]) => {
+    const rate = BigInt(ratePerMillion)
+    const { per } = UNITS[unit]
+    return {
+      unit,
+      quantity,
+      rate: formatCredits((rate * BigInt(per)) / 1_000_000n),
+      per,
+      amount: formatExact(BigInt(quantity) * rate),
+    }
+  })
+  const attemptLog = row.attempt_log ?? attemptLogOfRefusal(row)
+  return { ...toView(row), account: row.account_id, lines, catalogVersion: row.catalog_version, attemptLog }
+}
+
+/** A line before the rounding: whole millionths of a micro-credit. */
+function formatExact(amount: bigint): string {
+  const fraction = (amount % 1_000_000_000_000n)
+    .toString()
+    .padStart(12, '0')
+    .replace(/(?<!0)0+$/, '')
+  return `${amount / 1_000_000_000_000n}${fraction ? `.${fraction}` : ''}`
+}
+
+const SELECTED = FIELDS.map((field) => `${ELSEWHERE[field] ?? `u.${toColumn(field)}`} as "${field}"`)
+const USAGE_FIELDS = `u.id, u.account_id, u.lines, u.catalog_version, u.attempt_log, ${SELECTED.join(', ')}`
+const OF_USAGE =
+  'left join api_key k on k.id = u.key_id left join job j on j.account_id = u.account_id and j.hold_id = u.id'
+const SELECTED_REFUSED = FIELDS.map((field) => `${OF_REFUSAL[field]} as "${field}"`)
+const REFUSAL_FIELDS = `u.id, u.account_id, '[]'::jsonb as lines, null::int as catalog_version, null::jsonb as attempt_log, ${SELECTED_REFUSED.join(', ')}`
+const OF_REFUSED = 'left join api_key k on k.id = u.key_id'
+const ONE = statement(
+  'call_one',
+  `(select ${USAGE_FIELDS} from usage u ${OF_USAGE} where u.id = $1)
+   union all (select ${REFUSAL_FIELDS} from refusal u ${OF_REFUSED} where u.id = $1) limit 1`,
+)

@@ -1,0 +1,290 @@
+// What calls sum up to over time, and how long they took. Where the filter allows it the hourly sums are read, whose cost does not grow with the
+// number of calls; otherwise the calls themselves, by when they began.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
+import { idAtTime } from '../kernel/world.ts'
+import {
+  type CallFilter,
+  chosenOf,
+  isSummedByTheHour,
+  mayBeRefused,
+  mayBeUsage,
+  REFUSAL,
+  USAGE,
+  Values,
+  whereOf,
+} from './call-filter.ts'
+import { KEY_NAME } from './calls.ts'
+import type { Grouping, LatencyPoint, Step, SumRow, UsageLatency, UsageSums } from './views.ts'
+
+export interface SumsFilter extends CallFilter {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export interface SumsOrder {
+  readonly by: Grouping
+  readonly per: Step
+  /** Whose days and hours. */
+  readonly zone: string
+  /** With the totals of as long a time before. */
+  readonly compare?: boolean | undefined
+}
+
+interface Summed {
+  requests: bigint
+  errors: bigint
+  refused: bigint
+  charged: bigint
+  duration_ms: bigint
+  input_tokens: bigint | null
+  output_tokens: bigint | null
+}
+interface SummedRow extends Summed {
+  /** From 1. */
+  step: number
+  group: string
+}
+
+/** Rows of sums: steps times groups. */
+const ROWS_MAX = 100_000
+/** Calls of which percentiles are worked out, the newest first. */
+const TIMED_MAX = 100_000
+const HOUR_MS = 3_600_000
+/** What is summed up from single calls. */
+export const CALLS_DAYS_MAX = 92
+const DAY_MS = 24 * HOUR_MS
+
+const NONE: Summed = {
+  ...{ requests: 0n, errors: 0n, refused: 0n, charged: 0n, duration_ms: 0n },
+  ...{ input_tokens: 0n, output_tokens: 0n },
+}
+const plus = (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a + b)
+
+function added(a: Summed, b: Summed): Summed {
+  return {
+    requests: a.requests + b.requests,
+    errors: a.errors + b.errors,
+    refused: a.refused + b.refused,
+    charged: a.charged + b.charged,
+    duration_ms: a.duration_ms + b.duration_ms,
+    input_tokens: plus(a.input_tokens, b.input_tokens),
+    output_tokens: plus(a.output_tokens, b.output_tokens),
+  }
+}
+
+const shownSums = ({ requests, errors, refused, charged }: Summed) => ({
+  requests: Number(requests),
+  errors: Number(errors),
+  refused: Number(refused),
+  charged: formatCredits(charged),
+})
+
+export async function readSums(database: Database, filter: SumsFilter, order: SumsOrder): Promise<UsageSums> {
+  const { fromMs, toMs } = filter
+  const { by, per, zone } = order
+  const steps = await readSteps(database, filter, order)
+  const earlier = periodBefore(filter)
+  const [rows, before] = await Promise.all([
+    readRows(database, filter, { by, steps }),
+    order.compare ? readRows(database, earlier, { by: 'none', steps: [new Date(earlier.fromMs)] }) : undefined,
+  ])
+  const groups = new Map<string, Summed>()
+  const points = new Map<string, SummedRow>()
+  for (const row of rows) {
+    groups.set(row.group, added(groups.get(row.group) ?? NONE, row))
+    const place = `${row.step} ${row.group}`
+    points.set(place, { ...row, ...added(points.get(place) ?? NONE, row) })
+  }
+  const names = await readNames(database, by, [...groups.keys()])
+  const named = (group: string) => ({ group, name: names.get(group) ?? null })
+  return {
+    ...{ by, per, zone, steps: steps.map((at) => at.toISOString()) },
+    ...{ from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+    totals: totalsOf(rows),
+    ...(before ? { before: totalsOf(before) } : {}),
+    groups: [...groups]
+      .sort(([, a], [, b]) => Number(b.charged - a.charged) || Number(b.requests - a.requests))
+      .map(([group, sum]) => ({ ...named(group), ...shownSums(sum) })),
+    series: [...points.values()].map((row) => ({ at: atStep(steps, row.step), ...named(row.group), ...sumsOf(row) })),
+  }
+}
+
+/** Of the same length, and right before. */
+const periodBefore = <F extends SumsFilter>(filter: F): F => ({
+  ...filter,
+  fromMs: Math.max(0, 2 * filter.fromMs - filter.toMs),
+  toMs: filter.fromMs,
+})
+
+function totalsOf(rows: readonly Summed[]): UsageSums['totals'] {
+  const total = rows.reduce<Summed>(added, NONE)
+  return { ...shownSums(total), latencyMsAvg: averageOf(total) }
+}
+
+const averageOf = ({ requests, duration_ms: ms }: Summed) =>
+  requests === 0n ? null : Math.round(Number(ms) / Number(requests))
+
+function sumsOf(row: Summed): Omit<SumRow, 'at' | 'group' | 'name'> {
+  const tokens = (count: bigint | null) => (count === null ? null : Number(count))
+  return {
+    ...shownSums(row),
+    latencyMsAvg: averageOf(row),
+    inputTokens: tokens(row.input_tokens),
+    outputTokens: tokens(row.output_tokens),
+  }
+}
+
+/** Each step of the range, also those in which nothing happened. */
+async function readSteps(database: Queryable, filter: SumsFilter, { per, zone }: SumsOrder): Promise<Date[]> {
+  const values = [per, new Date(filter.fromMs), new Date(filter.toMs - 1), zone]
+  const rows = await database.query<{ at: Date }>(STEPS, values)
+  return rows.map(({ at }) => at)
+}
+
+const atStep = (steps: readonly Date[], step: number) => (steps[Math.max(0, step - 1)] ?? new Date(0)).toISOString()
+
+/** In which step a call began: ids carry the time, so that the steps' beginnings are ids too. Which step an hour lies in is known by the time itself. */
+const stepOf = (steps: readonly Date[], values: Values) =>
+  `width_bucket(u.id, ${values.put(steps.map((at) => idAtTime(at.getTime())))}::text[])`
+const stepOfHour = (steps: readonly Date[], values: Values) =>
+  `width_bucket(u.hour, ${values.put(steps.map((at) => at.toISOString()))}::timestamptz[])`
+
+/** What a group of calls is of, in each table; the hourly sums do not know all of it. */
+const GROUPS: Readonly<Record<Grouping | 'none', { CALLS: string; REFUSED: string; HOURS?: string }>> = {
+  none: { CALLS: `''::text`, REFUSED: `''::text`, HOURS: `''::text` },
+  product: { CALLS: 'u.product', REFUSED: 'u.product', HOURS: 'u.product' },
+  key: { CALLS: 'u.key_id', REFUSED: 'u.key_id', HOURS: 'u.key_id' },
+  account: { CALLS: 'u.account_id', REFUSED: 'u.account_id', HOURS: 'u.account_id' },
+  status: { CALLS: 'u.status::text', REFUSED: 'u.status::text' },
+  endpoint: { CALLS: 'u.endpoint', REFUSED: 'u.endpoint' },
+  vendor: { CALLS: `coalesce(u.vendor, '')`, REFUSED: `''::text` },
+}
+
+/** The hours' own edges; a range that is too long for single calls is rounded to them. */
+export function isHourly(filter: SumsFilter, by: Grouping | 'none'): boolean {
+  const { fromMs, toMs } = filter
+  const isWhole = fromMs % HOUR_MS === 0 && toMs % HOUR_MS === 0
+  return (
+    GROUPS[by].HOURS !== undefined &&
+    isSummedByTheHour(filter) &&
+    (isWhole || toMs - fromMs > (CALLS_DAYS_MAX + 1) * DAY_MS)
+  )
+}
+
+interface Wanted {
+  readonly by: Grouping | 'none'
+  readonly steps: readonly Date[]
+}
+
+function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted): Promise<SummedRow[]> {
+  const { by, steps } = wanted
+  const values = new Values()
+  const part = (FROM: string, GROUP: string, SUMS: string, where: () => string) => {
+    const [STEP, WHERE] = [stepOf(steps, values), where()]
+    return `select ${STEP} as step, ${GROUP} as group, ${SUMS} from ${FROM} u where ${WHERE} group by 1, 2`
+  }
+  const { CALLS, REFUSED } = GROUPS[by]
+  const parts = [
+    ...(!mayBeUsage(filter)
+      ? []
+      : isHourly(filter, by)
+        ? [hoursPart(filter, wanted, values)]
+        : [part('usage', CALLS, COUNTED, () => whereOf(filter, USAGE, values))]),
+    ...(mayBeRefused(filter) ? [part('refusal', REFUSED, REJECTED, () => whereOf(filter, REFUSAL, values))] : []),
+  ]
+  const ARMS = parts.join(' union all ')
+  return database.query<SummedRow>({ text: `${ARMS} order by 1, 2 limit ${ROWS_MAX}` }, values.list)
+}
+
+function hoursPart(filter: SumsFilter, { by, steps }: Wanted, values: Values): string {
+  const { account, test, fromMs, toMs } = filter
+  const STEP = stepOfHour(steps, values)
+  const WHOSE =
+    account === undefined ? `${test ? '' : 'not '}${IS_TEST('u.account_id')}` : `u.account_id = ${values.put(account)}`
+  const FROM = values.put(new Date(Math.floor(fromMs / HOUR_MS) * HOUR_MS))
+  const TO = values.put(new Date(toMs))
+  const WHERE = [WHOSE, `u.hour >= ${FROM}`, `u.hour < ${TO}`, ...chosenOf(filter, values)].join(' and ')
+  const GROUP = GROUPS[by].HOURS
+  return `select ${STEP} as step, ${GROUP} as group, ${SUMMED} from usage_hour u where ${WHERE} group by 1, 2`
+}
+
+/** As people read them; what is not named here is its own name. */
+async function readNames(
+  database: Queryable,
+  by: Grouping,
+  groups: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (by !== 'key' && by !== 'account') return new Map()
+  const rows = await database.query<{ id: string; name: string }>(NAMES[by], [groups])
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+/** Names of accounts by their ids. */
+export const readAccountNames = (database: Queryable, ids: readonly string[]) => readNames(database, 'account', ids)
+
+interface TimedRow {
+  step: number | null
+  group: string | null
+  is_step: boolean
+  is_group: boolean
+  calls: bigint
+  spread: number[]
+}
+
+/** Of calls that succeeded: the percentiles of all of them and of each group, in each step and altogether. */
+export async function readLatency(database: Database, filter: SumsFilter, order: SumsOrder): Promise<UsageLatency> {
+  const { by, per, zone } = order
+  const steps = await readSteps(database, filter, order)
+  const values = new Values()
+  const STEP = stepOf(steps, values)
+  const WHERE = whereOf(filter, USAGE, values)
+  const GROUP = GROUPS[by].CALLS
+  const text = `select x.step, x.group, grouping(x.step) = 0 as is_step, grouping(x.group) = 0 as is_group, count(*) as calls,
+     percentile_cont(array[0.5, 0.95, 0.99]) within group (order by x.ms) as spread
+   from (
+     select ${STEP} as step, ${GROUP} as group, u.duration_ms as ms
+     from usage u where ${WHERE} and u.status < 400 and u.outcome = 'settled' order by u.id desc limit ${TIMED_MAX}
+   ) x group by grouping sets ((1, 2), (1), (2), ()) having count(*) > 0 order by calls desc, x.group, x.step limit ${ROWS_MAX}`
+  const rows = await database.query<TimedRow>({ text }, values.list)
+  const whole = rows.find(({ is_step, is_group }) => !is_step && !is_group)
+  const of = (isStep: boolean, isGroup: boolean) =>
+    rows.filter(({ is_step, is_group }) => is_step === isStep && is_group === isGroup)
+  const groups = of(false, true)
+  const names = await readNames(
+    database,
+    by,
+    groups.map(({ group }) => group ?? ''),
+  )
+  const named = ({ group }: TimedRow) => ({ group: group ?? '', name: names.get(group ?? '') ?? null })
+  const timed = (row: TimedRow) => ({ at: atStep(steps, row.step ?? 1), ...percentiles(row) })
+  return {
+    ...{ by, per, zone, steps: steps.map((at) => at.toISOString()) },
+    whole: whole ? percentiles(whole) : null,
+    /** More calls than these were not looked at. */
+    isPart: Number(whole?.calls ?? 0n) >= TIMED_MAX,
+    over: of(true, false).map(timed),
+    groups: groups.map((row) => ({ ...named(row), ...percentiles(row) })),
+    series: of(true, true).map((row) => ({ ...timed(row), group: row.group ?? '' })),
+  }
+}
+
+function percentiles({ calls, spread: [p50 = 0, p95 = 0, p99 = 0] }: TimedRow): LatencyPoint {
+  return { calls: Number(calls), p50Ms: Math.round(p50), p95Ms: Math.round(p95), p99Ms: Math.round(p99) }
+}
+
+const SUMMED = `sum(u.requests)::bigint as requests, sum(u.errors)::bigint as errors, 0::bigint as refused, sum(u.charged)::bigint as charged,
+  sum(u.duration_ms)::bigint as duration_ms, sum(u.input_tokens)::bigint as input_tokens, sum(u.output_tokens)::bigint as output_tokens`
+const COUNTED = `count(*) as requests, count(*) filter (where u.status >= 400) as errors, 0::bigint as refused, sum(u.charged)::bigint as charged,
+  sum(u.duration_ms)::bigint as duration_ms, null::bigint as input_tokens, null::bigint as output_tokens`
+const REJECTED = `0::bigint as requests, 0::bigint as errors, sum(u.count)::bigint as refused, 0::bigint as charged, 0::bigint as duration_ms,
+  0::bigint as input_tokens, 0::bigint as output_tokens`
+const STEPS = statement(
+  'sums_steps',
+  `select generate_series(date_trunc($1::text, $2::timestamptz, $4::text), $3::timestamptz, ('1 ' || $1)::interval, $4::text) as at`,
+)
+const NAMES = {
+  key: statement('sums_key_names', `select k.id, ${KEY_NAME} as name from api_key k where k.id = any($1)`),
+  account: statement('sums_account_names', 'select id, name from account where id = any($1)'),
+}
