@@ -1,5 +1,6 @@
 // The one client of the console API: same origin, session cookie, native envelope. A refusal becomes an ApiError.
 import type * as wire from './wire.ts'
+import { zoneName } from './zone.ts'
 
 const ROOT = '/console/api'
 
@@ -96,6 +97,10 @@ const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
 const scoped = (id: string | undefined, rest: string) => (id === undefined ? rest : account(id, rest))
 const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 
+async function csv(path: string, query: Query): Promise<Blob> {
+  return (await send('GET', path, { query, headers: { accept: 'text/csv' } })).blob()
+}
+
 interface Paging {
   cursor?: string | undefined
   limit?: number
@@ -108,29 +113,14 @@ export interface LedgerFilter {
   zero?: string | undefined
 }
 
-export interface UsageFilter {
-  from?: string | undefined
-  to?: string | undefined
-  product?: string | undefined
-  key?: string | undefined
-  outcome?: string | undefined
-  client?: string | undefined
-  sort?: string | undefined
-  order?: string | undefined
-  /** `true`: the rows of its test keys. */
-  test?: string | undefined
-}
-
-export interface SumsFilter {
-  from?: string | undefined
-  to?: string | undefined
-  product?: string | undefined
-  key?: string | undefined
-  outcome?: string | undefined
-  test?: string | undefined
-  by?: string | undefined
-  per?: string | undefined
-}
+/** What calls are chosen by: lists, sums, latencies and files take the same. */
+export const CALL_FILTERS = [
+  ...(['from', 'to', 'test', 'product', 'key', 'endpoint', 'vendor', 'client', 'outcome', 'status'] as const),
+  ...(['fault', 'minMs', 'minCharged', 'q', 'account'] as const),
+] as const
+export type CallFilter = Partial<Record<(typeof CALL_FILTERS)[number], string | undefined>>
+type Order = { sort?: string | undefined; order?: string | undefined }
+type Steps = { by: string; per?: string | undefined }
 
 export const api = {
   session: (signal?: AbortSignal) => get<wire.Session>('/session', undefined, signal),
@@ -197,19 +187,22 @@ export const api = {
 
   overview: (id: string, days: number, signal?: AbortSignal) =>
     get<wire.Overview>(account(id, '/overview'), { days }, signal),
-  usage: (id: string, query: UsageFilter & Paging, signal?: AbortSignal) =>
-    get<wire.Page<wire.UsageRow>>(account(id, '/usage'), { ...query }, signal),
-  usageByClient: (id: string, query: Pick<UsageFilter, 'from' | 'to' | 'test'>, signal?: AbortSignal) =>
+  /** Calls of an account, or without one of all accounts. */
+  usage: (id: string | undefined, query: CallFilter & Order & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.ListedCall>>(scoped(id, '/usage'), { ...query }, signal),
+  usageByClient: (id: string, query: Pick<CallFilter, 'from' | 'to' | 'test'>, signal?: AbortSignal) =>
     get<wire.Page<wire.ClientSum>>(account(id, '/usage-by-client'), { ...query }, signal),
-  sums: (id: string, query: SumsFilter, signal?: AbortSignal) =>
-    get<wire.UsageSums>(account(id, '/usage/sums'), { ...query }, signal),
-  sumsCsv: async (id: string, query: SumsFilter) => {
-    const response = await send('GET', account(id, '/usage/sums'), {
-      query: { ...query },
-      headers: { accept: 'text/csv' },
-    })
-    return response.blob()
-  },
+  /** `compare`: with the totals of the period before. */
+  sums: (id: string | undefined, query: CallFilter & Steps & { compare?: 'true' | undefined }, signal?: AbortSignal) =>
+    get<wire.UsageSums>(scoped(id, '/usage/sums'), { zone: zoneName(), ...query }, signal),
+  latency: (id: string | undefined, query: CallFilter & Steps, signal?: AbortSignal) =>
+    get<wire.UsageLatency>(scoped(id, '/usage/latency'), { zone: zoneName(), ...query }, signal),
+  usageCsv: (id: string | undefined, query: CallFilter & Order) => csv(scoped(id, '/usage'), { ...query }),
+  sumsCsv: (id: string | undefined, query: CallFilter & Steps) =>
+    csv(scoped(id, '/usage/sums'), { zone: zoneName(), ...query }),
+  views: (page: string, signal?: AbortSignal) => get<wire.Page<wire.SavedView>>('/views', { page }, signal),
+  saveView: (view: wire.SavedView & { page: string }) => put<wire.SavedView>('/views', view),
+  deleteView: (page: string, name: string) => remove<unknown>('/views', { page, name }),
   limitFills: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Fill>>(account(id, '/limits'), undefined, signal),
   keyFigures: (id: string, days: number, signal?: AbortSignal) =>
@@ -244,13 +237,7 @@ export const api = {
     get<wire.FileCheck>(account(id, `/files/${encode(file)}/check`), { endpoint }),
   /** Where the browser can save it from. */
   fileAddress: (id: string, file: string) => apiUrl(account(id, `/play/v1/files/${encode(file)}/content`)),
-  csv: async (id: string, table: 'usage' | 'ledger', query: UsageFilter | LedgerFilter = {}) => {
-    const response = await send('GET', account(id, `/${table}`), {
-      query: { ...query },
-      headers: { accept: 'text/csv' },
-    })
-    return response.blob()
-  },
+  ledgerCsv: (id: string, query: LedgerFilter = {}) => csv(account(id, '/ledger'), { ...query }),
 
   agentSetups: (signal?: AbortSignal) =>
     get<wire.Page<wire.AgentSetup>>('/agent-setup', { url: window.location.origin }, signal),

@@ -51,6 +51,7 @@ const operatorRoutes: typeof routes = [
   ['/operator/accounts', page(() => import('./pages/operator/accounts.tsx'), 'AccountsPage')],
   ['/operator/accounts/:account', page(() => import('./pages/operator/account.tsx'), 'AccountPage')],
   ['/operator/accounts/:account/:tab', page(() => import('./pages/operator/account.tsx'), 'AccountPage')],
+  ['/operator/calls', page(() => import('./pages/usage.tsx'), 'CallsPage')],
   ['/operator/catalogue', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/catalogue/:tab', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],

@@ -40,6 +40,9 @@ export function formatMoment(iso: string): string {
   return `${dayMonth.format(at)}, ${clock.format(at)}`
 }
 export const formatHour = (iso: string) => (valid(iso) ? forms().hourMinute.format(new Date(iso)) : iso)
+/** Of a step of a chart, in the reader's zone. */
+export const formatDay = (iso: string) => (valid(iso) ? forms().day.format(new Date(iso)) : iso)
+export const formatDayMonth = (iso: string) => (valid(iso) ? forms().dayMonth.format(new Date(iso)) : iso)
 export const formatClock = (iso: string) => (valid(iso) ? forms().clock.format(new Date(iso)) : iso)
 /** Days and months that a vendor of figures names are those of its own calendar, wherever the reader is. */
 export const formatDate = (iso: string) => (valid(iso) ? FORMS.utc.dayMonth.format(new Date(iso)) : iso)

@@ -3,7 +3,7 @@
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { JobView } from '../../src/jobs/views.ts'
-import type { LimitsInput } from '../../src/ledger/views.ts'
+import type { CallView, LimitsInput, UsageView } from '../../src/ledger/views.ts'
 import type { KindName as ModelType } from '../../src/meter/kind.ts'
 import type { PublicCatalog } from '../../src/operator/views.ts'
 
@@ -39,6 +39,7 @@ export type {
   OperatorView as Operator,
   PendingInvite,
   Role,
+  SavedView,
   SessionView as SessionRow,
   SetupView as Setup,
   WhoView as Session,
@@ -83,8 +84,18 @@ export type {
   VendorCredentialView as VendorCredential,
   VendorView as Vendor,
 } from '../../src/operator/views.ts'
-export type { FillView as Fill, Found, HomeFigures, KeyFigures, UsageSums } from '../../src/reports/views.ts'
+export type {
+  FillView as Fill,
+  Found,
+  HomeFigures,
+  KeyFigures,
+  UsageLatency,
+  UsageSums,
+} from '../../src/reports/views.ts'
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
+
+/** The account is named where calls of all accounts are listed. */
+export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>
 
 export type KeyInput = Pick<KeyView, 'name'> &
   Partial<Pick<KeyView, 'models' | 'endpoints' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {

@@ -208,7 +208,7 @@ test('a chat streams into the playground, and its charge is in the usage, its co
   assert.equal(Number(available), 1000 - Number(charged))
   const stats = (await page.locator('main').textContent()) ?? ''
   assert.match(stats, new RegExp(`Spent${Number(charged).toFixed(2)}`))
-  assert.match(stats, /Requests1/)
+  assert.match(stats, /Calls1/)
 })
 
 test('an image is made and shown', async () => {

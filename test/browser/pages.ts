@@ -202,6 +202,9 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     { name: 'usage', path: `${base}/usage` },
+    { name: 'usage-filters', path: `${base}/usage?minMs=1&sort=duration&period=7d` },
+    { name: 'usage-chart', path: `${base}/usage?view=chart&sum=calls&period=24h` },
+    { name: 'usage-latency', path: `${base}/usage?view=latency&by=vendor&period=24h` },
     {
       name: 'call',
       path: `${base}/usage`,
@@ -263,6 +266,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'profile', path: '/profile' },
     { name: 'operator-home', path: '/operator/home' },
     { name: 'operator-operators', path: '/operator/operators' },
+    { name: 'operator-calls', path: '/operator/calls' },
     { name: 'operator-accounts', path: '/operator/accounts' },
     { name: 'operator-account', path: `/operator/accounts/${account}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },

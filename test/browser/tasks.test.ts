@@ -325,7 +325,7 @@ test('why did this call fail: two clicks from home, with the reason, the advice 
   await story.getByText('The vendor is not available right now.').waitFor()
   await story.getByText(/answered HTTP 503/).waitFor()
   await story.getByText(/What to do: Wait for/).waitFor()
-  const code = story.getByRole('link', { name: /upstream unavailable/ })
+  const code = story.getByRole('link', { name: /Vendor unavailable/ })
   assert.equal(await code.getAttribute('href'), '/docs/reference/errors#upstream_unavailable')
   await page.getByRole('region', { name: 'Where the time went' }).getByText('Admission and hold').waitFor()
   const asked = page.getByRole('region', { name: 'Request', exact: true })
@@ -397,7 +397,7 @@ test('is my balance about to end: one click from home, and said on every page wh
   await banner.getByRole('link', { name: 'See rejected calls' }).click()
   // Refusals are written together, a moment later.
   await page.getByRole('button', { name: 'Auto-refresh' }).click()
-  await page.getByRole('row').getByText('Rejected · credits short').first().waitFor()
+  await page.getByRole('row').getByText('Rejected · Not enough credits').first().waitFor()
   await page.getByRole('row').getByRole('link').first().click()
   await page.getByText('The gateway rejected the call before anything was held').waitFor()
   const words = (await page.locator('main').textContent()) ?? ''

@@ -185,7 +185,7 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await page.getByRole('button', { name: /^Show \d+ older call/ }).waitFor()
   assert.equal(await page.getByRole('row').count(), 41, 'forty and the head')
   await page.getByLabel('Show').selectOption('failed')
-  await page.getByRole('row', { name: /beta-opus-5.*502 · failed.*upstream/ }).waitFor()
+  await page.getByRole('row', { name: /beta-opus-5.*502 · failed.*Vendor/ }).waitFor()
   assert.equal(await page.getByRole('row', { name: /refused/ }).count(), 0)
   await page.getByLabel('Show').selectOption('')
   await page.getByRole('textbox', { name: 'Find' }).fill('upstream')

@@ -104,7 +104,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
               'console'
             ),
           ],
-          call.outcome === 'refused' ? false : ['Answer', call.stream ? 'streamed' : 'whole'],
+          call.outcome === 'refused' ? false : ['Response', call.stream ? 'streamed' : 'not streamed'],
           ...Object.entries(call.attemptLog?.parameters ?? {}).map(([name, value]): [string, string] => [
             name,
             String(value),
@@ -238,6 +238,7 @@ function othersOf(call: UsageDetail): [string, string][] {
     cost,
     content,
     trace,
+    vendor,
     ...others
   } = rest
   const said = Object.entries(others).filter(([, value]) => value !== null && value !== '' && value !== false)

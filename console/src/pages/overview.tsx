@@ -1,29 +1,25 @@
 import { api } from '../api.ts'
 import { creditsAsNumber, formatCredits, sumCredits } from '../credits.ts'
-import { formatCompact, formatDate, formatHour, formatPercent, formatTime, formatWhole, plural } from '../format.ts'
+import { formatCompact, formatWhole, plural } from '../format.ts'
+import { callsPath, PERIODS, type Period, periodQuery, spanOf } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
 import { BarList, Chart, type ChartProps } from '../ui/chart.tsx'
 import { Code } from '../ui/code.tsx'
-import { Segments, TextField } from '../ui/field.tsx'
+import { Segments } from '../ui/field.tsx'
 import { Amount, Card, Page, Stat, Stats } from '../ui/page.tsx'
 import { Loaded, Skeleton } from '../ui/state.tsx'
+import { timeAxis } from '../ui/time-axis.ts'
 import type { Overview, UsageSums } from '../wire.ts'
-import { dayStart } from '../zone.ts'
 import { AccountFills } from './limit-fill.tsx'
+import { RangeFields } from './range-fields.tsx'
 import { snippet } from './snippet.ts'
-import { LatencyTable, StackedSums } from './sums.tsx'
+import { callsOf, changeOf, LatencyTable, StackedSums, successRate } from './sums.tsx'
 
-const PERIODS = [
-  { value: '1', label: '24 h' },
-  { value: '7', label: '7 days' },
-  { value: '30', label: '30 days' },
-  { value: '90', label: '90 days' },
-  { value: 'range', label: 'Range' },
-] as const
-type Period = (typeof PERIODS)[number]['value']
-const HOUR_MS = 3_600_000
+const SHOWN = PERIODS.filter(({ value }) => value !== 'today' && value !== 'yesterday')
+/** Of the margin, which is of so many days before now. */
+const DAYS: Partial<Record<Period, number>> = { '24h': 1, '7d': 7, '30d': 30, '90d': 90 }
 const STACKS = [
   { value: 'product', label: 'By model' },
   { value: 'key', label: 'By key' },
@@ -32,15 +28,16 @@ type Stack = (typeof STACKS)[number]['value']
 
 export function OverviewPage({ account }: { account: string }) {
   const { query } = useLocation()
-  const period = PERIODS.find(({ value }) => value === query.get('days'))?.value ?? '30'
+  const { period, from, to } = spanOf(query)
   const by = STACKS.find(({ value }) => value === query.get('by'))?.value ?? 'product'
-  const days = period === 'range' ? 1 : Number(period)
+  const days = DAYS[period]
   const everyMs = 60_000
-  const overview = useQuery(`overview/${account}/${days}`, (signal) => api.overview(account, days, signal), { everyMs })
-  const range = rangeOf(period, query)
+  const overview = useQuery(`overview/${account}/${days}`, (signal) => api.overview(account, days ?? 1, signal), {
+    everyMs,
+  })
   const sums = useQuery(
-    `overview/${account}/sums/${by}/${JSON.stringify(range)}`,
-    (signal) => api.sums(account, { ...range, by }, signal),
+    `overview/${account}/sums/${by}/${from}/${to}`,
+    (signal) => api.sums(account, { from, to, by, compare: 'true' }, signal),
     { everyMs },
   )
   return (
@@ -57,13 +54,19 @@ export function OverviewPage({ account }: { account: string }) {
           <Segments<Period>
             label="Period"
             value={period}
-            options={PERIODS}
-            onPick={(value) => setQuery({ days: value === '30' ? undefined : value })}
+            options={SHOWN}
+            onPick={(value) =>
+              setQuery({ period: value === '30d' ? undefined : value, from: undefined, to: undefined })
+            }
           />
         </>
       }
     >
-      {period === 'range' ? <RangeFields query={query} /> : null}
+      {period === 'range' ? (
+        <div className="filters">
+          <RangeFields from={query.get('from') ?? undefined} to={query.get('to') ?? undefined} />
+        </div>
+      ) : null}
       <Loaded
         query={overview}
         skeleton={
@@ -75,9 +78,7 @@ export function OverviewPage({ account }: { account: string }) {
       >
         {(data) => (
           <Loaded query={sums} skeleton={<Skeleton lines={2} tall />}>
-            {(summed) => (
-              <OverviewBody account={account} data={data} sums={summed} days={period === 'range' ? undefined : days} />
-            )}
+            {(summed) => <OverviewBody account={account} data={data} sums={summed} days={days} />}
           </Loaded>
         )}
       </Loaded>
@@ -85,30 +86,12 @@ export function OverviewPage({ account }: { account: string }) {
   )
 }
 
-/** Whole hours, so that the same question is asked until the next one. */
-function rangeOf(period: Period, query: URLSearchParams): { from?: string | undefined; to?: string | undefined } {
-  if (period === 'range')
-    return { from: dayStart(query.get('from') ?? undefined, 0), to: dayStart(query.get('to') ?? undefined, 1) }
-  const end = Math.ceil(Date.now() / HOUR_MS) * HOUR_MS
-  return { from: new Date(end - Number(period) * 24 * HOUR_MS).toISOString() }
-}
-
-function RangeFields({ query }: { query: URLSearchParams }) {
-  const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
-  return (
-    <div className="filters">
-      <TextField label="From" type="date" value={from} max={to} onText={(text) => setQuery({ from: text })} />
-      <TextField label="To" type="date" value={to} min={from} onText={(text) => setQuery({ to: text })} />
-    </div>
-  )
-}
-
 interface BodyProps {
   account: string
   data: Overview
   sums: UsageSums
-  /** Undefined for a range of one's own, which has no tokens over time. */
-  days: number | undefined
+  /** Undefined for a range of one's own, which has no margin. */
+  days?: number | undefined
 }
 
 /** The same figure as in the operator's list and in alerts. */
@@ -117,9 +100,12 @@ function lastsOf({ daysLeft: left }: Overview): string | undefined {
   return left < 1 ? 'less than a day' : left > 365 ? 'over a year' : plural(Math.floor(left), 'day')
 }
 
-export function OverviewBody({ account, data, sums, days }: BodyProps) {
-  const { requests, errors, charged, refused } = sums.totals
-  const nothingYet = requests === 0 && refused === 0
+/** The figures, each a way to the calls behind it. */
+function OverviewBody({ account, data, sums, days }: BodyProps) {
+  const { query } = useLocation()
+  const { totals, before } = sums
+  const to = (filter: Record<string, string> = {}) => callsPath(account, { ...periodQuery(query), ...filter })
+  const change = (of: (figures: UsageSums['totals']) => number) => (before ? changeOf(of(totals), of(before)) : '')
   return (
     <>
       <Stats>
@@ -133,55 +119,68 @@ export function OverviewBody({ account, data, sums, days }: BodyProps) {
           }
         />
         {data.daysLeft === null ? null : <Stat label="Runway" value={lastsOf(data)} note="at last week’s rate" />}
-        <Stat label="Spent" value={formatCredits(charged, 2)} note="credits" />
-        <Stat label="Requests" value={formatWhole(requests)} note={`${formatWhole(errors)} failed`} />
         <Stat
-          label="Success rate"
-          value={requests === 0 ? '–' : formatPercent((requests - errors) / requests)}
-          note={requests === 0 ? 'no requests yet' : 'of all requests'}
+          label="Spent"
+          value={formatCredits(totals.charged, 2)}
+          note={change(({ charged }) => creditsAsNumber(charged))}
+          to={to({ outcome: 'settled' })}
+        />
+        <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} to={to()} />
+        <Stat
+          label="Failed"
+          value={formatWhole(totals.errors)}
+          note={change(({ errors }) => errors)}
+          to={to({ outcome: 'failed' })}
         />
         <Stat
           label="Rejected"
-          value={
-            <Link to={`/a/${encodeURIComponent(account)}/usage?outcome=refused`} className="plain-link">
-              {formatWhole(refused)}
-            </Link>
-          }
+          value={formatWhole(totals.refused)}
           note="by the gateway, not charged"
+          to={to({ outcome: 'refused' })}
         />
-        {data.margin?.requests ? (
+        <Stat
+          label="Success rate"
+          value={successRate(totals)}
+          note="of calls not rejected"
+          to={to({ outcome: 'succeeded' })}
+        />
+        {days && data.margin?.requests ? (
           <Stat
             label="Margin"
             value={formatCredits(sumCredits([data.margin.charged]) - sumCredits([data.margin.cost]), 2)}
             note={`of ${plural(data.margin.requests, 'call')} with a known cost`}
+            to={to({ outcome: 'settled' })}
           />
         ) : null}
       </Stats>
       <AccountFills account={account} />
-      {nothingYet ? <FirstSteps account={account} /> : <Charts {...{ account, data, sums, days }} />}
+      {callsOf(totals) === 0 ? <FirstSteps account={account} /> : <Charts {...{ account, sums }} />}
     </>
   )
 }
 
-function Charts({ account, data, sums, days }: BodyProps) {
-  const slots = data.series
-  const hourly = slots.length > 1 && Date.parse(slots[1]?.at ?? '') - Date.parse(slots[0]?.at ?? '') < 80_000_000
-  const labels = slots.map((slot) => (hourly ? formatTime(slot.at) : `${formatDate(slot.at)} UTC`))
-  const axis = slots.map((slot) => (hourly ? formatHour : formatDate)(slot.at))
-  const charts: Pick<ChartProps, 'title' | 'kind' | 'format' | 'series'>[] = [
+function Charts({ account, sums }: Pick<BodyProps, 'account' | 'sums'>) {
+  const { from, to } = sums
+  const latency = useQuery(`overview/${account}/latency/${from}/${to}`, (signal) =>
+    api.latency(account, { from, to, by: 'endpoint' }, signal),
+  )
+  const at = Map.groupBy(sums.series, (row) => row.at)
+  const over = (of: (row: UsageSums['series'][number]) => number) =>
+    sums.steps.map((step) => at.get(step)?.reduce((sum, row) => sum + of(row), 0) ?? 0)
+  const hasTokens = sums.series.some(({ inputTokens, outputTokens }) => inputTokens || outputTokens)
+  const charts: Pick<ChartProps, 'title' | 'series'>[] = [
     {
-      title: 'Failed requests',
-      kind: 'bars',
-      format: formatCompact,
-      series: [{ name: 'Failed', color: 'bad', values: slots.map((slot) => slot.errors) }],
+      title: 'Failed and rejected calls',
+      series: [
+        { name: 'Failed', values: over(({ errors }) => errors) },
+        { name: 'Rejected', values: over(({ refused }) => refused) },
+      ],
     },
     {
       title: 'Tokens',
-      kind: 'bars',
-      format: formatCompact,
       series: [
-        { name: 'Input', color: 1, values: slots.map((slot) => slot.inputTokens) },
-        { name: 'Output', color: 2, values: slots.map((slot) => slot.outputTokens) },
+        { name: 'Input', values: over(({ inputTokens }) => inputTokens ?? 0) },
+        { name: 'Output', values: over(({ outputTokens }) => outputTokens ?? 0) },
       ],
     },
   ]
@@ -192,18 +191,18 @@ function Charts({ account, data, sums, days }: BodyProps) {
           <StackedSums data={sums} measure="charged" title="Spend" />
         </Card>
         <Card>
-          <StackedSums data={sums} measure="requests" title="Requests" />
+          <StackedSums data={sums} measure="calls" title="Calls" />
         </Card>
-        {(days ? charts : []).map((chart) => (
+        {charts.slice(0, hasTokens ? 2 : 1).map((chart) => (
           <Card key={chart.title}>
-            <Chart labels={labels} axis={axis} {...chart} />
+            <Chart kind="bars" format={formatCompact} {...timeAxis(sums.steps, sums.per)} {...chart} />
           </Card>
         ))}
       </div>
       <Spenders account={account} sums={sums} />
-      {sums.latency.length ? (
-        <Card flush title="Time to answer" lead="Of the newest calls of the period, by kind: jobs apart from chats.">
-          <LatencyTable rows={sums.latency} />
+      {latency.data?.groups.length ? (
+        <Card flush title="Latency" lead="Of the calls that succeeded, by endpoint.">
+          <LatencyTable data={latency.data} />
         </Card>
       ) : null}
     </>
@@ -214,15 +213,16 @@ const SPENDERS_MAX = 8
 
 /** The dearest, each a way to its calls, and the rest in one line. */
 function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
-  const base = `/a/${encodeURIComponent(account)}/usage`
+  const { query } = useLocation()
+  const period = periodQuery(query)
   const filter = sums.by === 'key' ? 'key' : 'product'
   const rest = sums.groups.slice(SPENDERS_MAX)
   const row = ({ group, name, requests, charged }: UsageSums['groups'][number]) => ({
     name: name ?? group,
     value: creditsAsNumber(charged),
     shown: `${formatCredits(charged, 2)} credits`,
-    note: plural(requests, 'request'),
-    to: `${base}?${filter}=${encodeURIComponent(group)}`,
+    note: plural(requests, 'call'),
+    to: callsPath(account, { ...period, [filter]: group }),
   })
   if (sums.groups.length === 0) return null
   const restSum = sumCredits(rest.map(({ charged }) => charged))
@@ -232,17 +232,17 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
     shown: `${formatCredits(restSum, 2)} credits`,
     note: plural(
       rest.reduce((sum, { requests }) => sum + requests, 0),
-      'request',
+      'call',
     ),
-    to: `${base}?by=${sums.by}`,
+    to: callsPath(account, { ...period, view: 'chart', by: sums.by }),
   }
   return (
     <Card
-      title={sums.by === 'key' ? 'By key' : 'By product'}
-      actions={<Link to={`${base}?by=${sums.by}`}>All usage</Link>}
+      title={sums.by === 'key' ? 'By key' : 'By model'}
+      actions={<Link to={callsPath(account, { ...period, view: 'chart', by: sums.by })}>All usage</Link>}
     >
       <BarList
-        label={sums.by === 'key' ? 'Spend by key' : 'Spend by product'}
+        label={sums.by === 'key' ? 'Spend by key' : 'Spend by model'}
         rows={[...sums.groups.slice(0, SPENDERS_MAX).map(row), ...(rest.length ? [more] : [])]}
       />
     </Card>

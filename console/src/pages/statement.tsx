@@ -67,7 +67,7 @@ export function LedgerPanel({ account }: { account: string }) {
           onText={(text) => setQuery({ kind: text })}
           options={CHOICES}
         />
-        <CsvButton fetchIt={() => api.csv(account, 'ledger', filter)} name={`statement-${account}.csv`} />
+        <CsvButton fetchIt={() => api.ledgerCsv(account, filter)} name={`statement-${account}.csv`} />
       </div>
       <LedgerTable account={account} list={list} filtered={filtered} />
     </>

@@ -1,202 +1,324 @@
-// Sums of calls over time, stacked by what the reader chose: a model, a key, a status or an endpoint.
-import { api, type SumsFilter } from '../api.ts'
+// Sums of calls over time, stacked by what the reader chose, what they were in the period before, and how long calls took.
+import { api, type CallFilter } from '../api.ts'
 import { creditsAsNumber, formatCredits } from '../credits.ts'
-import {
-  formatAny,
-  formatCompact,
-  formatDate,
-  formatHour,
-  formatMs,
-  formatPercent,
-  formatTime,
-  formatWhole,
-} from '../format.ts'
+import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '../format.ts'
+import { callsPath } from '../period.ts'
 import { useQuery } from '../query.ts'
+import { Link } from '../router.tsx'
+import { useIsOperator } from '../session.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Card, Stat, Stats } from '../ui/page.tsx'
-import { Loaded, Skeleton } from '../ui/state.tsx'
+import { Empty, Loaded, Skeleton } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
-import type { UsageSums } from '../wire.ts'
+import { timeAxis } from '../ui/time-axis.ts'
+import type { UsageLatency, UsageSums } from '../wire.ts'
 import { CsvButton } from './csv.tsx'
 
 const GROUPINGS = [
-  ['product', 'By model'],
-  ['key', 'By key'],
-  ['status', 'By status'],
-  ['endpoint', 'By endpoint'],
+  ['product', 'Model'],
+  ['key', 'Key'],
+  ['status', 'Status'],
+  ['endpoint', 'Endpoint'],
+  ['vendor', 'Vendor'],
+  ['account', 'Account'],
 ] as const
 type Grouping = (typeof GROUPINGS)[number][0]
 const MEASURES = [
   ['charged', 'Credits'],
-  ['requests', 'Requests'],
+  ['calls', 'Calls'],
 ] as const
 type Measure = (typeof MEASURES)[number][0]
 const STEPS = [
   ['', 'Automatic'],
-  ['hour', 'By the hour'],
-  ['day', 'By the day'],
+  ['hour', 'Hour'],
+  ['day', 'Day'],
+] as const
+const PERCENTILES = [
+  ['p50Ms', 'p50'],
+  ['p95Ms', 'p95'],
+  ['p99Ms', 'p99'],
 ] as const
 
-/** As many as the palette tells apart; the rest is one group. */
-const STACKED_MAX = 5
-const COLORS = [1, 2, 3, 4, 5] as const
+/** As many as are told apart at a glance; the rest is one group. */
+const STACKED_MAX = 6
 
-interface SumsChoice {
-  by: Grouping
-  per: '' | 'hour' | 'day'
-  measure: Measure
-}
+/** Anything may stand in an address. */
+const one = <T extends string>(options: readonly (readonly [T, string])[], given: string | null, first: T): T =>
+  options.find(([value]) => value === given)?.[0] ?? first
 
-/** Reads the choice from the address, where anything may stand. */
-export function readChoice(query: URLSearchParams): SumsChoice {
-  const one = <T extends string>(options: readonly (readonly [T, string])[], name: string, first: T) =>
-    options.find(([value]) => value === query.get(name))?.[0] ?? first
-  return { by: one(GROUPINGS, 'by', 'product'), per: one(STEPS, 'per', ''), measure: one(MEASURES, 'sum', 'charged') }
-}
-
-export function SumsCard({
-  account,
-  filter,
-  choice,
-  onChoice,
-  everyMs,
-}: {
-  account: string
-  filter: Omit<SumsFilter, 'by' | 'per'>
-  choice: SumsChoice
+interface SumsScope {
+  /** Undefined: all accounts. */
+  account: string | undefined
+  filter: CallFilter
+  query: URLSearchParams
   onChoice: (change: Record<string, string>) => void
-  everyMs?: number | undefined
-}) {
-  const asked = { ...filter, by: choice.by, per: choice.per || undefined }
+  everyMs: number | undefined
+}
+
+function useChoice({ account, query }: Pick<SumsScope, 'account' | 'query'>) {
+  const operator = useIsOperator()
+  const groupings = GROUPINGS.filter(
+    ([value]) => (value !== 'vendor' || operator) && (value !== 'account' || account === undefined),
+  )
+  return {
+    groupings,
+    by: one<Grouping>(groupings, query.get('by'), 'product'),
+    per: one(STEPS, query.get('per'), ''),
+    measure: one(MEASURES, query.get('sum'), 'charged'),
+    percentile: one(PERCENTILES, query.get('percentile'), 'p95Ms'),
+  }
+}
+
+/** What the calls of the filter sum up to, and how that compares with the period before. */
+export function Totals({ account, filter, everyMs }: Pick<SumsScope, 'account' | 'filter' | 'everyMs'>) {
+  const asked = { ...filter, by: 'product', per: 'day', compare: 'true' } as const
+  const sums = useQuery(
+    `sums/${account}/totals/${JSON.stringify(asked)}`,
+    (signal) => api.sums(account, asked, signal),
+    { everyMs },
+  )
+  return (
+    <Loaded query={sums} skeleton={<Skeleton lines={1} tall />}>
+      {({ totals, before }) => <TotalStats totals={totals} before={before} />}
+    </Loaded>
+  )
+}
+
+type TotalFigures = UsageSums['totals']
+
+export const callsOf = ({ requests, refused }: Pick<TotalFigures, 'requests' | 'refused'>) => requests + refused
+export const successRate = ({ requests, errors }: Pick<TotalFigures, 'requests' | 'errors'>) =>
+  requests ? formatPercent((requests - errors) / requests) : '–'
+
+function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFigures | undefined }) {
+  const change = (of: (figures: TotalFigures) => number) => (before ? changeOf(of(totals), of(before)) : '')
+  return (
+    <Stats>
+      <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} />
+      <Stat
+        label="Credits"
+        value={formatCredits(totals.charged, 2)}
+        note={change(({ charged }) => creditsAsNumber(charged))}
+      />
+      <Stat label="Failed" value={formatWhole(totals.errors)} note={change(({ errors }) => errors)} />
+      <Stat label="Rejected" value={formatWhole(totals.refused)} note={change(({ refused }) => refused)} />
+      <Stat
+        label="Success rate"
+        value={successRate(totals)}
+        note={before?.requests ? `${successRate(before)} before` : 'of calls not rejected'}
+      />
+    </Stats>
+  )
+}
+
+/** Against as long a time right before. */
+export function changeOf(now: number, before: number): string {
+  if (before === 0) return now === 0 ? 'none before either' : 'none before'
+  const share = (now - before) / before
+  if (Math.abs(share) < 0.0005) return 'as before'
+  const size =
+    share >= 10 ? `${formatWhole(share + 1)} times` : `${share > 0 ? '+' : '−'}${formatPercent(Math.abs(share))}`
+  return `${size} vs. before`
+}
+
+export function SumsCard(scope: SumsScope) {
+  const { account, filter, everyMs, onChoice } = scope
+  const { groupings, by, per, measure } = useChoice(scope)
+  const asked = { ...filter, by, per: per || undefined }
   const sums = useQuery(`sums/${account}/${JSON.stringify(asked)}`, (signal) => api.sums(account, asked, signal), {
     everyMs,
   })
   return (
     <Card>
       <div className="filters">
-        <SelectField label="Show" value={choice.measure} onText={(sum) => onChoice({ sum })} options={MEASURES} />
-        <SelectField label="Group" value={choice.by} onText={(by) => onChoice({ by })} options={GROUPINGS} />
-        <SelectField label="Step" value={choice.per} onText={(per) => onChoice({ per })} options={STEPS} />
-        <CsvButton label="Export totals" fetchIt={() => api.sumsCsv(account, asked)} name={`sums-${account}.csv`} />
+        <SelectField label="Show" value={measure} onText={(sum) => onChoice({ sum })} options={MEASURES} />
+        <SelectField label="Group by" value={by} onText={(text) => onChoice({ by: text })} options={groupings} />
+        <SelectField label="Step" value={per} onText={(text) => onChoice({ per: text })} options={STEPS} />
+        <CsvButton
+          label="Export totals"
+          fetchIt={() => api.sumsCsv(account, asked)}
+          name={`totals-${account ?? 'all'}.csv`}
+        />
       </div>
       <Loaded query={sums} skeleton={<Skeleton lines={4} tall />}>
-        {(data) => <SumsBody data={data} measure={choice.measure} />}
+        {(data) =>
+          data.groups.length === 0 ? (
+            <NoCalls />
+          ) : (
+            <>
+              <StackedSums data={data} measure={measure} />
+              <GroupTable data={data} account={account} filter={scope.query} />
+            </>
+          )
+        }
       </Loaded>
     </Card>
   )
 }
 
-function SumsBody({ data, measure }: { data: UsageSums; measure: Measure }) {
-  const { totals } = data
-  return (
-    <>
-      <Stats>
-        <Stat label="Credits" value={formatCredits(totals.charged, 2)} note="charged" />
-        <Stat label="Calls" value={formatWhole(totals.requests)} note={`${formatWhole(totals.errors)} failed`} />
-        <Stat
-          label="Rejected"
-          value={formatWhole(totals.refused)}
-          note="by the gateway; not charged, not counted above"
-        />
-        <Stat
-          label="Success rate"
-          value={totals.requests ? formatPercent((totals.requests - totals.errors) / totals.requests) : '–'}
-          note="of the calls"
-        />
-      </Stats>
-      {data.series.length ? <StackedSums data={data} measure={measure} /> : null}
-      {data.groups.length ? <GroupTable data={data} /> : null}
-    </>
-  )
-}
+const NoCalls = () => (
+  <Empty icon="usage" title="No calls match">
+    <p>Try a longer period or fewer filters.</p>
+  </Empty>
+)
 
-/** The dearest groups as bars on one another, the others summed up above them. */
+/** The largest groups as bars on one another, the others summed up above them. */
 export function StackedSums({ data, measure, title }: { data: UsageSums; measure: Measure; title?: string }) {
-  const times = stepsOf(data)
-  const value = (row: { charged: string; requests: number }) =>
-    measure === 'charged' ? creditsAsNumber(row.charged) : row.requests
-  const ranked = data.groups.toSorted((a, b) => value(b) - value(a))
+  const value = (row: { charged: string; requests: number; refused: number }) =>
+    measure === 'charged' ? creditsAsNumber(row.charged) : callsOf(row)
+  const ranked = data.groups.filter((row) => value(row) > 0).toSorted((a, b) => value(b) - value(a))
   const named = ranked.slice(0, STACKED_MAX)
   const place = new Map(named.map(({ group }, index) => [group, index]))
-  const values = [...named, null].map(() => times.map(() => 0))
-  const column = new Map(times.map((at, index) => [at, index]))
+  const values = [...named, null].map(() => data.steps.map(() => 0))
+  const column = new Map(data.steps.map((at, index) => [at, index]))
   for (const row of data.series) {
     const line = values[place.get(row.group) ?? named.length]
-    const index = column.get(row.at) ?? 0
-    if (line) line[index] = (line[index] ?? 0) + value(row)
+    const index = column.get(row.at)
+    if (line && index !== undefined) line[index] = (line[index] ?? 0) + value(row)
   }
   const rest = ranked.length - named.length
-  const hourly = data.per === 'hour'
   return (
     <Chart
-      title={title ?? (measure === 'charged' ? 'Credits' : 'Requests')}
+      title={title ?? (measure === 'charged' ? 'Credits' : 'Calls')}
       kind="bars"
       format={measure === 'charged' ? formatAny : formatCompact}
-      labels={times.map((at) => (hourly ? formatTime(at) : `${formatDate(at)} UTC`))}
-      axis={times.map(hourly ? formatHour : formatDate)}
+      {...timeAxis(data.steps, data.per)}
       series={[
-        ...named.map((group, index) => ({
-          name: groupName(group),
-          color: COLORS[index] ?? 1,
-          values: values[index] ?? [],
-        })),
-        ...(rest > 0 ? [{ name: `${rest} more`, color: 6 as const, values: values[named.length] ?? [] }] : []),
+        ...named.map((group, index) => ({ name: groupName(group), values: values[index] ?? [] })),
+        ...(rest > 0 ? [{ name: `${rest} more`, color: 'rest' as const, values: values[named.length] ?? [] }] : []),
       ]}
     />
   )
 }
 
-const HOUR_MS = 3_600_000
+interface Group {
+  group: string
+  name: string | null
+}
+const groupName = ({ group, name }: Group) => name ?? (group || 'unknown')
 
-/** Each step of the range, also those in which nothing happened: a chart without them is no chart of time. */
-function stepsOf({ from, to, per }: UsageSums): string[] {
-  const stepMs = per === 'hour' ? HOUR_MS : 24 * HOUR_MS
-  const [first, last] = [Date.parse(from), Math.min(Date.parse(to), Date.now())]
-  const count = Math.max(1, Math.floor((last - first) / stepMs) + 1)
-  return Array.from({ length: count }, (_, index) => new Date(first + index * stepMs).toISOString())
+/** A group's calls are one click away: with the filters of the page, and this one. */
+function GroupTable({
+  data,
+  account,
+  filter,
+}: {
+  data: UsageSums
+  account: string | undefined
+  filter: URLSearchParams
+}) {
+  const to = ({ group }: Group) =>
+    callsPath(account, { ...Object.fromEntries(filter), view: undefined, [data.by]: group || undefined })
+  return (
+    <Table
+      label="Totals by group"
+      rows={data.groups}
+      rowKey={(row) => row.group}
+      columns={[
+        {
+          head: GROUPINGS.find(([value]) => value === data.by)?.[1] ?? 'Group',
+          main: true,
+          cell: (row) => (
+            <Link to={to(row)} className="cell-link">
+              {groupName(row)}
+            </Link>
+          ),
+        },
+        { head: 'Calls', right: true, cell: (row) => formatWhole(callsOf(row)), sort: callsOf },
+        { head: 'Failed', right: true, cell: (row) => formatWhole(row.errors), sort: (row) => row.errors },
+        { head: 'Rejected', right: true, cell: (row) => formatWhole(row.refused), sort: (row) => row.refused },
+        {
+          head: 'Credits',
+          right: true,
+          cell: (row) => formatCredits(row.charged, 4),
+          sort: (row) => creditsAsNumber(row.charged),
+        },
+      ]}
+    />
+  )
 }
 
-const groupName = ({ group, name }: UsageSums['groups'][number]) => name ?? (group || 'unknown')
-
-function GroupTable({ data }: { data: UsageSums }) {
+/** How long calls took that succeeded: all of the filter together, and the percentile of each group. */
+export function LatencyCard(scope: SumsScope) {
+  const { account, filter, everyMs, onChoice } = scope
+  const { groupings, by, per, percentile } = useChoice(scope)
+  const asked = { ...filter, by, per: per || undefined }
+  const latency = useQuery(
+    `latency/${account}/${JSON.stringify(asked)}`,
+    (signal) => api.latency(account, asked, signal),
+    { everyMs },
+  )
   return (
-    <details className="fold">
-      <summary>All {formatWhole(data.groups.length)} groups and latency</summary>
-      <Table
-        label="Groups"
-        rows={data.groups}
-        rowKey={(row) => row.group}
-        columns={[
-          { head: 'Group', main: true, cell: groupName },
-          { head: 'Calls', right: true, cell: (row) => formatWhole(row.requests), sort: (row) => row.requests },
-          { head: 'Failed', right: true, cell: (row) => formatWhole(row.errors), sort: (row) => row.errors },
-          {
-            head: 'Credits',
-            right: true,
-            cell: (row) => formatCredits(row.charged),
-            sort: (row) => creditsAsNumber(row.charged),
-          },
-        ]}
+    <Card>
+      <div className="filters">
+        <SelectField label="Group by" value={by} onText={(text) => onChoice({ by: text })} options={groupings} />
+        <SelectField
+          label="Percentile by group"
+          value={percentile}
+          onText={(text) => onChoice({ percentile: text })}
+          options={PERCENTILES}
+        />
+        <SelectField label="Step" value={per} onText={(text) => onChoice({ per: text })} options={STEPS} />
+      </div>
+      <Loaded query={latency} skeleton={<Skeleton lines={4} tall />}>
+        {(data) => (data.whole === null ? <NoCalls /> : <Latencies data={data} percentile={percentile} />)}
+      </Loaded>
+    </Card>
+  )
+}
+
+function Latencies({ data, percentile }: { data: UsageLatency; percentile: (typeof PERCENTILES)[number][0] }) {
+  const axis = timeAxis(data.steps, data.per)
+  const at = new Map(data.over.map((row) => [row.at, row]))
+  const shown = data.groups.slice(0, STACKED_MAX)
+  const byGroup = new Map(data.series.map((row) => [`${row.at} ${row.group}`, row]))
+  const label = PERCENTILES.find(([value]) => value === percentile)?.[1]
+  return (
+    <>
+      {data.isPart ? <p className="muted">Of the newest {formatWhole(data.whole?.calls ?? 0)} calls.</p> : null}
+      <Chart
+        title="Latency of all calls"
+        kind="lines"
+        format={formatMs}
+        {...axis}
+        series={PERCENTILES.map(([value, name]) => ({
+          name,
+          values: data.steps.map((step) => at.get(step)?.[value] ?? null),
+        }))}
       />
-      <LatencyTable rows={data.latency} />
-    </details>
+      <Chart
+        title={`Latency ${label} by ${GROUPINGS.find(([value]) => value === data.by)?.[1].toLowerCase()}`}
+        kind="lines"
+        format={formatMs}
+        {...axis}
+        series={shown.map((group) => ({
+          name: groupName(group),
+          values: data.steps.map((step) => byGroup.get(`${step} ${group.group}`)?.[percentile] ?? null),
+        }))}
+      />
+      <LatencyTable data={data} />
+    </>
   )
 }
 
 /** A job takes minutes and a chat seconds: one figure for both would be neither. */
-export function LatencyTable({ rows }: { rows: UsageSums['latency'] }) {
-  if (rows.length === 0) return null
+export function LatencyTable({ data: { by, groups } }: { data: Pick<UsageLatency, 'by' | 'groups'> }) {
+  if (groups.length === 0) return null
   return (
     <Table
-      label="Time to answer, by kind"
-      rows={rows}
-      rowKey={(row) => row.kind}
+      label="Latency"
+      rows={groups}
+      rowKey={(row) => row.group}
       columns={[
-        { head: 'Kind', main: true, cell: (row) => row.kind },
-        { head: 'Calls looked at', right: true, cell: (row) => formatWhole(row.calls) },
-        { head: 'p50', right: true, cell: (row) => formatMs(row.p50Ms) },
-        { head: 'p95', right: true, cell: (row) => formatMs(row.p95Ms) },
+        { head: GROUPINGS.find(([value]) => value === by)?.[1] ?? 'Group', main: true, cell: groupName },
+        { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls), sort: (row) => row.calls },
+        ...PERCENTILES.map(([value, head]) => ({
+          head,
+          right: true,
+          cell: (row: UsageLatency['groups'][number]) => formatMs(row[value]),
+          sort: (row: UsageLatency['groups'][number]) => row[value],
+        })),
       ]}
     />
   )

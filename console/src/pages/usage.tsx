@@ -1,22 +1,24 @@
+// Calls: of one account, or for operators of all accounts together. The list comes first; totals, chart and latencies are of the same calls.
 import { useState } from 'react'
-import { api, type UsageFilter } from '../api.ts'
+import { api, type CallFilter } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatCompact, formatMs, plural } from '../format.ts'
-import { useList, useQuery } from '../query.ts'
+import { type List, useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
+import { useIsOperator } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/code.tsx'
-import { Checkbox, SelectField } from '../ui/field.tsx'
+import { Checkbox } from '../ui/field.tsx'
 import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
-import { UNIT_NAMES, type UsageRow, unitRow } from '../wire.ts'
-import { dayStart } from '../zone.ts'
+import { RouteTabs } from '../ui/tabs.tsx'
+import { type ListedCall, UNIT_NAMES, type UsageRow, unitRow } from '../wire.ts'
+import { CallFilters, clearFilters, useCallChoice, useKeyLabels } from './call-filters.tsx'
 import { CsvButton } from './csv.tsx'
 import { faultTitle } from './fault-words.ts'
-import { keyLabels } from './key-label.ts'
-import { RangeFields } from './range-fields.tsx'
-import { readChoice, SumsCard } from './sums.tsx'
+import { SavedViews } from './saved-views.tsx'
+import { LatencyCard, SumsCard, Totals } from './sums.tsx'
 
 export function UsagePage({ account }: { account: string }) {
   return (
@@ -29,56 +31,89 @@ export function UsagePage({ account }: { account: string }) {
   )
 }
 
-const ALL = ['', 'All'] as const
+/** For operators. */
+export function CallsPage() {
+  return (
+    <Page title="Calls" lead="The calls of all accounts. Search by request id, error message, customer, vendor or key.">
+      <UsagePanel account={undefined} />
+    </Page>
+  )
+}
+
+const VIEWS = [
+  { name: 'list', label: 'Calls', icon: 'usage' },
+  { name: 'chart', label: 'Over time', icon: 'chart' },
+  { name: 'latency', label: 'Latency', icon: 'history' },
+] as const
+type View = (typeof VIEWS)[number]['name']
 const CLIENTS_SHOWN = 10
 const OUTCOMES = { settled: 'Charged', released: 'Failed', expired: 'Expired', refused: 'Rejected' }
-const FILTERS = ['from', 'to', 'product', 'key', 'outcome', 'client', 'test'] as const
 
-export function UsagePanel({ account }: { account: string }) {
-  const { query } = useLocation()
-  const keys = useKeyLabels(account)
-  const chosen = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]))
-  const filter: UsageFilter = {
-    ...chosen,
-    from: dayStart(chosen.from, 0),
-    to: dayStart(chosen.to, 1),
-  }
-  const filtered = FILTERS.some((name) => chosen[name])
-  const [sort, order] = [query.get('sort') ?? undefined, query.get('order') ?? undefined]
+/** Undefined: of all accounts. */
+export function UsagePanel({ account }: { account: string | undefined }) {
+  const { path, query } = useLocation()
+  const choice = useCallChoice()
+  const { filter, filtered } = choice
+  const view: View = VIEWS.find(({ name }) => name === query.get('view'))?.name ?? 'list'
   const everyMs = query.get('live') ? LIVE_MS : undefined
-  const list = useList(
+  const scope = { account, filter, query, everyMs, onChoice: setQuery }
+  const tabTo = (name: View) => {
+    const next = new URLSearchParams(query)
+    if (name === 'list') next.delete('view')
+    else next.set('view', name)
+    return `${path}${next.size ? `?${next}` : ''}`
+  }
+  return (
+    <>
+      <CallFilters account={account} choice={choice} />
+      <SavedViews page={account === undefined ? 'calls' : `usage/${account}`} query={query} filtered={filtered} />
+      {account === undefined ? null : <Clients account={account} filter={filter} chosen={filter.client} />}
+      <Totals {...scope} />
+      <RouteTabs label="Views" tabs={VIEWS.map((tab) => ({ ...tab, to: tabTo(tab.name) }))} current={view} />
+      {view === 'list' ? <Calls {...{ account, filter, filtered, everyMs }} /> : null}
+      {view === 'chart' ? <SumsCard {...scope} /> : null}
+      {view === 'latency' ? <LatencyCard {...scope} /> : null}
+    </>
+  )
+}
+
+interface CallsProps {
+  account: string | undefined
+  filter: CallFilter
+  filtered: boolean
+  everyMs: number | undefined
+}
+
+function Calls({ account, filter, filtered, everyMs }: CallsProps) {
+  const { query } = useLocation()
+  const operator = useIsOperator()
+  const keys = useKeyLabels(account)
+  const [sort, order] = [query.get('sort') ?? undefined, query.get('order') ?? undefined]
+  const list: List<ListedCall> = useList(
     `usage/${account}/${JSON.stringify({ ...filter, sort, order })}`,
     (cursor, signal) => api.usage(account, { ...filter, sort, order, cursor, limit: 50 }, signal),
     { everyMs },
   )
-  const [hidden, setHidden] = useHiddenColumns()
-  const to = (row: UsageRow) => `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
+  const [hidden, setHidden] = useHiddenColumns(account === undefined ? 'all' : 'one')
+  const to = (row: ListedCall) =>
+    `/a/${encodeURIComponent(account ?? row.account ?? '')}/usage/${encodeURIComponent(row.id)}`
+  const columns = callColumns(keys, to).filter(
+    ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Vendor' || operator),
+  )
   return (
     <>
       <div className="filters">
-        <UsageFilters keys={keys} chosen={chosen} />
+        <Columns heads={columns.slice(1).map(({ head }) => head)} hidden={hidden} onHidden={setHidden} />
         <CsvButton
           label="Export calls"
-          fetchIt={() => api.csv(account, 'usage', filter)}
-          name={`usage-${account}.csv`}
+          fetchIt={() => api.usageCsv(account, { ...filter, sort, order })}
+          name={`calls-${account ?? 'all'}.csv`}
         />
         <CopyButton text={window.location.href} label="Copy link" small={false} />
         <Button icon="live" aria-pressed={Boolean(everyMs)} onClick={() => setQuery({ live: everyMs ? '' : '1' })}>
           {everyMs ? 'Live' : 'Auto-refresh'}
         </Button>
       </div>
-      <Clients account={account} filter={filter} chosen={chosen.client} />
-      <SumsCard
-        account={account}
-        filter={{
-          ...{ from: filter.from, to: filter.to, product: filter.product, key: filter.key, test: filter.test },
-          outcome: filter.outcome,
-        }}
-        choice={readChoice(query)}
-        onChoice={setQuery}
-        everyMs={everyMs}
-      />
-      <Columns hidden={hidden} onHidden={setHidden} />
       <TableCard
         label="Calls"
         list={list}
@@ -90,35 +125,33 @@ export function UsagePanel({ account }: { account: string }) {
           onSort: (next, down) => setQuery({ sort: next, order: next && !down ? 'asc' : undefined }),
         }}
         empty={<NoCalls filtered={filtered} />}
-        columns={callColumns(keys, to).filter(({ head }) => !hidden.includes(head))}
+        columns={columns.filter(({ head }) => !hidden.includes(head))}
       />
     </>
   )
 }
 
 function NoCalls({ filtered }: { filtered: boolean }) {
-  const clear = () => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
   return (
     <Empty
       icon="usage"
-      title={filtered ? 'No calls match' : 'No calls yet'}
-      action={filtered ? <Button onClick={clear}>Clear the filters</Button> : null}
+      title={filtered ? 'No calls match' : 'No calls in 30 days'}
+      action={filtered ? <Button onClick={clearFilters}>Clear the filters</Button> : null}
     >
       <p>{filtered ? 'Try a longer period or fewer filters.' : 'Calls appear here the moment they end.'}</p>
     </Empty>
   )
 }
 
-/** Those that may be left out; the first names the row. */
-const OPTIONAL = ['Started', 'Key', 'Outcome', 'Endpoint', 'Consumed', 'First byte', 'Duration', 'Credits']
-const HIDDEN_FIRST = ['Endpoint', 'First byte']
+/** Until somebody asks for them. The first column names the row and stays. */
+const HIDDEN_FIRST = { one: ['Endpoint', 'Vendor', 'First byte'], all: ['Key', 'Endpoint', 'Consumed', 'First byte'] }
 const STORED_COLUMNS = 'usage-columns'
 const LIVE_MS = 5000
 
-function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => string) {
-  const columns: TableColumn<UsageRow>[] = [
+function callColumns(keys: ReadonlyMap<string, string>, to: (row: ListedCall) => string) {
+  const columns: TableColumn<ListedCall>[] = [
     {
-      head: 'Product',
+      head: 'Model',
       main: true,
       cell: (row) => (
         <>
@@ -131,11 +164,18 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
     },
     { head: 'Started', cell: (row) => <When at={row.at} />, tight: true, sort: 'time' },
     {
+      head: 'Account',
+      cell: (row) => (
+        <Link to={`/operator/accounts/${encodeURIComponent(row.account ?? '')}`}>{row.accountName ?? row.account}</Link>
+      ),
+    },
+    {
       head: 'Key',
       cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted">console</span>,
     },
     { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
     { head: 'Endpoint', cell: (row) => <code>{row.endpoint}</code>, wideOnly: true },
+    { head: 'Vendor', cell: (row) => row.vendor ?? <span className="muted">–</span>, wideOnly: true },
     { head: 'Consumed', cell: (row) => <span className="muted">{describeUnits(row.units)}</span>, wideOnly: true },
     { head: 'First byte', cell: (row) => formatMs(row.firstByteMs), right: true, wideOnly: true },
     {
@@ -147,7 +187,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
     },
     {
       head: 'Credits',
-      cell: (row) => <Amount value={row.charged} />,
+      cell: (row) => <Amount value={row.charged} decimals={4} />,
       right: true,
       sort: 'charged',
     },
@@ -156,18 +196,19 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: UsageRow) => s
 }
 
 /** Which columns are left out, remembered in this browser. */
-function useHiddenColumns(): [readonly string[], (hidden: readonly string[]) => void] {
+function useHiddenColumns(of: keyof typeof HIDDEN_FIRST): [readonly string[], (hidden: readonly string[]) => void] {
+  const stored = of === 'one' ? STORED_COLUMNS : `${STORED_COLUMNS}-${of}`
   const [hidden, setHidden] = useState<readonly string[]>(() => {
     try {
-      return localStorage.getItem(STORED_COLUMNS)?.split(',') ?? HIDDEN_FIRST
+      return localStorage.getItem(stored)?.split(',') ?? HIDDEN_FIRST[of]
     } catch {
-      return HIDDEN_FIRST
+      return HIDDEN_FIRST[of]
     }
   })
   const change = (next: readonly string[]) => {
     setHidden(next)
     try {
-      localStorage.setItem(STORED_COLUMNS, next.join(','))
+      localStorage.setItem(stored, next.join(','))
     } catch {
       // Without storage the choice lasts until the reload.
     }
@@ -175,12 +216,17 @@ function useHiddenColumns(): [readonly string[], (hidden: readonly string[]) => 
   return [hidden, change]
 }
 
-function Columns({ hidden, onHidden }: { hidden: readonly string[]; onHidden: (hidden: readonly string[]) => void }) {
+function Columns(props: {
+  heads: readonly string[]
+  hidden: readonly string[]
+  onHidden: (hidden: readonly string[]) => void
+}) {
+  const { heads, hidden, onHidden } = props
   return (
     <details className="fold">
       <summary>Columns</summary>
       <div className="row">
-        {OPTIONAL.map((head) => (
+        {heads.map((head) => (
           <Checkbox
             key={head}
             label={head}
@@ -193,13 +239,8 @@ function Columns({ hidden, onHidden }: { hidden: readonly string[]; onHidden: (h
   )
 }
 
-function useKeyLabels(account: string): Map<string, string> {
-  const keys = useQuery(`keys/${account}/choice`, (signal) => api.keys(account, { limit: 200 }, signal))
-  return keyLabels(keys.data?.items ?? [])
-}
-
 /** What agents and batches spent, where there were any; a click shows the calls of one. */
-function Clients({ account, filter, chosen }: { account: string; filter: UsageFilter; chosen: string | undefined }) {
+function Clients({ account, filter, chosen }: { account: string; filter: CallFilter; chosen: string | undefined }) {
   const { from, to, test } = filter
   const sums = useQuery(`clients/${account}/${from}/${to}/${test}`, (signal) =>
     api.usageByClient(account, { from, to, test }, signal),
@@ -228,50 +269,6 @@ function Clients({ account, filter, chosen }: { account: string; filter: UsageFi
 
 /** Of an id the end tells it apart. */
 const clientName = (client: string) => (/^batch_\w{20,}$/.test(client) ? `Batch …${client.slice(-6)}` : client)
-
-function UsageFilters({ keys, chosen }: { keys: ReadonlyMap<string, string>; chosen: UsageFilter }) {
-  const catalog = useQuery('public-catalog', api.publicCatalog)
-  const products = [
-    ...new Set([
-      ...(catalog.data?.models.map((model) => model.uid) ?? []),
-      ...(catalog.data?.endpoints.map((endpoint) => endpoint.product) ?? []),
-    ]),
-  ]
-  // What the address names stays selectable, also when the list does not have it.
-  if (chosen.product && !products.includes(chosen.product)) products.unshift(chosen.product)
-  return (
-    <>
-      <RangeFields from={chosen.from} to={chosen.to} />
-      <SelectField
-        label="Product"
-        value={chosen.product ?? ''}
-        onText={(text) => setQuery({ product: text })}
-        options={[ALL, ...products]}
-      />
-      <SelectField
-        label="Key"
-        value={chosen.key ?? ''}
-        onText={(text) => setQuery({ key: text })}
-        options={[ALL, ...keys]}
-      />
-      <SelectField
-        label="Outcome"
-        value={chosen.outcome ?? ''}
-        onText={(text) => setQuery({ outcome: text })}
-        options={[ALL, ...Object.entries(OUTCOMES)]}
-      />
-      <SelectField
-        label="Calls"
-        value={chosen.test ?? ''}
-        onText={(text) => setQuery({ test: text })}
-        options={[
-          ['', 'Live'],
-          ['true', 'Test keys'],
-        ]}
-      />
-    </>
-  )
-}
 
 export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated' | 'fault'> }) {
   const failed = row.status >= 400

@@ -2,17 +2,25 @@
 // shown beside the legend and announced.
 import { type CSSProperties, type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
 import { Link } from '../router.tsx'
+import { colorsOf, type SeriesColor } from './colors.ts'
 import { niceTicks, pickLabels } from './scale.ts'
 
 interface Series {
   name: string
   values: readonly (number | null)[]
-  /** One of the palette's colours: 1 to 6, or `bad`. */
-  color: 1 | 2 | 3 | 4 | 5 | 6 | 'bad'
+  /** For what is no name: by itself a series has the colour of its name, which is the same in every chart. */
+  color?: SeriesColor
 }
+type Colored = Series & { color: SeriesColor }
 
 /** The stylesheet draws with this; React's types know no properties of our own. */
-const inColor = ({ color }: Series) => ({ '--series': `var(--series-${color})` }) as CSSProperties
+const inColor = ({ color }: Colored) => ({ '--series': `var(--series-${color})` }) as CSSProperties
+
+function colored(series: readonly Series[]): Colored[] {
+  const named = series.filter(({ color }) => color === undefined).map(({ name }) => name)
+  const colors = new Map(colorsOf(named).map((color, at) => [named[at], color]))
+  return series.map((one) => ({ ...one, color: one.color ?? colors.get(one.name) ?? 'rest' }))
+}
 
 export interface ChartProps {
   title: string
@@ -32,7 +40,8 @@ const RIGHT = 6
 const TOP = 8
 const BOTTOM = 22
 
-export function Chart({ title, labels, axis = labels, series, kind, format, height = 190 }: ChartProps) {
+export function Chart({ title, labels, axis = labels, series: given, kind, format, height = 190 }: ChartProps) {
+  const series = colored(given)
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(600)
   const [cursor, setCursor] = useState<number>()
@@ -49,7 +58,7 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
   const count = labels.length
   const sums = labels.map((_, index) => series.reduce((sum, one) => sum + (one.values[index] ?? 0), 0))
   const tops = kind === 'bars' ? sums : series.flatMap((one) => one.values.map((value) => value ?? 0))
-  const ticks = niceTicks(Math.max(0, ...tops), 4)
+  const ticks = niceTicks(Math.max(0, ...tops), 4, tops.every(Number.isInteger))
   const ceiling = ticks.at(-1) ?? 1
   const left = 12 + CHARACTER * Math.max(...ticks.map((tick) => format(tick).length))
   const plotWidth = width - left - RIGHT
@@ -78,7 +87,7 @@ export function Chart({ title, labels, axis = labels, series, kind, format, heig
 
   const total = series.map((one) => one.values.reduce<number>((sum, value) => sum + (value ?? 0), 0))
   const summary = `${title}, ${labels[0] ?? ''} to ${labels.at(-1) ?? ''}. Use the arrow keys to read single values.`
-  const read = (one: Series) => (cursor === undefined ? undefined : one.values[cursor])
+  const read = (one: Colored) => (cursor === undefined ? undefined : one.values[cursor])
 
   return (
     <figure className="chart">

@@ -106,12 +106,32 @@ export function Card({
   )
 }
 
-export function Stat({ label, value, note }: { label: string; value: ReactNode; note?: ReactNode }) {
+/** `to`: where the calls behind the figure are. */
+export function Stat({
+  label,
+  value,
+  note,
+  to,
+}: {
+  label: string
+  value: ReactNode
+  note?: ReactNode
+  to?: string | undefined
+}) {
   return (
     <div className="stat">
       <dt>{label}</dt>
       <dd>
-        <span className="stat-value">{value}</span>
+        <span className="stat-value">
+          {to === undefined ? (
+            value
+          ) : (
+            <Link to={to} className="plain-link">
+              {value}
+              <span className="sr-only"> ({label.toLowerCase()}: show the calls)</span>
+            </Link>
+          )}
+        </span>
         {note ? <span className="stat-note">{note}</span> : null}
       </dd>
     </div>

@@ -22,3 +22,22 @@ test('no more labels are shown than there is room for', () => {
   assert.ok(pickLabels(labels, 6).length <= 6)
   assert.equal(pickLabels(['a', 'b'], 6).length, 2)
 })
+
+test('an axis of counts has whole numbers only', () => {
+  assert.deepEqual(niceTicks(1, 4, true), [0, 1])
+  assert.deepEqual(niceTicks(3, 4, true), [0, 1, 2, 3])
+  for (let top = 1; top < 5000; top += 7)
+    for (const tick of niceTicks(top, 4, true)) assert.ok(Number.isInteger(tick), `${top}: ${tick}`)
+})
+
+test('points without a label take no room from those that have one', () => {
+  const days = Array.from({ length: 72 }, (_, hour) => (hour % 24 === 0 ? `day ${hour / 24}` : ''))
+  assert.deepEqual(
+    pickLabels(days, 3).map(({ index, label }) => [index, label]),
+    [
+      [0, 'day 0'],
+      [24, 'day 1'],
+      [48, 'day 2'],
+    ],
+  )
+})

@@ -1,17 +1,8 @@
 // What an operator looks at first: whether something is ill, who runs out of credits, what is spent, and what is left to set up.
 import { api } from '../../api.ts'
 import { creditsAsNumber, formatCredits, parseCredits } from '../../credits.ts'
-import {
-  formatAny,
-  formatCompact,
-  formatDate,
-  formatHour,
-  formatMs,
-  formatPercent,
-  formatTime,
-  formatWhole,
-  plural,
-} from '../../format.ts'
+import { formatCompact, formatMs, formatPercent, formatWhole, plural } from '../../format.ts'
+import { callsPath, PERIODS, type Period, periodQuery, spanOf } from '../../period.ts'
 import { useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
 import { BarList, Chart } from '../../ui/chart.tsx'
@@ -20,73 +11,108 @@ import { Icon } from '../../ui/icon.tsx'
 import { Amount, Badge, Card, Page, Stat, Stats } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
-import type { HomeFigures } from '../../wire.ts'
+import { timeAxis } from '../../ui/time-axis.ts'
+import type { HomeFigures, UsageSums } from '../../wire.ts'
+import { callsOf, changeOf, StackedSums } from '../sums.tsx'
 import { vendorState, worstFirst } from './vendor-state.ts'
 
-const PERIODS = [
-  { value: '1', label: '24 h' },
-  { value: '7', label: '7 days' },
-  { value: '30', label: '30 days' },
-] as const
-type Period = (typeof PERIODS)[number]['value']
+const DAYS: Partial<Record<Period, number>> = { '24h': 1, '7d': 7, '30d': 30 }
+const SHOWN = PERIODS.filter(({ value }) => DAYS[value])
+const USUAL: Period = '7d'
 
 const accountAt = (id: string) => `/operator/accounts/${encodeURIComponent(id)}`
 
 export function HomePage() {
   const { query } = useLocation()
-  const days = PERIODS.find(({ value }) => value === query.get('days'))?.value ?? '7'
-  const home = useQuery(`home/${days}`, (signal) => api.home(Number(days), signal), { everyMs: 30_000 })
+  const { period, from, to } = spanOf(query, USUAL)
+  const days = DAYS[period] ?? 7
+  const everyMs = 30_000
+  const home = useQuery(`home/${days}`, (signal) => api.home(days, signal), { everyMs })
+  const sums = useQuery(
+    `home/sums/${from}/${to}`,
+    (signal) => api.sums(undefined, { from, to, by: 'account', compare: 'true' }, signal),
+    { everyMs },
+  )
   return (
     <Page
       title="Home"
       lead="All accounts together."
       actions={
-        <Segments<Period> label="Period" value={days} options={PERIODS} onPick={(value) => setQuery({ days: value })} />
+        <Segments<Period>
+          label="Period"
+          value={period}
+          options={SHOWN}
+          onPick={(value) => setQuery({ period: value })}
+        />
       }
     >
       <Loaded query={home} skeleton={<Skeleton lines={3} tall />}>
         {(data) => (
-          <>
-            <Checklist calls={data.totals.requests} />
-            <HomeStats data={data} />
-            <Vendors />
-            <Losses data={data} />
-            <LowBalances rows={data.lowBalances} />
-            <HomeCharts data={data} />
-            <TopAccounts rows={data.topAccounts} />
-          </>
+          <Loaded query={sums} skeleton={<Skeleton lines={2} tall />}>
+            {(summed) => (
+              <>
+                <Checklist calls={summed.totals.requests} />
+                <HomeStats sums={summed} margin={data.margin} />
+                <Vendors />
+                <Losses data={data} />
+                <LowBalances rows={data.lowBalances} />
+                <HomeCharts sums={summed} />
+                <TopAccounts sums={summed} />
+              </>
+            )}
+          </Loaded>
         )}
       </Loaded>
     </Page>
   )
 }
 
-function HomeStats({ data: { totals, margin } }: { data: HomeFigures }) {
+/** Each figure is a way to the calls behind it. */
+function HomeStats({ sums: { totals, before }, margin }: { sums: UsageSums; margin: HomeFigures['margin'] }) {
+  const { query } = useLocation()
+  const to = (filter: Record<string, string> = {}) => callsPath(undefined, { ...periodQuery(query, USUAL), ...filter })
+  const change = (of: (figures: UsageSums['totals']) => number) => (before ? changeOf(of(totals), of(before)) : '')
   return (
     <Stats>
-      <Stat label="Spent" value={formatCredits(totals.charged, 2)} note="credits" />
-      <Stat label="Calls" value={formatWhole(totals.requests)} note={`${formatWhole(totals.errors)} failed`} />
       <Stat
-        label="Failure rate"
-        value={totals.requests ? formatPercent(totals.errors / totals.requests) : '–'}
-        note="of the calls"
+        label="Spent"
+        value={formatCredits(totals.charged, 2)}
+        note={change(({ charged }) => creditsAsNumber(charged))}
+        to={to({ outcome: 'settled' })}
       />
-      <MarginStat margin={margin} />
-      <Stat label="Rejected" value={formatWhole(totals.refused)} note="by the gateway, not charged" />
-      <Stat label="Average latency" value={formatMs(totals.latencyMsAvg)} note="to the end of the answer" />
+      <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} to={to()} />
+      <Stat
+        label="Failed"
+        value={formatWhole(totals.errors)}
+        note={`${totals.requests ? formatPercent(totals.errors / totals.requests) : '–'} of the calls`}
+        to={to({ outcome: 'failed' })}
+      />
+      <MarginStat margin={margin} to={to({ view: 'chart', by: 'vendor' })} />
+      <Stat
+        label="Rejected"
+        value={formatWhole(totals.refused)}
+        note="by the gateway, not charged"
+        to={to({ outcome: 'refused' })}
+      />
+      <Stat
+        label="Average latency"
+        value={formatMs(totals.latencyMsAvg)}
+        note="to the end of the answer"
+        to={to({ view: 'latency', by: 'vendor' })}
+      />
     </Stats>
   )
 }
 
 /** What is left of the calls whose cost is known; of the others it cannot be said. */
-function MarginStat({ margin }: { margin: HomeFigures['margin'] }) {
+function MarginStat({ margin, to }: { margin: HomeFigures['margin']; to: string }) {
   const [charged, costed, cost] = [margin.charged, margin.costed, margin.cost].map((text) => parseCredits(text) ?? 0n)
   if (!costed && !cost) return <Stat label="Margin" value="–" note="no route has a cost in the catalog" />
   const left = (costed ?? 0n) - (cost ?? 0n)
   const share = costed ? ` (${formatPercent(Number(left) / Number(costed))})` : ''
   const known =
     charged && charged > (costed ?? 0n) ? `, of ${formatPercent(Number(costed) / Number(charged))} of the spend` : ''
-  return <Stat label="Margin" value={formatCredits(left, 2)} note={`credits${share}${known}`} />
+  return <Stat label="Margin" value={formatCredits(left, 2)} note={`credits${share}${known}`} to={to} />
 }
 
 /** Routes that cost more than they bring: as counted, and as the catalog prices them. */
@@ -184,49 +210,38 @@ function LowBalances({ rows: all }: { rows: HomeFigures['lowBalances'] }) {
   )
 }
 
-function HomeCharts({ data: { series, per } }: { data: HomeFigures }) {
-  if (series.every(({ requests }) => requests === 0)) return null
-  const hourly = per === 'hour'
-  const labels = series.map(({ at }) => (hourly ? formatTime(at) : `${formatDate(at)} UTC`))
-  const axis = series.map(({ at }) => (hourly ? formatHour : formatDate)(at))
+function HomeCharts({ sums }: { sums: UsageSums }) {
+  if (sums.series.length === 0) return null
+  const at = Map.groupBy(sums.series, (row) => row.at)
+  const over = (of: (row: UsageSums['series'][number]) => number) =>
+    sums.steps.map((step) => at.get(step)?.reduce((sum, row) => sum + of(row), 0) ?? 0)
   return (
     <div className="charts">
       <Card>
-        <Chart
-          title="Spend"
-          kind="bars"
-          format={formatAny}
-          {...{ labels, axis }}
-          series={[{ name: 'Credits', color: 1, values: series.map(({ charged }) => creditsAsNumber(charged)) }]}
-        />
+        <StackedSums data={sums} measure="charged" title="Spend" />
       </Card>
       <Card>
         <Chart
           title="Calls"
           kind="bars"
           format={formatCompact}
-          {...{ labels, axis }}
+          {...timeAxis(sums.steps, sums.per)}
           series={[
-            { name: 'Succeeded', color: 4, values: series.map(({ requests, errors }) => requests - errors) },
-            { name: 'Failed', color: 'bad', values: series.map(({ errors }) => errors) },
+            { name: 'Succeeded', values: over(({ requests, errors }) => requests - errors) },
+            { name: 'Failed', values: over(({ errors }) => errors) },
+            { name: 'Rejected', values: over(({ refused }) => refused) },
           ]}
-        />
-      </Card>
-      <Card>
-        <Chart
-          title="Latency"
-          kind="lines"
-          format={formatMs}
-          {...{ labels, axis }}
-          series={[{ name: 'Average', color: 3, values: series.map(({ latencyMsAvg }) => latencyMsAvg) }]}
         />
       </Card>
     </div>
   )
 }
 
-function TopAccounts({ rows }: { rows: HomeFigures['topAccounts'] }) {
-  if (rows.length === 0)
+const TOP_MAX = 10
+
+function TopAccounts({ sums }: { sums: UsageSums }) {
+  const { query } = useLocation()
+  if (sums.groups.length === 0)
     return (
       <Empty icon="accounts" title="No calls in this period">
         <p>Accounts that spend credits appear here.</p>
@@ -236,12 +251,12 @@ function TopAccounts({ rows }: { rows: HomeFigures['topAccounts'] }) {
     <Card title="Top customers" actions={<Link to="/operator/accounts">All accounts</Link>}>
       <BarList
         label="Spend by account"
-        rows={rows.map((row) => ({
-          name: row.name,
+        rows={sums.groups.slice(0, TOP_MAX).map((row) => ({
+          name: row.name ?? row.group,
           value: creditsAsNumber(row.charged),
           shown: `${formatCredits(row.charged, 2)} credits`,
-          note: plural(row.requests, 'call'),
-          to: accountAt(row.id),
+          note: plural(callsOf(row), 'call'),
+          to: callsPath(undefined, { ...periodQuery(query, USUAL), account: row.group }),
         }))}
       />
     </Card>

@@ -95,7 +95,7 @@ const SHOW_NAMES = [
 ] as const
 
 const mentions = (call: LiveCall, text: string) =>
-  [call.product, call.endpoint, call.account, call.key, call.fault ?? '', call.id]
+  [call.product, call.endpoint, call.account, call.key, call.fault ?? '', faultTitle(call.fault ?? ''), call.id]
     .join(' ')
     .toLowerCase()
     .includes(text.trim().toLowerCase())

@@ -31,8 +31,8 @@ export function LastDay({ history }: { history: VendorHistory }) {
         labels={labels}
         axis={points.map(({ at }) => formatHour(at))}
         series={[
-          { name: 'Answered', color: 4, values: points.map(({ requests, errors }) => requests - errors) },
-          { name: 'Failed', color: 'bad', values: points.map(({ errors }) => errors) },
+          { name: 'Answered', values: points.map(({ requests, errors }) => requests - errors) },
+          { name: 'Failed', values: points.map(({ errors }) => errors) },
         ]}
       />
       {failing.length ? (

@@ -70,8 +70,6 @@ export function Answer({ body }: { body: unknown }) {
   return <Tabs label="Answer" tabs={tabs} />
 }
 
-const COLORS = [1, 2, 3, 4, 5, 6] as const
-
 function SeriesChart({ series }: { series: SeriesShape }) {
   const monthly = series.labels.every((label) => label.endsWith('-01'))
   return (
@@ -82,7 +80,7 @@ function SeriesChart({ series }: { series: SeriesShape }) {
       axis={series.labels.map(monthly ? formatMonth : formatDate)}
       format={formatAny}
       height={240}
-      series={series.lines.slice(0, 6).map((line, index) => ({ ...line, color: COLORS[index] ?? 1 }))}
+      series={series.lines.slice(0, 6)}
     />
   )
 }

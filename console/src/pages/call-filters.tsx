@@ -1,0 +1,213 @@
+// The one bar of filters for calls. It lives in the address, and everything on the page is about the calls that it means.
+import { useEffect, useEffectEvent, useState } from 'react'
+import { api, CALL_FILTERS, type CallFilter } from '../api.ts'
+import { PERIODS, spanOf } from '../period.ts'
+import { useQuery } from '../query.ts'
+import { setQuery, useLocation } from '../router.tsx'
+import { useIsOperator } from '../session.tsx'
+import { Button } from '../ui/button.tsx'
+import { SelectField, TextField } from '../ui/field.tsx'
+import { keyLabels } from './key-label.ts'
+import { RangeFields } from './range-fields.tsx'
+
+const ALL = ['', 'All'] as const
+const OUTCOMES = {
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  refused: 'Rejected',
+  settled: 'Charged',
+  released: 'Not charged',
+  expired: 'Expired',
+}
+const STATUSES = [
+  ...(['2xx', '4xx', '5xx'] as const),
+  ...(['200', '400', '401', '402', '403', '404', '408', '409', '413', '422', '429'] as const),
+  ...(['499', '500', '502', '503', '504'] as const),
+]
+const PERIOD_OPTIONS = PERIODS.map(({ value, label }) => [value, label] as const)
+/** Those that are out of the way until somebody needs one. */
+const RARE = ['endpoint', 'vendor', 'minMs', 'minCharged', 'client', 'test'] as const
+const TYPED_MS = 350
+
+interface CallChoice {
+  /** As the server takes it. */
+  filter: CallFilter
+  /** Something besides the time is chosen. */
+  filtered: boolean
+}
+
+/** What the address says. */
+export function useCallChoice(): CallChoice {
+  const { query } = useLocation()
+  const chosen = Object.fromEntries(CALL_FILTERS.map((name) => [name, query.get(name) ?? undefined]))
+  const { from, to } = spanOf(query)
+  const filtered = CALL_FILTERS.some((name) => name !== 'from' && name !== 'to' && chosen[name])
+  return { filter: { ...chosen, from, to }, filtered: filtered || query.has('period') || query.has('from') }
+}
+
+export const clearFilters = () =>
+  setQuery(Object.fromEntries([...CALL_FILTERS, 'period'].map((name) => [name, undefined])))
+
+export function CallFilters({ account, choice }: { account: string | undefined; choice: CallChoice }) {
+  const { query } = useLocation()
+  const { filter } = choice
+  const [more, setMore] = useState(RARE.some((name) => filter[name]))
+  const { period } = spanOf(query)
+  return (
+    <search className="filters">
+      <TypedField name="q" label="Search" placeholder="Request id or error message" value={filter.q} />
+      <SelectField
+        label="Period"
+        value={period}
+        onText={(text) => setQuery({ period: text, ...(text === 'range' ? {} : { from: undefined, to: undefined }) })}
+        options={PERIOD_OPTIONS}
+      />
+      {period === 'range' ? (
+        <RangeFields from={query.get('from') ?? undefined} to={query.get('to') ?? undefined} />
+      ) : null}
+      <div className={more ? 'filters-rest filters-open' : 'filters-rest'}>
+        <Choice name="outcome" label="Outcome" value={filter.outcome} options={Object.entries(OUTCOMES)} />
+        <Choice name="status" label="Status" value={filter.status} options={STATUSES} />
+        {account === undefined ? <AccountChoice value={filter.account} /> : null}
+        <ModelChoice value={filter.product} />
+        <KeyChoice account={account ?? filter.account} value={filter.key} />
+        {more ? <RareFilters account={account} filter={filter} /> : null}
+      </div>
+      {more ? null : (
+        <Button icon="sliders" onClick={() => setMore(true)}>
+          More filters
+        </Button>
+      )}
+      {choice.filtered ? (
+        <Button look="ghost" onClick={clearFilters}>
+          Clear filters
+        </Button>
+      ) : null}
+    </search>
+  )
+}
+
+function RareFilters({ account, filter }: { account: string | undefined; filter: CallFilter }) {
+  const operator = useIsOperator()
+  return (
+    <>
+      <EndpointChoice account={account} filter={filter} />
+      {operator ? <VendorChoice value={filter.vendor} /> : null}
+      <TypedField name="minMs" label="Min duration (ms)" value={filter.minMs} pattern={/^\d{1,9}$/} />
+      <TypedField name="minCharged" label="Min credits" value={filter.minCharged} pattern={/^\d{1,9}(\.\d{1,6})?$/} />
+      {filter.client ? <Choice name="client" label="Agent" value={filter.client} options={[]} /> : null}
+      <SelectField
+        label="Calls"
+        value={filter.test ?? ''}
+        onText={(text) => setQuery({ test: text })}
+        options={[
+          ['', 'Live'],
+          ['true', 'Test keys'],
+        ]}
+      />
+    </>
+  )
+}
+
+type Option = string | readonly [value: string, label: string]
+type FilterName = (typeof CALL_FILTERS)[number]
+
+/** What the address names stays selectable, also when the list does not have it. */
+function Choice(props: { name: FilterName; label: string; value: string | undefined; options: readonly Option[] }) {
+  const { name, label, value, options } = props
+  const known = options.some((option) => (typeof option === 'string' ? option : option[0]) === value)
+  return (
+    <SelectField
+      label={label}
+      value={value ?? ''}
+      onText={(text) => setQuery({ [name]: text })}
+      options={[ALL, ...(value && !known ? [value] : []), ...options]}
+    />
+  )
+}
+
+function AccountChoice({ value }: { value: string | undefined }) {
+  const accounts = useQuery('accounts/filter', (signal) => api.accounts({ limit: 200 }, signal))
+  const options = accounts.data?.items.map(({ id, name }) => [id, name] as const) ?? []
+  return <Choice name="account" label="Account" value={value} options={options} />
+}
+
+function ModelChoice({ value }: { value: string | undefined }) {
+  const catalog = useQuery('public-catalog', api.publicCatalog)
+  const products = [
+    ...new Set([
+      ...(catalog.data?.models.map((model) => model.uid) ?? []),
+      ...(catalog.data?.endpoints.map((endpoint) => endpoint.product) ?? []),
+    ]),
+  ]
+  return <Choice name="product" label="Model" value={value} options={products} />
+}
+
+/** Keys belong to an account: of all accounts together none can be chosen by its name. */
+function KeyChoice({ account, value }: { account: string | undefined; value: string | undefined }) {
+  const labels = useKeyLabels(account)
+  if (account === undefined && !value) return null
+  return <Choice name="key" label="Key" value={value} options={[...labels]} />
+}
+
+export function useKeyLabels(account: string | undefined): Map<string, string> {
+  const keys = useQuery(account === undefined ? undefined : `keys/${account}/choice`, (signal) =>
+    api.keys(account ?? '', { limit: 200 }, signal),
+  )
+  return keyLabels(keys.data?.items ?? [])
+}
+
+/** Those that were called in the period. */
+function EndpointChoice({ account, filter }: { account: string | undefined; filter: CallFilter }) {
+  const { from, to, test } = filter
+  const sums = useQuery(`sums/${account}/endpoints/${from}/${to}/${test}`, (signal) =>
+    api.sums(account, { from, to, test, by: 'endpoint', per: 'day' }, signal),
+  )
+  const names = sums.data?.groups.map(({ group }) => group).filter(Boolean) ?? []
+  return <Choice name="endpoint" label="Endpoint" value={filter.endpoint} options={names.toSorted()} />
+}
+
+function VendorChoice({ value }: { value: string | undefined }) {
+  const vendors = useQuery('vendors', api.vendors)
+  return (
+    <Choice name="vendor" label="Vendor" value={value} options={vendors.data?.items.map(({ name }) => name) ?? []} />
+  )
+}
+
+/** What is typed goes into the address when its reader pauses; what cannot be meant is marked and goes nowhere. */
+function TypedField(props: {
+  name: FilterName
+  label: string
+  value: string | undefined
+  placeholder?: string
+  pattern?: RegExp
+}) {
+  const { name, label, value = '', placeholder, pattern } = props
+  const [text, setText] = useState(value)
+  const [told, setTold] = useState(value)
+  // The address was changed by something else: a link, a saved view, the button that clears.
+  if (told !== value) {
+    setTold(value)
+    setText(value)
+  }
+  const isWrong = Boolean(text && pattern && !pattern.test(text))
+  const tell = useEffectEvent(() => {
+    if (isWrong || text.trim() === value) return
+    setTold(text.trim())
+    setQuery({ [name]: text.trim() })
+  })
+  useEffect(() => {
+    const timer = window.setTimeout(() => tell(), TYPED_MS)
+    return () => window.clearTimeout(timer)
+  }, [text])
+  return (
+    <TextField
+      label={label}
+      value={text}
+      placeholder={placeholder}
+      inputMode={pattern ? 'decimal' : undefined}
+      fault={isWrong ? 'Not a number' : undefined}
+      onText={setText}
+    />
+  )
+}
