@@ -195,13 +195,13 @@ test('the playground finds a model by a word, says the price that the gateway qu
 test('a picture goes to a model that sees', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=What+is+this%3F`)
-  await page.getByText('Images', { exact: true }).click()
+  await page.getByText('Files', { exact: true }).click()
   const picture = await paint({
     ...{ prompt: 'A fox', model: 'alpha-image-2', quality: 'low', seed: 7, references: [], note: '' },
     ...{ width: 256, height: 256, format: 'png' },
   })
   await page.locator('input[type=file]').setInputFiles({ name: 'fox.png', mimeType: 'image/png', buffer: picture })
-  await page.getByText('Images (1)').waitFor()
+  await page.getByText('Files (1)').waitFor()
   const sent = page.waitForRequest((request) => request.url().endsWith('/play/v1/chat-completions'))
   await page.getByRole('button', { name: 'Send' }).click()
   const { messages } = (await sent).postDataJSON() as { messages: { content: { image_url?: { url: string } }[] }[] }
@@ -226,19 +226,47 @@ test('an example of the documentation is filled in for whoever has chosen no acc
   await fresh.close()
 })
 
-test('two models answer the same question side by side, with cost and time', async () => {
+const PDF = Buffer.from('%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF')
+
+test('three models answer the same question about a file side by side, with what each and all of them cost', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/compare`)
   await page.getByRole('button', { name: 'Add a model' }).click()
   await page.getByLabel('Search models').fill('opus')
   await page.keyboard.press('Enter')
   await page.getByLabel('Question').fill('What is a hold?')
+  await page.getByText('Files', { exact: true }).click()
+  const upload = page.locator('input[type=file]')
+  await upload.setInputFiles({ name: 'virus.exe', mimeType: 'application/x-msdownload', buffer: Buffer.from('MZ') })
+  await page.getByText(/Only images and PDFs/).waitFor()
+  await upload.setInputFiles([
+    { name: 'terms.pdf', mimeType: 'application/pdf', buffer: PDF },
+    { name: 'notes.md', mimeType: '', buffer: Buffer.from('# Höld') },
+  ])
+  await page.getByText('Files (2)').waitFor()
+  await page
+    .getByText(/^Costs .* credits\.$/)
+    .nth(3)
+    .waitFor()
+  const bodies: { messages: { content: Record<string, any>[] }[] }[] = []
+  page.on('request', (request) => {
+    if (request.url().endsWith('/play/v1/chat-completions')) bodies.push(request.postDataJSON())
+  })
   await page.getByRole('button', { name: 'Ask all 3' }).click()
   // The last of them to answer decides.
   await page.getByRole('link', { name: 'Cost breakdown' }).nth(2).waitFor()
   await page.getByText(/ credits, cheapest/).waitFor()
   await page.getByText(/, fastest/).waitFor()
   assert.equal(await page.getByRole('link', { name: 'Cost breakdown' }).count(), 3)
+  for (const { messages } of bodies) {
+    const [, file, text] = messages.at(-1)!.content
+    assert.equal(file!.file.file_data, `data:application/pdf;base64,${PDF.toString('base64')}`)
+    assert.match(text!.text, /^notes\.md:\n# Höld$/)
+  }
+  const said = (await page.getByText(/^This comparison cost /).textContent()) ?? ''
+  const receipts = await page.locator('.receipt > span').allTextContents()
+  const cost = (text: string) => Number(/([\d.]+) credits/.exec(text)?.[1])
+  assert.ok(Math.abs(cost(said) - receipts.map(cost).reduce((a, b) => a + b, 0)) < 0.0001, `${said}: ${receipts}`)
   await page.getByRole('button', { name: 'Add a model' }).click()
   await page.getByLabel('Search models').fill('haiku')
   await page.keyboard.press('Enter')

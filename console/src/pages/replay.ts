@@ -40,7 +40,7 @@ export function replayOf(account: string, { endpoint, method, path, body }: Repl
       putDraft(`chat/${account}/settings`, chat.settings)
       putDraft(`chat/${account}/turns`, chat.turns)
       putDraft(`chat/${account}/text`, chat.text)
-      putDraft(`chat/${account}/images`, [])
+      putDraft(`chat/${account}/files`, [])
       navigate(`${base}/chat`)
     }
   const tab = tabOf(endpoint)

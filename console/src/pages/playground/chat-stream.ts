@@ -2,6 +2,7 @@
 import { ApiError, api } from '../../api.ts'
 import { readSse } from '../../sse.ts'
 import type { Receipt } from './cost.tsx'
+import { type Reference, textOf } from './references.tsx'
 
 export interface ToolCall {
   id: string
@@ -13,8 +14,8 @@ export interface Turn {
   id: string
   role: 'user' | 'assistant' | 'tool'
   text: string
-  /** Data URIs or addresses, sent with a question. */
-  images?: string[]
+  /** Sent with a question. */
+  files?: readonly Reference[]
   reasoning?: string
   toolCalls?: ToolCall[]
   toolCallId?: string
@@ -93,9 +94,18 @@ function messagesOf(system: string, turns: readonly Turn[]): unknown[] {
   return messages
 }
 
-function contentOf({ text, images = [] }: Turn): unknown {
-  if (images.length === 0) return text
-  return [{ type: 'text', text }, ...images.map((url) => ({ type: 'image_url', image_url: { url } }))]
+function contentOf({ text, files = [] }: Turn): unknown {
+  if (files.length === 0) return text
+  return [{ type: 'text', text }, ...files.map(partOf)]
+}
+
+/** A text file is read by every model as text; a PDF goes as it is. What has an address is an image. */
+function partOf(file: Reference): Record<string, unknown> {
+  const written = textOf(file)
+  if (written !== undefined) return { type: 'text', text: `${file.name}:\n${written}` }
+  if (file.source.startsWith('data:application/pdf'))
+    return { type: 'file', file: { filename: file.name, file_data: file.source } }
+  return { type: 'image_url', image_url: { url: file.source } }
 }
 
 interface Chunk {

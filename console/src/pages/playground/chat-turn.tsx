@@ -31,12 +31,12 @@ export function ChatTurn({
         <div className="turn-bubble">
           {turn.role === 'tool' ? <p className="turn-who">Tool result</p> : null}
           <p className="turn-plain">{turn.text}</p>
-          {turn.images?.map((source) =>
+          {turn.files?.map(({ id, name, source }) =>
             source.startsWith('data:image/') ? (
-              <img key={source} className="turn-image" src={source} alt="Sent with the question" />
+              <img key={id} className="turn-image" src={source} alt={name} />
             ) : (
-              <code key={source} className="clamp">
-                {source}
+              <code key={id} className="clamp">
+                {name}
               </code>
             ),
           )}

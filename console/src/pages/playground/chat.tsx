@@ -13,10 +13,11 @@ import { Settings } from './chat-settings.tsx'
 import { type ChatSettings, chatBody, DEFAULT_SETTINGS, readTools, type Turn } from './chat-stream.ts'
 import { ChatTurn } from './chat-turn.tsx'
 import { QuoteHint } from './cost.tsx'
-import { type Reference, References } from './references.tsx'
+import { needsEyes, type Reference, References } from './references.tsx'
 import { useChat } from './use-chat.ts'
 
 export const speaksChat = (model: PublicModel) => model.type === 'text' && model.clientFormats.includes('openai-chat')
+export const canSee = (model: PublicModel | undefined) => model?.capabilities.includes('vision') ?? false
 export const Chat = modelTab('chat', 'models', speaksChat, ChatRoom)
 
 const IDEAS = [
@@ -29,7 +30,7 @@ function ChatRoom({ account, models }: BenchProps) {
   const { query } = useLocation()
   const [settings, setSettings] = useDraft<ChatSettings>(`chat/${account}/settings`, DEFAULT_SETTINGS)
   const [text, setText] = useDraft(`chat/${account}/text`, '')
-  const [images, setImages] = useDraft<Reference[]>(`chat/${account}/images`, [])
+  const [files, setFiles] = useDraft<Reference[]>(`chat/${account}/files`, [])
   const [code, setCode] = useState(false)
   const wanted = query.get('model')
   const model = models.find((one) => one.uid === (settings.model || wanted)) ?? models[0]
@@ -45,14 +46,14 @@ function ChatRoom({ account, models }: BenchProps) {
 
   const tools = readTools(settings.tools)
   const ready = text.trim() !== '' && !chat.busy && !tools.fault
-  const sees = model?.capabilities.includes('vision') ?? false
-  const draft = draftOf(text, sees ? images : [])
+  const sees = canSee(model)
+  const draft = draftOf(text, sees ? files : files.filter((file) => !needsEyes(file)))
   const send = (event?: FormEvent) => {
     event?.preventDefault()
     if (!ready) return
     chat.ask(draft)
     setText('')
-    setImages([])
+    setFiles([])
   }
 
   return (
@@ -73,7 +74,7 @@ function ChatRoom({ account, models }: BenchProps) {
             }}
             rows={2}
           />
-          {sees ? <Attached images={images} onImages={setImages} /> : null}
+          <Attached sees={sees} files={files} onFiles={setFiles} />
           <div className="talk-act">
             <QuoteHint account={account} body={ready ? codeBody(full, chat.turns, draft) : undefined} />
             <Actions chat={chat} ready={ready} onCode={() => setCode(true)} />
@@ -99,11 +100,11 @@ function ChatRoom({ account, models }: BenchProps) {
   )
 }
 
-const draftOf = (text: string, images: readonly Reference[]): Turn => ({
+const draftOf = (text: string, files: readonly Reference[]): Turn => ({
   id: '',
   role: 'user',
   text: text.trim(),
-  ...(images.length ? { images: images.map(({ source }) => source) } : {}),
+  ...(files.length ? { files } : {}),
 })
 
 type ChatState = ReturnType<typeof useChat>
@@ -154,11 +155,23 @@ function TalkLog({ account, chat, onText }: { account: string; chat: ChatState; 
   )
 }
 
-function Attached({ images, onImages }: { images: Reference[]; onImages: (images: Reference[]) => void }) {
+const FILES_MAX = 4
+
+export function Attached(props: { sees: boolean; files: Reference[]; onFiles: (files: Reference[]) => void }) {
+  const { sees, files, onFiles } = props
   return (
-    <details className="fold" open={images.length > 0}>
-      <summary>Images{images.length ? ` (${images.length})` : ''}</summary>
-      <References label="Images for the model" most={4} chosen={images} onChosen={onImages} />
+    <details className="fold" open={files.length > 0}>
+      <summary>Files{files.length ? ` (${files.length})` : ''}</summary>
+      <References
+        label={sees ? 'Images, PDFs and text for the model' : 'Text files for the model'}
+        accept={sees ? 'files' : 'text'}
+        most={FILES_MAX}
+        chosen={files}
+        onChosen={onFiles}
+      />
+      {!sees && files.some(needsEyes) ? (
+        <p className="field-hint">This model takes text only: images and PDFs are not sent.</p>
+      ) : null}
     </details>
   )
 }

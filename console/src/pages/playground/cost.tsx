@@ -1,7 +1,7 @@
 // What a run would cost before, and what it did cost after.
 import { useEffect, useState } from 'react'
 import { ApiError, api } from '../../api.ts'
-import { briefCredits, creditWord, formatCredits } from '../../credits.ts'
+import { briefCredits, creditWord, formatCredits, sumCredits } from '../../credits.ts'
 import { formatMs } from '../../format.ts'
 import { useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
@@ -14,42 +14,87 @@ const QUOTE_AFTER_MS = 500
 /** Pictures in a body are not sent a second time for an estimate. */
 const QUOTED_BYTES_MAX = 500_000
 
-/** What the gateway says that the call would cost, asked while the form is being filled in. */
-export function QuoteHint({
-  account,
-  body,
-  endpoint,
-}: {
-  account: string
-  /** Undefined while something is missing. */
-  body: Record<string, unknown> | undefined
-  endpoint?: string
-}) {
-  const text = useSettled(body === undefined ? '' : JSON.stringify(body))
-  const asked = text !== '' && text.length < QUOTED_BYTES_MAX
-  const quote = useQuery(asked ? `quote/${account}/${endpoint ?? ''}/${text}` : undefined, async (signal) => {
-    const query = endpoint === undefined ? {} : { endpoint }
-    const response = await api.play(account, 'POST', '/v1/quote', { query, body: JSON.parse(text), signal })
+type Body = Record<string, unknown>
+
+interface Quoted {
+  quote?: Quote
+  error?: Error
+}
+
+async function readQuote(account: string, endpoint: string, body: Body, signal: AbortSignal): Promise<Quoted> {
+  const query = endpoint === '' ? {} : { endpoint }
+  try {
+    const response = await api.play(account, 'POST', '/v1/quote', { query, body, signal })
     // The answer of an endpoint of ours, read by the same view.
-    return ((await response.json()) as { data: Quote }).data
+    return { quote: ((await response.json()) as { data: Quote }).data }
+  } catch (error) {
+    return { error: error instanceof Error ? error : new Error(String(error)) }
+  }
+}
+
+/** What the gateway says that calls would cost, asked while the form is being filled in. Undefined: something is missing. */
+function useQuotes(account: string, bodies: readonly Body[] | undefined, endpoint = '') {
+  const text = useSettled(bodies === undefined ? '' : JSON.stringify(bodies))
+  const isTooLarge = text.length > QUOTED_BYTES_MAX
+  const asked = text !== '' && !isTooLarge
+  const { data } = useQuery(asked ? `quote/${account}/${endpoint}/${text}` : undefined, (signal) => {
+    // The text was made of such bodies above.
+    const settled = JSON.parse(text) as Body[]
+    return Promise.all(settled.map((body) => readQuote(account, endpoint, body, signal)))
   })
+  return { quoted: asked ? data : undefined, isTooLarge }
+}
+
+export function QuoteHint(props: { account: string; body: Body | undefined; endpoint?: string }) {
+  const { account, body, endpoint } = props
+  const { quoted, isTooLarge } = useQuotes(account, body && [body], endpoint)
   return (
     <p className="cost-hint" role="status">
       <Icon name="info" size={14} />{' '}
-      {text !== '' && !asked ? 'Too large to ask for the cost beforehand.' : quoteWords(quote)}
+      {isTooLarge ? 'Too large to ask for the cost beforehand.' : quoteWords(quoted?.[0])}
     </p>
   )
 }
 
-function quoteWords({ data, error }: { data: Quote | undefined; error: Error | undefined }): string {
+/** What each of several calls costs, and all of them together. */
+export function QuoteList(props: { account: string; names: readonly string[]; bodies: readonly Body[] | undefined }) {
+  const { account, names, bodies } = props
+  const { quoted, isTooLarge } = useQuotes(account, bodies)
+  const quotes = quoted?.flatMap(({ quote }) => quote ?? []) ?? []
+  const sum = (of: (quote: Quote) => string) => briefCredits(sumCredits(quotes.map(of)))
+  const rows = names.map((name, index) => [name, quoteWords(quoted?.[index])] as const)
+  if (isTooLarge) return <p className="cost-hint">Too large to ask for the cost beforehand.</p>
+  return (
+    <dl className="compare-costs" aria-live="polite">
+      {rows.map(([name, words]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{words}</dd>
+        </div>
+      ))}
+      {names.length > 1 && quotes.length === names.length ? (
+        <div className="compare-sum">
+          <dt>All {names.length}</dt>
+          <dd>
+            {rangeWords(
+              sum(({ costAtLeast }) => costAtLeast),
+              sum(({ costAtMost }) => costAtMost),
+            )}
+          </dd>
+        </div>
+      ) : null}
+    </dl>
+  )
+}
+
+const rangeWords = (least: string, most: string) =>
+  least === most ? `Costs ${most} ${creditWord(most)}.` : `Costs ${least} to at most ${most} credits.`
+
+function quoteWords({ quote, error }: Quoted = {}): string {
   // What is wrong with a request is said where it is sent; a half-written one is no fault yet.
-  if (!data) return error ? 'The cost is known when the form is complete.' : 'The cost is shown before you send.'
-  const [least, most] = [briefCredits(data.costAtLeast), briefCredits(data.costAtMost)]
-  const cost =
-    data.costAtLeast === data.costAtMost
-      ? `Costs ${most} ${creditWord(most)}.`
-      : `Costs ${least} to at most ${most} credits.`
-  return data.affordable ? cost : `${cost} Only ${briefCredits(data.available)} are available.`
+  if (!quote) return error ? 'The cost is known when the form is complete.' : 'The cost is shown before you send.'
+  const cost = rangeWords(briefCredits(quote.costAtLeast), briefCredits(quote.costAtMost))
+  return quote.affordable ? cost : `${cost} Only ${briefCredits(quote.available)} are available.`
 }
 
 /** A text once it has not changed for a while. */

@@ -1,5 +1,6 @@
 // The same endpoints that programs call, with a form in front. What was typed and answered stays in this tab.
 import { type ComponentType, lazy, Suspense } from 'react'
+import { Link } from '../../router.tsx'
 import type { IconName } from '../../ui/icon.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Skeleton } from '../../ui/state.tsx'
@@ -8,89 +9,85 @@ import { RouteTabs } from '../../ui/tabs.tsx'
 interface Tab {
   name: string
   label: string
-  icon: IconName
   view: ComponentType<{ account: string }>
 }
 
-/** Of a kind of product under its name, but for text and data, which have several. */
-const TABS: readonly [Tab, ...Tab[]] = [
+interface Group {
+  label: string
+  icon: IconName
+  /** Of a kind of product under its name, but for text and data, which have several. */
+  tabs: readonly [Tab, ...Tab[]]
+}
+
+const tab = (name: string, label: string, load: () => Promise<Tab['view']>): Tab => ({
+  name,
+  label,
+  view: lazy(async () => ({ default: await load() })),
+})
+
+const GROUPS: readonly [Group, ...Group[]] = [
+  { label: 'Chat', icon: 'play', tabs: [tab('chat', 'Chat', async () => (await import('./chat.tsx')).Chat)] },
   {
-    name: 'chat',
-    label: 'Chat',
-    icon: 'play',
-    view: lazy(async () => ({ default: (await import('./chat.tsx')).Chat })),
-  },
-  {
-    name: 'compare',
     label: 'Compare',
     icon: 'swap',
-    view: lazy(async () => ({ default: (await import('./compare.tsx')).Compare })),
+    tabs: [tab('compare', 'Compare', async () => (await import('./compare.tsx')).Compare)],
   },
   {
-    name: 'embedding',
-    label: 'Embeddings',
-    icon: 'models',
-    view: lazy(async () => ({ default: (await import('./embedding.tsx')).EmbeddingPlay })),
-  },
-  {
-    name: 'rerank',
-    label: 'Rerank',
-    icon: 'models',
-    view: lazy(async () => ({ default: (await import('./judgement.tsx')).RerankPlay })),
-  },
-  {
-    name: 'moderation',
-    label: 'Moderation',
-    icon: 'models',
-    view: lazy(async () => ({ default: (await import('./judgement.tsx')).ModerationPlay })),
-  },
-  {
-    name: 'transcription',
-    label: 'Transcription',
-    icon: 'live',
-    view: lazy(async () => ({ default: (await import('./audio.tsx')).TranscriptionPlay })),
-  },
-  {
-    name: 'speech',
-    label: 'Speech',
-    icon: 'live',
-    view: lazy(async () => ({ default: (await import('./audio.tsx')).SpeechPlay })),
-  },
-  {
-    name: 'image',
-    label: 'Image',
+    label: 'Image and video',
     icon: 'image',
-    view: lazy(async () => ({ default: (await import('./image.tsx')).ImagePlay })),
+    tabs: [
+      tab('image', 'Image', async () => (await import('./image.tsx')).ImagePlay),
+      tab('video', 'Video', async () => (await import('./video.tsx')).VideoPlay),
+    ],
   },
   {
-    name: 'video',
-    label: 'Video',
-    icon: 'video',
-    view: lazy(async () => ({ default: (await import('./video.tsx')).VideoPlay })),
+    label: 'Audio',
+    icon: 'live',
+    tabs: [
+      tab('speech', 'Speech', async () => (await import('./audio.tsx')).SpeechPlay),
+      tab('transcription', 'Transcription', async () => (await import('./audio.tsx')).TranscriptionPlay),
+    ],
   },
   {
-    name: 'social',
-    label: 'Social',
-    icon: 'at',
-    view: lazy(async () => ({ default: (await import('./data.tsx')).SocialPlay })),
+    label: 'Text tools',
+    icon: 'models',
+    tabs: [
+      tab('embedding', 'Embeddings', async () => (await import('./embedding.tsx')).EmbeddingPlay),
+      tab('rerank', 'Rerank', async () => (await import('./judgement.tsx')).RerankPlay),
+      tab('moderation', 'Moderation', async () => (await import('./judgement.tsx')).ModerationPlay),
+    ],
   },
   {
-    name: 'analytics',
-    label: 'Analytics',
+    label: 'Data',
     icon: 'chart',
-    view: lazy(async () => ({ default: (await import('./data.tsx')).AnalyticsPlay })),
+    tabs: [
+      tab('analytics', 'Analytics', async () => (await import('./data.tsx')).AnalyticsPlay),
+      tab('social', 'Social', async () => (await import('./data.tsx')).SocialPlay),
+    ],
   },
 ]
 
-export function Playground({ account, tab }: { account: string; tab?: string }) {
-  const { name, view: View } = TABS.find((one) => one.name === tab) ?? TABS[0]
+export function Playground({ account, tab: wanted }: { account: string; tab?: string }) {
+  const group = GROUPS.find(({ tabs }) => tabs.some(({ name }) => name === wanted)) ?? GROUPS[0]
+  const current = group.tabs.find(({ name }) => name === wanted) ?? group.tabs[0]
+  const View = current.view
+  const to = (name: string) => `/a/${encodeURIComponent(account)}/playground/${name}`
   return (
     <Page title="Playground" lead="Runs on this account’s credits. Every answer shows what it cost.">
       <RouteTabs
         label="Playground"
-        current={name}
-        tabs={TABS.map((one) => ({ ...one, to: `/a/${encodeURIComponent(account)}/playground/${one.name}` }))}
+        current={group.label}
+        tabs={GROUPS.map(({ label, icon, tabs }) => ({ name: label, label, icon, to: to(tabs[0].name) }))}
       />
+      {group.tabs.length > 1 ? (
+        <nav className="sub-tabs" aria-label={group.label}>
+          {group.tabs.map(({ name, label }) => (
+            <Link key={name} to={to(name)} aria-current={name === current.name ? 'page' : undefined}>
+              {label}
+            </Link>
+          ))}
+        </nav>
+      ) : null}
       <Suspense fallback={<Skeleton lines={6} />}>
         <View account={account} />
       </Suspense>

@@ -1,5 +1,5 @@
-// Reference images: uploaded ones become data URIs in the page, others are named by their address and fetched by the
-// gateway.
+// Images and files for a model: uploaded ones become data URIs in the page, images may also be named by their address, which
+// the gateway fetches.
 import { useId, useRef, useState } from 'react'
 import { formatBytes } from '../../format.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -7,42 +7,82 @@ import { TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
 
 const EACH_MAX = 20_000_000
-const TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif']
+const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif']
+const TEXT_TYPES = ['text/plain', 'text/markdown', 'text/csv', 'application/json']
+/** A longer text costs more than somebody who drops a file expects. */
+const TEXT_MAX = 500_000
+
+/** What a model takes: images for all of these forms, PDFs where it sees, text everywhere. */
+type Accepted = 'images' | 'text' | 'files'
+
+const ACCEPTED: Record<Accepted, { types: readonly string[]; what: string; fault: string }> = {
+  images: {
+    types: IMAGE_TYPES,
+    what: 'images',
+    fault: 'Only PNG, JPEG, WebP or GIF images of up to 20 MB each.',
+  },
+  text: {
+    types: TEXT_TYPES,
+    what: 'text files',
+    fault: 'This model takes text files (TXT, Markdown, CSV, JSON) of up to 500 KB each.',
+  },
+  files: {
+    types: [...IMAGE_TYPES, 'application/pdf', ...TEXT_TYPES],
+    what: 'files',
+    fault: 'Only images and PDFs of up to 20 MB each, and text files (TXT, Markdown, CSV, JSON) of up to 500 KB.',
+  },
+}
+
+/** Browsers do not know every text file by its type. */
+const typeOf = ({ name, type }: File) => (/\.(?:md|markdown)$/i.test(name) ? 'text/markdown' : type)
+const fits = (file: File, types: readonly string[]) =>
+  types.includes(typeOf(file)) && file.size <= (TEXT_TYPES.includes(typeOf(file)) ? TEXT_MAX : EACH_MAX)
+
+/** The content of a text file. */
+export function textOf({ source }: Reference): string | undefined {
+  const [, type = '', data = ''] = /^data:([^;,]+);base64,(.*)$/s.exec(source) ?? []
+  if (!TEXT_TYPES.includes(type)) return undefined
+  return new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0)))
+}
+
+/** Which of these a model without eyes cannot take. */
+export const needsEyes = (file: Reference) => textOf(file) === undefined
 
 export interface Reference {
   id: string
   name: string
+  /** In bytes, of a file. */
+  size?: number
   /** A data URI or an http(s) address. */
   source: string
 }
 
-export function References({
-  label,
-  hint,
-  most,
-  chosen,
-  onChosen,
-}: {
+interface ReferencesProps {
   label: string
   hint?: string
+  accept?: Accepted
   most: number
   chosen: readonly Reference[]
   onChosen: (references: Reference[]) => void
-}) {
+}
+
+export function References({ label, hint, accept = 'images', most, chosen, onChosen }: ReferencesProps) {
   const [url, setUrl] = useState('')
   const [fault, setFault] = useState<string>()
   const picker = useRef<HTMLInputElement>(null)
   const id = useId()
   const full = chosen.length >= most
+  const { types, what } = ACCEPTED[accept]
 
   const addFiles = async (files: readonly File[]) => {
-    const good = files.filter((file) => TYPES.includes(file.type) && file.size <= EACH_MAX)
-    setFault(good.length < files.length ? 'Only PNG, JPEG, WebP or GIF images of up to 20 MB each.' : undefined)
+    const good = files.filter((file) => fits(file, types))
+    setFault(good.length < files.length ? ACCEPTED[accept].fault : undefined)
     const read = await Promise.all(
       good.slice(0, most - chosen.length).map(async (file) => ({
         id: crypto.randomUUID(),
-        name: `${file.name} (${formatBytes(file.size)})`,
-        source: await asDataUri(file),
+        name: file.name,
+        size: file.size,
+        source: await asDataUri(new Blob([file], { type: typeOf(file) })),
       })),
     )
     if (read.length) onChosen([...chosen, ...read])
@@ -70,34 +110,14 @@ export function References({
     >
       <legend className="field-label">{label}</legend>
       {hint ? <p className="field-hint">{hint}</p> : null}
-      {chosen.length ? (
-        <ul className="reference-list">
-          {chosen.map((reference) => (
-            <li key={reference.id}>
-              {reference.source.startsWith('data:image/') ? (
-                <img src={reference.source} alt="" />
-              ) : (
-                <span className="reference-link">
-                  <Icon name="external" />
-                </span>
-              )}
-              <span className="reference-name">{reference.name}</span>
-              <IconButton
-                icon="close"
-                label={`Remove ${reference.name}`}
-                onClick={() => onChosen(chosen.filter((other) => other.id !== reference.id))}
-              />
-            </li>
-          ))}
-        </ul>
-      ) : null}
+      <ChosenFiles chosen={chosen} onChosen={onChosen} />
       {full ? null : (
         <div className="reference-add">
           <input
             ref={picker}
             id={id}
             type="file"
-            accept={TYPES.join(',')}
+            accept={[...types, ...(types.includes('text/markdown') ? ['.md'] : [])].join(',')}
             multiple={most > 1}
             className="sr-only"
             tabIndex={-1}
@@ -107,32 +127,69 @@ export function References({
               event.target.value = ''
             }}
           />
-          <TextField
-            label="Address of an image"
-            quiet
-            placeholder="https://…"
-            value={url}
-            onText={setUrl}
-            fault={fault}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter') return
-              event.preventDefault()
-              addUrl()
-            }}
-          />
-          <Button onClick={addUrl} disabled={!url.trim()}>
-            Add
-          </Button>
-          <Button icon="image" onClick={() => picker.current?.click()}>
-            Upload or drop {most > 1 ? 'images' : 'an image'}
+          {accept === 'text' ? null : (
+            <>
+              <TextField
+                label="Address of an image"
+                quiet
+                placeholder="https://…"
+                value={url}
+                onText={setUrl}
+                onKeyDown={(event) => {
+                  if (event.key !== 'Enter') return
+                  event.preventDefault()
+                  addUrl()
+                }}
+              />
+              <Button onClick={addUrl} disabled={!url.trim()}>
+                Add
+              </Button>
+            </>
+          )}
+          <Button icon={accept === 'images' ? 'image' : 'plus'} onClick={() => picker.current?.click()}>
+            Upload or drop {most > 1 ? what : 'an image'}
           </Button>
         </div>
       )}
+      {fault ? (
+        <p className="field-fault" role="alert">
+          {fault}
+        </p>
+      ) : null}
     </fieldset>
   )
 }
 
-function asDataUri(file: File): Promise<string> {
+function ChosenFiles(props: { chosen: readonly Reference[]; onChosen: (references: Reference[]) => void }) {
+  const { chosen, onChosen } = props
+  if (chosen.length === 0) return null
+  return (
+    <ul className="reference-list">
+      {chosen.map(({ id, name, size, source }) => (
+        <li key={id}>
+          {source.startsWith('data:image/') ? (
+            <img src={source} alt="" />
+          ) : (
+            <span className="reference-link">
+              <Icon name={source.startsWith('data:') ? 'docs' : 'external'} />
+            </span>
+          )}
+          <span className="reference-name">
+            {name}
+            {size === undefined ? '' : ` (${formatBytes(size)})`}
+          </span>
+          <IconButton
+            icon="close"
+            label={`Remove ${name}`}
+            onClick={() => onChosen(chosen.filter((other) => other.id !== id))}
+          />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function asDataUri(file: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader()
     reader.onload = () => resolve(String(reader.result))

@@ -17,12 +17,12 @@ export interface Conversation {
 const KEPT_MAX = 20
 const TITLE_CHARS_MAX = 80
 
-/** The newest first. Pictures are left out: the tab's storage holds a few megabytes in all. */
+/** The newest first. Files are left out: the tab's storage holds a few megabytes in all. */
 function withConversation(kept: readonly Conversation[], turns: readonly Turn[]): Conversation[] {
   const first = turns.find(({ role }) => role === 'user')
   if (!first) return [...kept]
   const title = first.text.slice(0, TITLE_CHARS_MAX)
-  const bare = turns.map(({ images: _, ...turn }) => turn)
+  const bare = turns.map(({ files: _, ...turn }) => turn)
   return [{ id: newId(), title, at: new Date().toISOString(), turns: bare }, ...kept].slice(0, KEPT_MAX)
 }
 
