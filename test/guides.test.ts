@@ -34,7 +34,7 @@ test('the figures of the guide on billing are those of the shipped prices', asyn
   const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello!' }] }
   const shown = JSON.parse(/```json\n(\{"product"[^`]*)```/.exec(text)![1]!)
   const { data } = (await (await g.call('/v1/quote', key, body)).json()) as { data: Record<string, unknown> }
-  for (const name of ['product', 'unit', 'hold', 'costAtMost', 'costAtLeast', 'worstCase', 'catalogVersion'])
+  for (const name of ['product', 'unit', 'hold', 'costAtMost', 'holdAtLeast', 'worstCase', 'catalogVersion'])
     assert.deepEqual(data[name], shown[name], name)
   const charge = (await g.call('/v1/chat-completions', key, body)).headers.get('x-tollgate-charge')
   const [, hold, cost] = /holds\s+([\d.]+) credits and costs ([\d.]+)\./.exec(text)!

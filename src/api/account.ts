@@ -133,7 +133,7 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
     unit: 'credits',
     hold: formatCredits(holdOf({ want, floor, most }, available)),
     costAtMost: formatCredits(most),
-    costAtLeast: formatCredits(floor),
+    holdAtLeast: formatCredits(floor),
     worstCase: worst,
     lines: lines.map(([unit, quantity, rate]) => ({
       unit,

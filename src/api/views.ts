@@ -28,7 +28,8 @@ export const quoteView = z.object({
   unit: z.literal('credits'),
   hold: credits,
   costAtMost: credits,
-  costAtLeast: credits,
+  /** What must be available for the call to be accepted; the vendor's output is then capped to what the hold covers. */
+  holdAtLeast: credits,
   worstCase: z.partialRecord(z.enum(UNIT_NAMES), count),
   lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: z.literal(1_000_000) })),
   available: credits,

@@ -894,7 +894,7 @@ export type QuoteAnswer = {
     unit: 'credits'
     hold: string
     costAtMost: string
-    costAtLeast: string
+    holdAtLeast: string
     worstCase: Record<string, number>
     lines: {
       unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'inputImage' | 'output' | 'outputAudio' | 'outputImage' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row'

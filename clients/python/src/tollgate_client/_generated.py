@@ -609,7 +609,7 @@ class QuoteAnswerData(Answer):
     unit: Literal["credits"]
     hold: str
     cost_at_most: str = Field(alias="costAtMost")
-    cost_at_least: str = Field(alias="costAtLeast")
+    hold_at_least: str = Field(alias="holdAtLeast")
     worst_case: dict[str, int] = Field(alias="worstCase")
     lines: list[QuoteAnswerDataLinesItem]
     available: str

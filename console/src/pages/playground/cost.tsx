@@ -61,7 +61,6 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
   const { account, names, bodies } = props
   const { quoted, isTooLarge } = useQuotes(account, bodies)
   const quotes = quoted?.flatMap(({ quote }) => quote ?? []) ?? []
-  const sum = (of: (quote: Quote) => string) => briefCredits(sumCredits(quotes.map(of)))
   const rows = names.map((name, index) => [name, quoteWords(quoted?.[index])] as const)
   if (isTooLarge) return <p className="cost-hint">Too large to ask for the cost beforehand.</p>
   return (
@@ -75,26 +74,26 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
       {names.length > 1 && quotes.length === names.length ? (
         <div className="compare-sum">
           <dt>All {names.length}</dt>
-          <dd>
-            {rangeWords(
-              sum(({ costAtLeast }) => costAtLeast),
-              sum(({ costAtMost }) => costAtMost),
-            )}
-          </dd>
+          <dd>{costWords(quotes)}</dd>
         </div>
       ) : null}
     </dl>
   )
 }
 
-const rangeWords = (least: string, most: string) =>
-  least === most ? `Costs ${most} ${creditWord(most)}.` : `Costs ${least} to at most ${most} credits.`
+/** A price that is known beforehand, or what is held at most. */
+function costWords(quotes: readonly Quote[]): string {
+  const most = briefCredits(sumCredits(quotes.map(({ costAtMost }) => costAtMost)))
+  const isFixed = quotes.every(({ costAtMost, holdAtLeast }) => costAtMost === holdAtLeast)
+  return `Costs ${isFixed ? '' : 'at most '}${most} ${creditWord(most)}.`
+}
 
 function quoteWords({ quote, error }: Quoted = {}): string {
   // What is wrong with a request is said where it is sent; a half-written one is no fault yet.
   if (!quote) return error ? 'The cost is known when the form is complete.' : 'The cost is shown before you send.'
-  const cost = rangeWords(briefCredits(quote.costAtLeast), briefCredits(quote.costAtMost))
-  return quote.affordable ? cost : `${cost} Only ${briefCredits(quote.available)} are available.`
+  const cost = costWords([quote])
+  if (quote.affordable) return cost
+  return `${cost} ${briefCredits(quote.holdAtLeast)} must be available, and only ${briefCredits(quote.available)} are.`
 }
 
 /** A text once it has not changed for a while. */
