@@ -145,7 +145,7 @@ export async function createGateway(options: GatewayOptions) {
       queue: () => jobs.facts(),
     },
   })
-  mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes })
+  mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes, catalog })
 
   const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }
   const timers = startMaintenance(options, maintenance)

@@ -76,7 +76,7 @@ test('every page that the gateway serves links only to what it serves', async ()
     for (const [, href = ''] of answer.body.matchAll(/<a [^>]*href="([^"]*)"/g)) {
       const path = href.split('#')[0]!
       if (path.startsWith('/docs')) waiting.push(path)
-      else if (path !== '' && !/^\/(console|openapi\.json)/.test(path) && !/^https:/.test(path))
+      else if (path !== '' && !/^\/(console|openapi\.json|llms\.txt)/.test(path) && !/^https:/.test(path))
         broken.push(`${address} → ${href}`)
     }
   }

@@ -14,6 +14,7 @@ import { pythonClient } from './clients/python.ts'
 import { typescriptClient } from './clients/typescript.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
+import { answersFile } from './pages/answers.ts'
 import { commandLinePage } from './pages/command-line.ts'
 import { configurationPage, settingsTable } from './pages/configuration.ts'
 import { decisionsPage } from './pages/decisions.ts'
@@ -44,6 +45,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/vendors.md', await vendorsPage()],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
+    ['src/docs/answers.json', await answersFile()],
     ['clients/typescript/src/generated.ts', typescriptClient()],
     ...pythonClient(),
     [CASTS_FILE, castsFile()],

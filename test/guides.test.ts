@@ -75,22 +75,96 @@ test('the documentation is searched by words, and what is searched for stays tex
   assert.match(text, /href="\/docs\/guides\/limits-and-idempotency[^"]*"/)
   const [, anchor = ''] = /href="\/docs\/guides\/limits-and-idempotency(#[^"]+)"/.exec(text) ?? []
   assert.ok((await read('/docs/guides/limits-and-idempotency')).text.includes(`id="${anchor.slice(1)}"`))
-  assert.match((await read('/docs/search?q=backlinks')).text, /href="\/docs\/api#siteanalytics_websites_backlinks"/)
+  assert.match((await read('/docs/search?q=backlinks')).text, /href="\/docs\/api\/siteanalytics-websites-backlinks"/)
   const hostile = await read(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`)
   assert.ok(!hostile.text.includes('<script>alert'))
   assert.equal((await read(`/docs/search?q=${'a'.repeat(5000)}`)).status, 200)
 })
 
-test('every paid operation shows a request that can be sent, an answer, and leads into the playground', async () => {
-  const { text } = await read('/docs/api')
-  for (const spec of ENDPOINTS.filter(({ sells }) => sells !== undefined)) {
-    const id = spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
-    const part = text.slice(text.indexOf(`id="${id}"`)).split('</details>')[0]!
-    assert.match(part, /<pre[^>]*><code>curl /, spec.id)
-    // Sound has no shape that could be shown.
-    if (!spec.gives) assert.match(part, /Its answer has this shape/, spec.id)
-    assert.match(part, /href="\/console\/try\//, spec.id)
+test('search knows words: one inside another is not found, the beginning of one is', async () => {
+  const titles = async (q: string) =>
+    [...(await read(`/docs/search?q=${q}`)).text.matchAll(/<li><a href="([^"]*)">[^<]*<\/a><p>/g)].map(
+      ([, href]) => href!,
+    )
+  const vision = (await titles('vision')).filter((href) => href.startsWith('/docs/guides/'))
+  assert.ok(vision[0]?.startsWith('/docs/guides/vision'), vision.join(' '))
+  for (const href of await titles('vision')) {
+    const page = (await read(`${href.split('#')[0]}.md`)).text
+    assert.match(page, /(?<![\p{L}\p{N}])vision/iu, `${href} does not hold the word`)
   }
+  assert.ok((await titles('idempot')).some((href) => href.includes('limits-and-idempotency')))
+  assert.deepEqual(await titles('dempotenc'), [])
+})
+
+test('every endpoint has a page: runnable requests by tab, a recorded answer, readable types, and a way to try it', async () => {
+  for (const spec of ENDPOINTS) {
+    const at = `/docs/api/${spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '-').replaceAll(/^-|-$/g, '')}`
+    const { text, status } = await read(at)
+    assert.equal(status, 200, at)
+    assert.match(text, /<label for="tabs-1-0">curl<\/label>/, spec.id)
+    assert.match(text, /<label for="tabs-1-1">Python · \w/, spec.id)
+    assert.match(text, /<label for="tabs-1-2">TypeScript/, spec.id)
+    assert.match(text, /<h2 id="answer">/, spec.id)
+    if (!spec.gives)
+      assert.doesNotMatch(text.split('<h2 id="answer">')[1]?.split('</pre>')[0] ?? '', /&quot;…&quot;/, spec.id)
+    assert.doesNotMatch(text, /9,?007,?199|999,?999,?999,?999/, spec.id)
+    if (spec.sells) assert.match(text, /href="\/console\/try\//, spec.id)
+    if (!spec.form) assert.match(text, /<form class="try-form"/, spec.id)
+    // No key can get into an address: its field has no name.
+    assert.doesNotMatch(text, /<input data-key[^>]* name=/)
+  }
+  const chat = (await read('/docs/api/chat')).text
+  for (const field of ['messages[].role', 'messages[].content[].image_url.url', 'messages[].tool_calls[].function'])
+    assert.ok(chat.includes(`<code>${field}</code>`), field)
+  assert.match(chat, /whole number, 1 or more/)
+  for (const tab of [
+    'Python · openai',
+    'TypeScript · openai',
+    'Python · tollgate-client',
+    'TypeScript · tollgate-client',
+  ])
+    assert.ok(chat.includes(`>${tab}</label>`), tab)
+})
+
+test('prices on a page are those of the catalog in force', async () => {
+  assert.match((await read('/docs/api/embeddings')).text, /alpha-embed-3-small[\s\S]*?2 per million input tokens/)
+  const by = { actor: 'test', ip: null, requestId: null }
+  await g.gateway.catalog.amend(
+    (now) => ({
+      ...now,
+      models: {
+        ...now.models,
+        'alpha-embed-3-small': {
+          ...now.models['alpha-embed-3-small']!,
+          pricing: { unit: 'credits', tiers: [{ input: '3.5' }] },
+        },
+      },
+    }),
+    by,
+    'dearer',
+  )
+  for (const at of ['/docs/api/embeddings', '/docs/api/embeddings.md'])
+    assert.match((await read(at)).text, /alpha-embed-3-small[^\n]*[\s\S]{0,120}?3\.5 per million input tokens/)
+  await g.gateway.catalog.rollback(1, by)
+})
+
+test('agents read every page as Markdown, by its address or by what they accept, and find them in llms.txt', async () => {
+  const list = await read('/llms.txt')
+  assert.match(list.headers.get('content-type') ?? '', /^text\/plain/)
+  const links = [...list.text.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, link]) => link!)
+  assert.ok(links.length > 150 && links.every((link) => link.startsWith(`${g.url}/docs/`)), String(links.length))
+  for (const link of links.filter((_, index) => index % 9 === 0)) {
+    const path = link.slice(g.url.length)
+    const page = await read(path)
+    assert.deepEqual([page.status, page.headers.get('content-type')], [200, 'text/markdown; charset=utf-8'], path)
+    const accepted = await read(path.replace(/\.md$/, ''), { accept: 'text/markdown' })
+    assert.equal(accepted.text, page.text)
+  }
+  assert.match((await read('/docs', { accept: 'text/html, text/markdown;q=0.5' })).text, /^<!doctype html>/)
+  const chat = (await read('/docs/api/chat.md')).text
+  assert.match(chat, /^# Chat completion\n[\s\S]*```sh tab=curl\ncurl [\s\S]*## Answer/)
+  assert.doesNotMatch(chat, /try-form|<!--/)
+  assert.equal((await read('/docs/api/nothing.md')).status, 404)
 })
 
 test('the menu has no two entries of one name', async () => {
@@ -99,8 +173,18 @@ test('the menu has no two entries of one name', async () => {
   const names = [...menu.matchAll(/<a [^>]*>([^<]*)<\/a>/g)].map(([, name]) => name)
   assert.deepEqual([...new Set(names)], names)
   assert.ok(names.length > 20)
-  const [forPrograms = '', forOperators = ''] = menu.split('For operators')
-  for (const guide of ['connect-a-vendor', 'import', 'vendor-credentials', 'production']) {
-    assert.ok(forOperators.includes(`/docs/guides/${guide}"`) && !forPrograms.includes(`/docs/guides/${guide}"`), guide)
+  const groups = menu.split('<p class="nav-title">').slice(1)
+  assert.deepEqual(
+    groups.map((group) => group.split('<')[0]),
+    ['Start', 'Build', 'Operate', 'Migrate', 'API', 'Reference'],
+  )
+  const places = {
+    'quick-start': 0,
+    streaming: 1,
+    'connect-a-vendor': 2,
+    production: 2,
+    import: 3,
+    'import-new-api': 3,
   }
+  for (const [guide, at] of Object.entries(places)) assert.ok(groups[at]?.includes(`/docs/guides/${guide}"`), guide)
 })

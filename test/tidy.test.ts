@@ -100,12 +100,12 @@ test('the simulated vendors know nothing of the gateway but its kernel and parse
   assert.deepEqual(wrong, [])
 })
 
-test('the console takes types from the server, and of values only the table of kinds and units, and prices in words', () => {
+test('the console takes types from the server, and of values only the table of kinds, prices in words and examples', () => {
   const folder = join(ROOT, 'console', 'src')
   const wrong = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path))
     .filter((path) =>
-      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts')/m.test(
+      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/snippet\.ts')/m.test(
         readFileSync(join(folder, path), 'utf8'),
       ),
     )
@@ -121,9 +121,12 @@ test('the insides of Node and undici are known to one file, whose tests hold the
   )
 })
 
+/** Files that hold programs for others to run, as text. */
+const isExample = (path: string) => /^(?:catalog\/snippet|docs\/examples\.ts$)/.test(path)
+
 test('the environment is read in config.ts only', () => {
   assert.deepEqual(
-    offenders(/\bprocess\.env\b/, (path) => path === 'config.ts'),
+    offenders(/\bprocess\.env\b/, (path) => path === 'config.ts' || isExample(path)),
     [],
   )
 })
@@ -134,6 +137,7 @@ test('HTTP clients live in upstream/ only', () => {
     sources.filter(
       (path) =>
         !path.startsWith('upstream/') &&
+        !isExample(path) &&
         (clients.test(codeOf(path)) || /from '(undici|axios|got|node-fetch)'/.test(textOf(path))),
     ),
     [],
@@ -165,7 +169,7 @@ test('SQL is never built from input', () => {
   // Constants may be put together. Only retention.ts and backup.ts make statements from names: of months, and of our tables.
   const built = /`[^`]*\b(select|insert|update|delete|drop|create)\b[^`]*\$\{(?![^}]*\b[A-Z][A-Z_]+\b)/
   assert.deepEqual(
-    offenders(built, (path) => ['ledger/retention.ts', 'database/backup.ts'].includes(path)),
+    offenders(built, (path) => isExample(path) || ['ledger/retention.ts', 'database/backup.ts'].includes(path)),
     [],
   )
 })

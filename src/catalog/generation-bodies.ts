@@ -29,7 +29,6 @@ const objects = (description: string, items: JsonSchema = free): JsonSchema => (
   items,
   description,
 })
-const anything = (description: string): JsonSchema => ({ description })
 
 const object = (required: readonly string[], properties: Readonly<Record<string, JsonSchema>>): JsonSchema =>
   describe(properties, required)
@@ -47,8 +46,54 @@ const HELLO = 'Say hello in three languages.'
 
 /** A part of a message, an item of an input, a tool: what else it holds follows from its type. */
 const typed = describe({ type: { type: 'string' } })
-const textOrParts = (description: string): JsonSchema => ({ type: ['string', 'array'], items: typed, description })
 const choice = (description: string): JsonSchema => ({ ...free, type: ['string', 'object', 'null'], description })
+
+/** Members that parts of one type have; which of them a part needs follows from its type, so none is required here. */
+const part = (types: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
+  describe({ type: string(types), ...members }, ['type'])
+const sound = object(['data', 'format'], {
+  data: string('The recording, as base64.'),
+  format: string('wav or mp3.'),
+})
+const chatPart = part('text, image_url, input_audio or file.', {
+  text: string('Of text: what is said.'),
+  image_url: {
+    ...object(['url'], {
+      url: string('An https address, or data:image/png;base64,…'),
+      detail: string('low, high or auto, where the model knows it.'),
+    }),
+    description: 'Of image_url: the picture.',
+  },
+  input_audio: { ...sound, description: 'Of input_audio: the recording.' },
+  file: {
+    ...object([], {
+      filename: string('Its name, with its ending.'),
+      file_data: string('data:application/pdf;base64,…'),
+    }),
+    description: 'Of file: a document, such as a PDF.',
+  },
+})
+const toolCall = object(['id', 'type', 'function'], {
+  id: string('To be named by the tool turn that answers it.'),
+  type: string('function.'),
+  function: object(['name', 'arguments'], {
+    name: string('Which function.'),
+    arguments: string('Its arguments, as JSON in a text.'),
+  }),
+})
+const block = part('text, image, document, tool_use or tool_result.', {
+  text: string('Of text: what is said.'),
+  source: {
+    ...free,
+    description:
+      'Of image and document: {"type":"base64","media_type":"image/png","data":"…"} or {"type":"url","url":"…"}.',
+  },
+  id: string('Of tool_use: its id.'),
+  name: string('Of tool_use: which tool.'),
+  input: { ...free, description: 'Of tool_use: the arguments.' },
+  tool_use_id: string('Of tool_result: which call it answers.'),
+  content: { type: ['string', 'array'], items: typed, description: 'Of tool_result: what the tool said.' },
+})
 
 const stream = boolean('true answers with server-sent events.')
 const tools = objects('Functions that the model may call.', typed)
@@ -67,11 +112,12 @@ export const chatBody = body(
         role: oneOf(['system', 'developer', 'user', 'assistant', 'tool', 'function'], 'Who speaks.'),
         content: {
           type: ['string', 'array', 'null'],
-          items: typed,
+          items: chatPart,
           description: 'Text, or parts: text, image_url, input_audio, file. Only an assistant turn may do without.',
         },
-        tool_calls: anything('Of an assistant turn: the calls that it made, each with `id`, `type` and `function`.'),
-        tool_call_id: anything('Of a tool turn: which call it answers.'),
+        name: text('Your own name for who speaks.'),
+        tool_calls: objects('Of an assistant turn: the calls that it made.', toolCall),
+        tool_call_id: text('Of a tool turn: which call it answers.'),
       }),
     },
     temperature,
@@ -158,7 +204,7 @@ const messages: JsonSchema = {
   description: 'The conversation so far.',
   items: object(['role', 'content'], {
     role: oneOf(['user', 'assistant', 'system'], 'Who speaks.'),
-    content: textOrParts('Text, or content blocks.'),
+    content: { type: ['string', 'array'], items: block, description: 'Text, or content blocks.' },
   }),
 }
 

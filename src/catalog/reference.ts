@@ -1,6 +1,7 @@
 // The reference pages of the data endpoints, written from their table.
 import type { DataEndpointSpec } from './endpoint.ts'
 import { allowedText, type Field } from './field.ts'
+import type { ClientCall } from './snippet-words.ts'
 
 const ERRORS = [
   '| Status | Code | When |',
@@ -134,16 +135,6 @@ function exampleAddress(spec: DataEndpointSpec): string {
 
 // What an endpoint is called in the clients for TypeScript and Python: the one place from which they are generated, and from
 // which the reference and the console take their examples.
-
-interface ClientCall {
-  /** Below the client: `analytics.websites.visitsTrend`. */
-  readonly typescript: string
-  readonly python: string
-  /** The parameter that is given on its own, before the others. */
-  readonly first?: string
-  /** What Python calls each parameter. */
-  readonly names: Readonly<Record<string, string>>
-}
 
 const words = (path: string) => path.split(/[^A-Za-z0-9]+/).filter(Boolean)
 

@@ -4,10 +4,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
 import { ORIGIN } from '../server/address.ts'
 import { rawQuery } from '../server/server.ts'
-import type { openDocs } from './docs.ts'
+import type { DocsOptions, openDocs } from './docs.ts'
 
 const CSP =
-  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 type Docs = ReturnType<typeof openDocs>
 
 /** Names and addresses only: nothing of a header that is not an address gets into a page. */
@@ -19,24 +19,35 @@ function originOf(request: FastifyRequest, configured: string): string {
   return host !== undefined && HOST.test(host) ? `${request.protocol}://${host}` : ORIGIN
 }
 
-export function mountDocs(app: FastifyInstance, options: Parameters<typeof openDocs>[0]): void {
+/** A reader that names Markdown and not HTML. */
+function wantsMarkdown({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return /\btext\/(?:x-)?markdown\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
+}
+
+export function mountDocs(app: FastifyInstance, options: DocsOptions): void {
   let opened: Promise<Docs> | undefined
   const docs = () => {
     opened ??= import('./docs.ts').then(({ openDocs }) => openDocs(options))
     return opened
   }
-  const send = async (request: FastifyRequest, reply: FastifyReply, make: (docs: Docs) => string | undefined) => {
-    const html = make(await docs())
-    if (html === undefined) throw new Fault('not_found')
+  const send = (request: FastifyRequest, reply: FastifyReply, type: string, text: string | undefined) => {
+    if (text === undefined) throw new Fault('not_found')
     return reply
       .headers({
         'content-security-policy': CSP,
         'x-content-type-options': 'nosniff',
         'referrer-policy': 'no-referrer',
         'cache-control': 'public, max-age=300',
+        vary: 'accept',
       })
-      .type('text/html; charset=utf-8')
-      .send(html.replaceAll(ORIGIN, originOf(request, options.serverUrl)))
+      .type(`${type}; charset=utf-8`)
+      .send(text.replaceAll(ORIGIN, originOf(request, options.serverUrl)))
+  }
+  const sendPage = async (request: FastifyRequest, reply: FastifyReply, address: string) => {
+    const pages = await docs()
+    const named = address.replace(/\.md$/, '')
+    if (named !== address || wantsMarkdown(request)) return send(request, reply, 'text/markdown', pages.markdown(named))
+    return send(request, reply, 'text/html', pages.html(address))
   }
 
   app.get('/openapi.json', async (_request, reply) =>
@@ -45,27 +56,29 @@ export function mountDocs(app: FastifyInstance, options: Parameters<typeof openD
       .type('application/json; charset=utf-8')
       .send((await docs()).openapi()),
   )
-  app.get('/docs/style.css', async (_request, reply) =>
-    reply
-      .type('text/css; charset=utf-8')
-      .header('cache-control', 'public, max-age=300')
-      .send((await docs()).style),
-  )
-  app.get('/docs/client.js', async (_request, reply) =>
-    reply
-      .type('text/javascript; charset=utf-8')
-      .header('cache-control', 'public, max-age=300')
-      .send((await docs()).client),
-  )
-  app.get('/docs', (request, reply) => send(request, reply, ({ start }) => start))
-  app.get('/docs/api', (request, reply) => send(request, reply, ({ api }) => api()))
-  app.get('/docs/search', (request, reply) => {
+  const files = {
+    '/docs/style.css': ['text/css', 'style'],
+    '/docs/client.js': ['text/javascript', 'client'],
+    '/docs/theme.js': ['text/javascript', 'theme'],
+    '/docs/mark.svg': ['image/svg+xml', 'mark'],
+  } as const
+  for (const [path, [type, name]] of Object.entries(files))
+    app.get(path, async (_request, reply) =>
+      reply
+        .type(`${type}; charset=utf-8`)
+        .header('cache-control', 'public, max-age=300')
+        .send((await docs())[name]),
+    )
+  app.get('/llms.txt', async (request, reply) => send(request, reply, 'text/plain', (await docs()).llms()))
+  app.get('/docs/search', async (request, reply) => {
     const query = new URLSearchParams(rawQuery(request)).get('q') ?? ''
-    return send(request, reply, ({ search }) => search(query))
+    return send(request, reply, 'text/html', (await docs()).search(query))
   })
-  for (const folder of ['guides', 'reference'] as const)
+  for (const path of ['/docs', '/docs.md', '/docs/api', '/docs/api.md'])
+    app.get(path, (request, reply) => sendPage(request, reply, path))
+  for (const folder of ['guides', 'reference', 'api'] as const)
     app.get(`/docs/${folder}/:name`, (request, reply) => {
       const { name } = request.params as { name: string } // As the path says.
-      return send(request, reply, ({ guide }) => guide(folder, name))
+      return sendPage(request, reply, `/docs/${folder}/${name}`)
     })
 }

@@ -87,14 +87,6 @@ test('every page passes the accessibility check in light and dark, and fits a ph
     })
 })
 
-test('the documentation passes the accessibility check in light and dark', async () => {
-  await visitor.page.setViewportSize({ width: 1280, height: 800 })
-  for (const path of ['/docs', '/docs/guides/quick-start', '/docs/api']) {
-    await visitor.page.goto(home.url + path)
-    await check(path)
-  }
-})
-
 test('no page broke the content policy, raised an error or asked another host', () => {
   assert.deepEqual(home.mishaps, [])
 })

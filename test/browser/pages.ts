@@ -17,6 +17,20 @@ export const DOORS: readonly PageToSee[] = [
   { name: 'invite', path: '/invite#token=not-a-token-that-would-work-anywhere' },
 ]
 
+/** Of the documentation: the landing page, the index, one page of each kind. */
+export const DOCS_PAGES: readonly string[] = [
+  '/docs',
+  '/docs/api',
+  '/docs/api/chat',
+  '/docs/api/siteanalytics-websites-visits',
+  '/docs/api/files-create',
+  '/docs/api/operator-get-accounts',
+  '/docs/guides/quick-start',
+  '/docs/reference/errors',
+  '/docs/reference/command-line',
+  '/docs/search?q=vision',
+]
+
 /** At once, as pasting does: typed by the browser's editor, eighty kilobytes take many seconds. */
 async function editCatalogue(page: Page, edits: Readonly<Record<string, string>>): Promise<void> {
   await page.getByLabel('Catalog document').waitFor()

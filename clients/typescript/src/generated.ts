@@ -445,13 +445,55 @@ export type ChatRequest = {
     role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
     /** Text, or parts: text, image_url, input_audio, file. Only an assistant turn may do without. */
     content?: string | {
+      /** text, image_url, input_audio or file. */
       type: string
+      /** Of text: what is said. */
+      text?: string
+      /** Of image_url: the picture. */
+      image_url?: {
+        /** An https address, or data:image/png;base64,… */
+        url: string
+        /** low, high or auto, where the model knows it. */
+        detail?: string
+        [member: string]: unknown
+      }
+      /** Of input_audio: the recording. */
+      input_audio?: {
+        /** The recording, as base64. */
+        data: string
+        /** wav or mp3. */
+        format: string
+        [member: string]: unknown
+      }
+      /** Of file: a document, such as a PDF. */
+      file?: {
+        /** Its name, with its ending. */
+        filename?: string
+        /** data:application/pdf;base64,… */
+        file_data?: string
+        [member: string]: unknown
+      }
       [member: string]: unknown
     }[]
-    /** Of an assistant turn: the calls that it made, each with `id`, `type` and `function`. */
-    tool_calls?: unknown
+    /** Your own name for who speaks. */
+    name?: string
+    /** Of an assistant turn: the calls that it made. */
+    tool_calls?: {
+      /** To be named by the tool turn that answers it. */
+      id: string
+      /** function. */
+      type: string
+      function: {
+        /** Which function. */
+        name: string
+        /** Its arguments, as JSON in a text. */
+        arguments: string
+        [member: string]: unknown
+      }
+      [member: string]: unknown
+    }[]
     /** Of a tool turn: which call it answers. */
-    tool_call_id?: unknown
+    tool_call_id?: string
     [member: string]: unknown
   }[]
   /** Commonly 0 to 2; the model has the last word. */
@@ -544,7 +586,25 @@ export type MessagesRequest = {
     role: 'user' | 'assistant' | 'system'
     /** Text, or content blocks. */
     content: string | {
+      /** text, image, document, tool_use or tool_result. */
       type: string
+      /** Of text: what is said. */
+      text?: string
+      /** Of image and document: {"type":"base64","media_type":"image/png","data":"…"} or {"type":"url","url":"…"}. */
+      source?: Record<string, unknown>
+      /** Of tool_use: its id. */
+      id?: string
+      /** Of tool_use: which tool. */
+      name?: string
+      /** Of tool_use: the arguments. */
+      input?: Record<string, unknown>
+      /** Of tool_result: which call it answers. */
+      tool_use_id?: string
+      /** Of tool_result: what the tool said. */
+      content?: string | {
+        type: string
+        [member: string]: unknown
+      }[]
       [member: string]: unknown
     }[]
     [member: string]: unknown
@@ -682,7 +742,25 @@ export type CountTokensRequest = {
     role: 'user' | 'assistant' | 'system'
     /** Text, or content blocks. */
     content: string | {
+      /** text, image, document, tool_use or tool_result. */
       type: string
+      /** Of text: what is said. */
+      text?: string
+      /** Of image and document: {"type":"base64","media_type":"image/png","data":"…"} or {"type":"url","url":"…"}. */
+      source?: Record<string, unknown>
+      /** Of tool_use: its id. */
+      id?: string
+      /** Of tool_use: which tool. */
+      name?: string
+      /** Of tool_use: the arguments. */
+      input?: Record<string, unknown>
+      /** Of tool_result: which call it answers. */
+      tool_use_id?: string
+      /** Of tool_result: what the tool said. */
+      content?: string | {
+        type: string
+        [member: string]: unknown
+      }[]
       [member: string]: unknown
     }[]
     [member: string]: unknown

@@ -1,27 +1,22 @@
 // Examples with the clients for TypeScript and Python: pictures, videos and data. The key is TOLLGATE_KEY in the environment.
-import type { Param, PublicEndpoint } from '../wire.ts'
-import { namedArguments, origin, python, typescript } from './snippet-words.ts'
+import { type DataSubject, namedArguments, python, type Tables, typescript } from './snippet-words.ts'
 
-interface ClientCall {
-  typescript: string
-  python: string
-  first?: string
-  names: Record<string, string>
-}
+type Origin = Pick<Tables, 'origin'>
 
-/** Put in by the build, from the table of endpoints. */
-declare const CLIENT_CALLS: Record<string, ClientCall>
-
-const typescriptHead = () => [
+const typescriptHead = ({ origin }: Origin) => [
   "import { Tollgate } from 'tollgate-client'",
   '',
-  `const client = new Tollgate({ baseUrl: '${origin()}' })`,
+  `const client = new Tollgate({ baseUrl: '${origin}' })`,
 ]
-const pythonHead = () => ['from tollgate_client import Tollgate', '', `client = Tollgate(base_url="${origin()}")`]
+const pythonHead = ({ origin }: Origin) => [
+  'from tollgate_client import Tollgate',
+  '',
+  `client = Tollgate(base_url="${origin}")`,
+]
 
 const RESULTS = { image: 'image.png', video: 'video.mp4' }
 
-export function typescriptMedia(kind: 'image' | 'video', body: string, stream: boolean): string {
+export function typescriptMedia(kind: 'image' | 'video', body: string, stream: boolean, at: Origin): string {
   const shown = body.replace(/\n {2}stream: (?:true|false),?/, '').replace(/,(\n\})$/, '$1')
   const lines = stream
     ? [`for await (const event of client.images.stream(${shown})) console.log(event)`]
@@ -35,10 +30,10 @@ export function typescriptMedia(kind: 'image' | 'video', body: string, stream: b
           'await video.wait({ onProgress: (job) => console.log(job.status) })',
           `await video.save('${RESULTS.video}')`,
         ]
-  return [...typescriptHead(), ...lines].join('\n')
+  return [...typescriptHead(at), ...lines].join('\n')
 }
 
-export function pythonMedia(kind: 'image' | 'video', { stream, ...body }: Record<string, unknown>): string {
+export function pythonMedia(kind: 'image' | 'video', { stream, ...body }: Record<string, unknown>, at: Origin): string {
   const given = namedArguments(body)
   const lines =
     stream === true
@@ -57,11 +52,11 @@ export function pythonMedia(kind: 'image' | 'video', { stream, ...body }: Record
             'video.wait(on_progress=lambda job: print(job.status))',
             `video.save("${RESULTS.video}")`,
           ]
-  return [...pythonHead(), ...lines].join('\n')
+  return [...pythonHead(at), ...lines].join('\n')
 }
 
 /** Forms hold text; the clients take numbers, lists and truth. */
-function valueOfParam(param: Param, value: string): unknown {
+function valueOfParam(param: DataSubject['params'][number], value: string): unknown {
   switch (param.kind) {
     case 'integer':
       return Number(value)
@@ -76,8 +71,8 @@ function valueOfParam(param: Param, value: string): unknown {
   }
 }
 
-function partsOf(endpoint: PublicEndpoint, values: Record<string, string>) {
-  const call = CLIENT_CALLS[endpoint.id]
+function partsOf(endpoint: DataSubject, values: Record<string, string>, { calls }: Tables) {
+  const call = calls[endpoint.id]
   const given = endpoint.params.filter(({ name }) => (values[name] ?? '') !== '')
   const first = given.find(({ name }) => name === call?.first)
   const rest = given
@@ -86,18 +81,18 @@ function partsOf(endpoint: PublicEndpoint, values: Record<string, string>) {
   return { call, first: first && (values[first.name] ?? ''), rest: Object.fromEntries(rest) }
 }
 
-export function typescriptData(endpoint: PublicEndpoint, values: Record<string, string>): string {
-  const { call, first, rest } = partsOf(endpoint, values)
+export function typescriptData(endpoint: DataSubject, values: Record<string, string>, at: Tables): string {
+  const { call, first, rest } = partsOf(endpoint, values, at)
   const parts = [
     ...(first === undefined ? [] : [JSON.stringify(first)]),
     ...(Object.keys(rest).length > 0 ? [typescript(rest)] : []),
   ]
   const line = `const answer = await client.${call?.typescript}(${parts.join(', ')})`
-  return [...typescriptHead(), line, 'console.log(answer, answer.cost)'].join('\n')
+  return [...typescriptHead(at), line, 'console.log(answer, answer.cost)'].join('\n')
 }
 
-export function pythonData(endpoint: PublicEndpoint, values: Record<string, string>): string {
-  const { call, first, rest } = partsOf(endpoint, values)
+export function pythonData(endpoint: DataSubject, values: Record<string, string>, at: Tables): string {
+  const { call, first, rest } = partsOf(endpoint, values, at)
   const named = Object.fromEntries(Object.entries(rest).map(([name, value]) => [call?.names[name] ?? name, value]))
   const lines = [
     `answer = client.${call?.python}(`,
@@ -106,5 +101,5 @@ export function pythonData(endpoint: PublicEndpoint, values: Record<string, stri
     ')',
     'print(answer, answer.cost)',
   ]
-  return [...pythonHead(), ...lines].join('\n')
+  return [...pythonHead(at), ...lines].join('\n')
 }

@@ -1,0 +1,97 @@
+// What people come to the documentation for: from its first page to code that runs, and a call from the page itself.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { runProgram } from '../sdk/cache.ts'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { DOCS_PAGES, setTheme } from './pages.ts'
+
+let home: TestConsole
+let reader: Visitor
+let key = ''
+
+before(async () => {
+  home = await startConsole()
+  key = (await home.account()).key
+  reader = await home.visitor()
+})
+after(() => home?.close())
+
+test('docs to a call in Python takes three clicks, with this gateway’s own address in it', async () => {
+  const { page } = reader
+  await page.goto(`${home.url}/docs`)
+  await page.getByRole('link', { name: /Look something up/ }).click()
+  await page.getByRole('link', { name: 'POST /v1/chat-completions' }).click()
+  await page.getByRole('heading', { name: 'Chat completion' }).waitFor()
+  await page.getByText('Python · openai', { exact: true }).click()
+  const code = (await page.locator('.panel pre').filter({ visible: true }).textContent()) ?? ''
+  assert.match(code, new RegExp(`OpenAI\\(base_url="${home.url}/v1", api_key=os\\.environ\\["TOLLGATE_KEY"\\]\\)`))
+  const compiled = await runProgram('python3', ['-c', `compile(${JSON.stringify(code)}, 'page', 'exec')`])
+  // The long tests run it with the package.
+  if (compiled.code !== 127) assert.equal(compiled.code, 0, compiled.err)
+  // The language is remembered on the next page.
+  await page.getByRole('link', { name: 'Response', exact: true }).first().click()
+  await page.getByRole('heading', { name: 'Response', exact: true }).waitFor()
+  assert.match((await page.locator('.panel pre').filter({ visible: true }).textContent()) ?? '', /responses\.create/)
+})
+
+test('a call is made from a page with a pasted key, which stays in the tab and out of every address', async () => {
+  const { page } = reader
+  const addresses: string[] = []
+  page.on('request', (request) => addresses.push(request.url()))
+  await page.goto(`${home.url}/docs/api/chat`)
+  await page.getByLabel('API key').fill(key)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page
+    .getByRole('status')
+    .getByText(/^200 .* credits · req_/)
+    .waitFor()
+  assert.match((await page.getByRole('status').textContent()) ?? '', /chat\.completion/)
+  await page.goto(`${home.url}/docs/api/social-users`)
+  assert.equal(await page.getByLabel('API key').inputValue(), key)
+  await page.getByLabel('username').fill('walker137')
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').getByText(/^200 /).waitFor()
+  await page.getByLabel('API key').fill('tg_live_nobody')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('status').getByText(/^401 /).waitFor()
+  assert.ok(addresses.every((address) => !address.includes(key)))
+  assert.equal(await page.evaluate('localStorage.length'), 0)
+  const other = await home.visitor()
+  await other.page.goto(`${home.url}/docs/api/chat`)
+  assert.equal(await other.page.getByLabel('API key').inputValue(), '')
+  await other.close()
+})
+
+test('an old address of an operation leads to its page', async () => {
+  const { page } = reader
+  await page.goto(`${home.url}/docs/api#siteanalytics_websites_backlinks`)
+  await page.waitForURL(/\/docs\/api\/siteanalytics-websites-backlinks$/)
+})
+
+test('the documentation passes the accessibility check in light and dark, and fits a phone', async () => {
+  const { page } = reader
+  for (const path of DOCS_PAGES) {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(home.url + path)
+    await setTheme(page, 'light')
+    assert.deepEqual(await home.violations(page), [], `${path} in light`)
+    await setTheme(page, 'dark')
+    assert.deepEqual(await home.violations(page, { onlyContrast: true }), [], `${path} in dark`)
+    for (const width of [1024, 390]) {
+      await page.setViewportSize({ width, height: 844 })
+      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+      assert.ok(wide <= width, `${path} is ${wide} pixels wide at ${width}`)
+    }
+    const elements = Number(await page.evaluate('document.querySelectorAll("*").length'))
+    assert.ok(elements < 3_000, `${path} has ${elements} elements`)
+  }
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(`${home.url}/docs`)
+  await page.getByText('Menu', { exact: true }).click()
+  await page.getByRole('navigation').getByRole('link', { name: 'Streaming' }).click()
+  await page.getByRole('heading', { name: 'Streaming' }).waitFor()
+})
+
+test('no page broke the content policy, raised an error or asked another host', () => {
+  assert.deepEqual(home.mishaps, [])
+})
