@@ -325,6 +325,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',
   refusal: 'calls that were refused before anything was held',
   vendor_hour: 'requests to vendors and how long they took',
+  usage_month: 'how a total is made up that statements take from transfers',
   ...{ credential: 'sealed secrets of vendors', byok_key: 'sealed secrets of vendors' },
   ...{
     alert: 'what was told',

@@ -21,6 +21,9 @@ const KNOWN = new Set([
   'Unlicense',
 ])
 
+/** Packages that do not name their licence, and what the file in them says. */
+const UNNAMED: Readonly<Record<string, string>> = { 'png-js@2.0.0': 'MIT' }
+
 interface LockedPackage {
   readonly version: string
   readonly license?: string
@@ -42,7 +45,7 @@ export async function listLicences(): Promise<Licence[]> {
   for (const [path, locked] of Object.entries(lock.packages)) {
     if (path === '') continue
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
-    const licence = locked.license ?? (await licenceOf(path)) ?? 'unknown'
+    const licence = locked.license ?? (await licenceOf(path)) ?? UNNAMED[`${name}@${locked.version}`] ?? 'unknown'
     // Where a package offers several, one that is known is enough.
     const offers = licence.replaceAll(/[()]/g, '').split(' OR ')
     found.push({ name, version: locked.version, licence, known: offers.some((offer) => KNOWN.has(offer)) })

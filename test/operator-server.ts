@@ -29,6 +29,7 @@ import type { Resource } from '../src/operator/resource.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
 import { createRecordingPolicies } from '../src/recordings/policies.ts'
 import { createRecordings } from '../src/recordings/recordings.ts'
+import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
 import { createServer } from '../src/server/server.ts'
 import { createVerifier } from '../src/verify/runs.ts'
@@ -109,6 +110,7 @@ export async function startOperatorServer(
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
+    billing: createBilling({ database, audit, world }),
     contents: createRecordings({
       database,
       world,

@@ -642,6 +642,20 @@ create table usage_hour (
 ) with (fillfactor=70);
 CREATE INDEX usage_hour_time ON public.usage_hour USING brin (hour);
 
+create table usage_month (
+  account_id text collate "C" not null,
+  month date not null,
+  product text collate "C" not null,
+  key_id text collate "C" not null,
+  vendor text collate "C" not null,
+  calls bigint not null,
+  charged bigint not null,
+  costed bigint not null,
+  cost bigint not null,
+  constraint usage_month_pkey PRIMARY KEY (account_id, month, product, key_id, vendor)
+);
+CREATE INDEX usage_month_month ON public.usage_month USING btree (month);
+
 create table usage_rest partition of usage DEFAULT;
 
 create table vendor_hour (

@@ -23,6 +23,7 @@ const CHANGING: readonly Table[] = [
       'vendor_object',
       'byok_key',
       'usage_hour',
+      'usage_month',
       'recording_policy',
     ],
     ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],

@@ -9,6 +9,8 @@ export interface Api {
   call<T = unknown>(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<T>
   /** Hands over a download as it comes. */
   download(path: string, accept: string, write: (text: string) => void): Promise<void>
+  /** Hands over a file as it comes, with the name that the gateway gives it. */
+  save(path: string, accept: string, write: (chunk: Buffer, name: string) => Promise<void>): Promise<void>
   /** As a caller, with an API key. */
   ask(
     method: Method,
@@ -100,6 +102,13 @@ export function createApi(settings: Settings, world: World): Api {
         write(decoder.decode(chunk, { stream: true }))
         return undefined
       })
+    },
+    async save(path, accept, write) {
+      const reply = await send('GET', PREFIX + path, { headers: { ...authorization(), accept } })
+      if (reply.status >= 300)
+        throw refusal(reply.status, readAnswer(await reply.read(ANSWER_BYTES_MAX), base), settings)
+      const name = /filename\*=UTF-8''(\S+)/.exec(reply.headers['content-disposition'] ?? '')?.[1] ?? 'download'
+      await reply.pipe((chunk) => write(chunk, decodeURIComponent(name)))
     },
     async probe(path) {
       const reply = await send('GET', path, { headers: {}, deadlines: PROBE_DEADLINES })

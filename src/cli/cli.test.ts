@@ -127,6 +127,28 @@ test('an account is suspended, closed and reopened from the command line, each w
   assert.match((await run(['credits', 'add', id, '1'])).err, /closed\. Reopen it first/)
 })
 
+test('statements, margins and what a credit is worth are read and saved from the command line', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Payer', '--credits', '12.5'])
+  const month = new Date().toISOString().slice(0, 7)
+  assert.match((await run(['billing', 'change', '--currency', 'EUR'])).err, /set together/)
+  assert.match((await run(['billing', 'change', '--currency', 'EUR', '--rate', '0.02'])).out, /worth +0\.02 EUR/)
+  const shown = await run(['statements', 'show', 'payer', month])
+  assert.match(shown.out, /^Payer, \w+ \d{4} \(preliminary\)\n/)
+  assert.match(shown.out, /Opening balance +0\s.*Top-ups +12\.5.*Closing balance +12\.5/s)
+  for (const format of ['pdf', 'csv']) {
+    const out = join(folder, `statement.${format}`)
+    assert.match((await run(['statements', 'show', id, month, '--format', format, '--out', out])).out, /Wrote/)
+    assert.match((await readFile(out)).toString('latin1'), format === 'pdf' ? /^%PDF-/ : /^customer,.*Closing balance/s)
+  }
+  const zipped = join(folder, 'all.zip')
+  assert.match((await run(['statements', 'all', month, '--out', zipped])).out, /Wrote .*all\.zip/)
+  assert.match((await readFile(zipped)).toString('latin1'), /^PK.*statement-Payer-/s)
+  assert.match((await run(['statements', 'show', id, 'may'])).err, /a month such as 2026-10/)
+  assert.match((await run(['statements', 'show', id, month, '--format', 'doc'])).err, /takes pdf, csv/)
+  assert.match((await run(['margins', 'show', '--from', '2001-01'])).out, /^No calls were charged/)
+  assert.match((await run(['billing', 'change', '--currency', 'none'])).out, /worth +–/)
+})
+
 test('keeping requests and answers is switched on and off from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Keeper'])
   assert.match((await run(['content', 'show', id])).out, /nothing is kept/)

@@ -386,7 +386,7 @@ function operatorOperationOf(entry: Resource): unknown {
     operationId: `operator_${entry.method.toLowerCase()}${entry.path.replaceAll(/[^a-zA-Z0-9]+/g, '_').replace(/_$/, '')}`,
     tags: [OPERATOR_TAG.name],
     summary: summaryOf(entry),
-    description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}`,
+    description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}${filesOf(entry)}`,
     security: [{ operatorToken: [] }],
     parameters: [...inPath, ...inQuery, ...inHeader],
     ...(entry.body ? { requestBody: { content: { 'application/json': { schema: viewSchema(entry.body) } } } } : {}),
@@ -402,11 +402,19 @@ function operatorOperationOf(entry: Resource): unknown {
             },
           },
           ...(entry.csv ? { 'text/csv': { schema: { type: 'string' } } } : {}),
+          ...Object.fromEntries(
+            Object.keys(entry.files ?? {}).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+          ),
         },
       },
       ...refusals({ method: entry.method }, 'native'),
     },
   }
+}
+
+function filesOf({ files = {} }: Resource): string {
+  const types = Object.keys(files).map((type) => `\`accept: ${type}\``)
+  return types.length === 0 ? '' : ` Answers a file for ${types.join(' or ')}.`
 }
 
 const VERBS: Record<Resource['method'], string> = {

@@ -1,6 +1,7 @@
 // People, their memberships and their sessions.
 import * as z from 'zod'
 import { time } from '../kernel/view.ts'
+import { creditWorth } from '../reports/views.ts'
 
 export const role = z.enum(['owner', 'member'])
 export type Role = z.infer<typeof role>
@@ -42,6 +43,8 @@ export type OperatorView = z.infer<typeof operatorView>
 export const whoView = z.object({
   user: z.object({ id: z.string(), email: z.string(), role: z.enum(['operator', 'user']) }),
   accounts: z.array(z.object({ id: z.string(), name: z.string(), role })),
+  /** What a credit is worth; null: nobody has said. */
+  worth: creditWorth.nullable(),
 })
 export type WhoView = z.infer<typeof whoView>
 

@@ -5,6 +5,7 @@ import { type Database, openDatabase, PATIENT } from '../database/database.ts'
 import { idAtTime, newId, realWorld, type World } from '../kernel/world.ts'
 import { createLedger } from './ledger.ts'
 import { maintainUsage } from './retention.ts'
+import { storeUsageMonths } from './usage-months.ts'
 
 let fresh: FreshDatabase
 let database: Database
@@ -55,6 +56,9 @@ test('jobs that ended before the months that are kept are dropped, and no other'
   await makeJob('4', old, { status: 'PROCESSING', open: true })
   await makeJob('5', old, { status: 'CANCELLED', open: false, endedMs: monthsAgo(1) })
   await makeJob('6', monthsAgo(1), { status: 'COMPLETED', open: false, endedMs: monthsAgo(1) })
+  // What is not summed up yet stays.
+  assert.equal((await maintainUsage(database, realWorld, KEEPING)).jobs, 0)
+  await storeUsageMonths(database, realWorld)
   assert.equal((await maintainUsage(database, realWorld, KEEPING)).jobs, 2)
   const left = await database.query<{ id: string }>({ text: 'select id from job order by id' })
   assert.deepEqual(
@@ -86,6 +90,7 @@ test('a long reader of usage and a change of month stop no call, and what had to
   assert.equal((await partitions()).length, 6)
 
   const nextYear = at(monthsAgo(-12))
+  await storeUsageMonths(database, nextYear)
   const waitsMs: number[] = []
   let over = false
   const calls = async () => {

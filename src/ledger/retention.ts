@@ -4,6 +4,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { CHANGE_MS_MAX, changeTables, isLocked, pruneAll } from '../database/prune.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
+import { lastStoredMonth } from './usage-months.ts'
 
 const MONTHS_AHEAD = 2
 const LOCK = 7_046_029_256n
@@ -79,7 +80,10 @@ export async function maintainUsage(
 ): Promise<Maintained> {
   const today = dayOfMs(world.nowMs())
   const present = await listPartitions(database)
-  const oldest = monthOf(today, -usageMonths)
+  // Calls go when the sums of their month are stored, and of the one after it, in which some of them ended.
+  const stored = (await lastStoredMonth(database)) ?? 0
+  const oldestDay = Math.min(monthStart(today, -usageMonths), stored)
+  const oldest = monthOf(oldestDay, 0)
   const done: Maintained = { made: [], dropped: [], left: [], jobs: 0 }
   const attempt = async (name: string, locksMs: number, change: (tx: Queryable) => Promise<string[]>) => {
     try {
@@ -101,7 +105,7 @@ export async function maintainUsage(
   // When nobody looks at them any more; the removal of large files takes a while.
   for (const name of detached) done.dropped.push(...(await attempt(name, ATTACH_LOCKS_MS, (tx) => dropTable(tx, name))))
 
-  const oldestDate = new Date(monthStart(today, -usageMonths) * DAY_MS)
+  const oldestDate = new Date(oldestDay * DAY_MS)
   await pruneAll(database, DROP_REST, [oldest.from])
   await pruneAll(database, DROP_HOURS, [oldestDate])
   await pruneAll(database, DROP_PROCESSES)

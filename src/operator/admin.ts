@@ -15,6 +15,7 @@ import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } 
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
+import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import {
   type BatchResourceDeps,
@@ -39,6 +40,7 @@ export interface ResourceDeps
     ContentDeps,
     ConnectDeps,
     FiguresDeps,
+    FinanceDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
@@ -59,6 +61,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...batchResources(deps),
     ...contentResources(deps),
     ...figureResources(deps),
+    ...financeResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

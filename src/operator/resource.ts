@@ -162,6 +162,16 @@ export interface Resource {
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
+  /** The same as a file with a name, for whoever accepts its type. */
+  readonly files?: Readonly<Partial<Record<FileType, (call: never) => Promise<FileAnswer>>>>
+}
+
+const FILE_TYPES = ['text/csv', 'application/pdf', 'application/zip'] as const
+type FileType = (typeof FILE_TYPES)[number]
+
+interface FileAnswer {
+  readonly name: string
+  readonly body: Buffer | AsyncGenerator<Buffer>
 }
 
 type Given<T> = T | WithHeaders<T>
@@ -183,6 +193,9 @@ interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodT
     call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>,
   ) => Given<z.input<A>> | Promise<Given<z.input<A>>>
   readonly csv?: (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
+  readonly files?: Readonly<
+    Partial<Record<FileType, (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => Promise<FileAnswer>>>
+  >
 }
 
 /** `GET /accounts/{id}`: gives `run` the types of its path and schemas, and asks of it every field of its answer. */
@@ -267,6 +280,10 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
   }
   if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
     return sendCsv(reply, entry.path, entry.csv(call as never))
+  for (const type of FILE_TYPES) {
+    const file = entry.files?.[type]
+    if (file && request.headers.accept?.includes(type)) return sendFile(reply, type, await file(call as never))
+  }
   const result = await entry.run(call as never)
   if (result instanceof WithHeaders) reply.headers(result.headers)
   return { success: true, data: result instanceof WithHeaders ? result.data : result, requestId: request.id }
@@ -321,6 +338,18 @@ function problemOf(issue: z.core.$ZodIssue, schema: z.ZodType, noun: string): st
   }
   const message = issue.message.replace(/^Invalid input: /, '').replace(/\.?$/, '.')
   return `${path || 'body'}: ${message}`
+}
+
+/** A name of any language, and the same in letters that every client reads. */
+function sendFile(reply: FastifyReply, type: FileType, { name, body }: FileAnswer): FastifyReply {
+  const plain = name
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^\w.-]/g, '_')
+  return reply
+    .type(type === 'text/csv' ? 'text/csv; charset=utf-8' : type)
+    .header('content-disposition', `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name)}`)
+    .send(Buffer.isBuffer(body) ? body : Readable.from(body))
 }
 
 /** The first lines are read before anything is sent, so that a refusal is still a refusal. */

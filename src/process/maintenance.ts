@@ -16,6 +16,7 @@ import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
+import { storeUsageMonths } from '../ledger/usage-months.ts'
 import { pruneTokens } from '../oauth/open.ts'
 import type { Recordings } from '../recordings/recordings.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
@@ -77,6 +78,7 @@ export function startMaintenance(
   const answers = () => PRUNE.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.prune()])
   const maintain = async () => {
+    await storeUsageMonths(database, world)
     const { left } = await maintainUsage(database, world, {
       usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
       tries: 5,

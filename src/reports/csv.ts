@@ -1,10 +1,13 @@
 // Tables as CSV, page by page, so that a download of any length needs the memory of one page.
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { type CallView, callView, ledgerView, usageView } from '../ledger/views.ts'
+import { formatMoney } from './billing.ts'
 import type { UsageFilter } from './calls.ts'
 import type { LedgerFilter } from './movements.ts'
 import type { Statements } from './statement.ts'
-import { sumRow, type UsageSums } from './views.ts'
+import { KIND_WORDS, keyName } from './statement-lines.ts'
+import { type MarginRow, type MonthlyStatement, marginRow, sumRow, type UsageSums } from './views.ts'
 
 const PAGE_ROWS = 2_000
 
@@ -18,6 +21,7 @@ const CALLS = {
   all: [...ALL.slice(USAGE.length), ...USAGE],
 } satisfies Record<string, readonly (keyof CallView)[]>
 const LEDGER = ledgerView.keyof().options
+const MARGINS = marginRow.keyof().options
 
 /** Whole lines, a page at a time. */
 export async function* callsCsv(
@@ -42,6 +46,48 @@ export async function* sumsCsv(read: () => Promise<UsageSums>): AsyncGenerator<s
   const { series } = await read()
   yield line(SUMS)
   yield series.map((row) => line(SUMS.map((name) => row[name]))).join('')
+}
+
+const STATEMENT = [
+  ...([
+    'customer',
+    'account',
+    'month',
+    'line',
+    'at',
+    'description',
+    'key',
+    'calls',
+    'credits',
+    'money',
+    'currency',
+  ] as const),
+]
+
+/** Each line with what it adds to the balance, so that the lines between the balances sum up to their difference. */
+export function statementCsv(statement: MonthlyStatement): string {
+  const { account, month, worth, products, movements, unlisted } = statement
+  const row = (name: string, credits: string, more: Partial<Record<(typeof STATEMENT)[number], Cell>> = {}) => {
+    const money = worth && formatMoney(parseCredits(credits) ?? 0n, worth)
+    const cells = { customer: account.name, account: account.id, month, line: name, credits, money, ...more }
+    return line(STATEMENT.map((column) => ({ currency: worth?.currency ?? null, ...cells })[column] ?? null))
+  }
+  const minus = (amount: string) => formatCredits(-(parseCredits(amount) ?? 0n))
+  return [
+    line(STATEMENT),
+    row('Opening balance', statement.opening),
+    ...movements.map(({ at, kind, moved, note }) => row(KIND_WORDS[kind], moved, { at, description: note })),
+    ...products.map((one) =>
+      row('Usage', minus(one.charged), { description: one.product, key: keyName(one), calls: one.calls }),
+    ),
+    ...(unlisted === '0' ? [] : [row('Usage', minus(unlisted), { description: 'Details no longer stored' })]),
+    row('Closing balance', statement.closing),
+  ].join('')
+}
+
+export async function* marginsCsv(read: () => Promise<readonly MarginRow[]>): AsyncGenerator<string> {
+  yield line(MARGINS)
+  yield (await read()).map((row) => line(MARGINS.map((name) => row[name]))).join('')
 }
 
 async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: string | undefined): AsyncGenerator<T[]> {

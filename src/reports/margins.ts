@@ -1,11 +1,13 @@
 // What calls brought and what vendors took for them, by the hour, product and route: counted where the ledger settles, and added to the hour's
 // rows now and then, so that no sum over single calls is needed. A process that is killed loses the last seconds of it, never of the money.
 import { type Database, statement } from '../database/database.ts'
-import { type Credits, formatCredits } from '../kernel/credits.ts'
-import { isTestAccount } from '../kernel/test-account.ts'
+import { monthStart } from '../kernel/calendar.ts'
+import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
+import { IS_TEST, isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
-import type { HomeFigures } from './views.ts'
+import { lastStoredMonth, monthRange, SUMMED, summedValues } from '../ledger/usage-months.ts'
+import { type HomeFigures, type MarginGrouping, type MarginPage, type MarginRow, marginGrouping } from './views.ts'
 
 interface Margins {
   count(resolution: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>, paid: Credits): void
@@ -125,3 +127,114 @@ const READ = statement(
    from margin_hour where hour > now() - make_interval(days => $1::int) group by product, route`,
 )
 const PRUNE = statement('margin_prune', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')
+
+// The same for finance: exact, by product, customer, vendor or month, from the sums of months that are stored and the calls of those that are not.
+
+interface MarginFilter {
+  readonly by: MarginGrouping
+  /** The first and the last month, each by a day in it. */
+  readonly from: number
+  readonly to: number
+  readonly account?: string | undefined
+  readonly product?: string | undefined
+  readonly vendor?: string | undefined
+}
+
+interface GroupRow extends Pick<Row, 'calls' | 'charged' | 'costed' | 'cost'> {
+  group: string
+}
+
+const GROUPS: Readonly<Record<MarginGrouping, string>> = {
+  product: 'product',
+  account: 'account_id',
+  vendor: 'vendor',
+  month: `to_char(month, 'YYYY-MM')`,
+}
+const GROUPED = (by: MarginGrouping, ROWS: string, FIRST: number) =>
+  `select ${GROUPS[by]} as "group", sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
+   from (${ROWS}) s where not ${IS_TEST('account_id')} and ($${FIRST}::text is null or account_id = $${FIRST})
+     and ($${FIRST + 1}::text is null or product = $${FIRST + 1}) and ($${FIRST + 2}::text is null or vendor = $${FIRST + 2}) group by 1`
+const perGrouping = (make: (by: MarginGrouping) => ReturnType<typeof statement>) =>
+  Object.fromEntries(marginGrouping.options.map((by) => [by, make(by)])) as Record<
+    MarginGrouping,
+    ReturnType<typeof statement>
+  > // one for each
+const STORED_MS = 60_000
+const STORED = perGrouping((by) =>
+  statement(
+    `margin_stored_${by}`,
+    GROUPED(
+      by,
+      `select * from usage_month where month >= ($1::timestamptz at time zone 'UTC')::date and month < ($2::timestamptz at time zone 'UTC')::date`,
+      3,
+    ),
+    STORED_MS,
+  ),
+)
+/** Of a whole month of calls. */
+const LIVE_MS = 300_000
+/** Calls that took longer are missing until the month is stored; there are none but for background work that stood still. */
+const LIVE_CALL_DAYS = 8
+const LIVE = perGrouping((by) =>
+  statement(
+    `margin_live_${by}`,
+    GROUPED(by, `select x.*, ($1::timestamptz at time zone 'UTC')::date as month from ${SUMMED} x`, 5),
+    LIVE_MS,
+  ),
+)
+const NAMES = statement('margin_names', 'select id, name from account where id = any($1)')
+
+/** All groups, the largest first; months in their order. */
+export async function readMargins(database: Database, filter: MarginFilter): Promise<MarginRow[]> {
+  const { by, account = null, product = null, vendor = null } = filter
+  const last = (await lastStoredMonth(database)) ?? 0
+  const values = [account, product, vendor]
+  const groups = new Map<string, GroupRow>()
+  const addAll = (rows: readonly GroupRow[]) => {
+    for (const row of rows) {
+      const sum = groups.get(row.group)
+      groups.set(row.group, sum ? { group: row.group, ...plus(sum, row) } : row)
+    }
+  }
+  const storedTo = monthRange(Math.min(filter.to, last)).to
+  addAll(await database.query<GroupRow>(STORED[by], [monthRange(filter.from).from, storedTo, ...values]))
+  for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
+    if (month > last)
+      addAll(await database.query<GroupRow>(LIVE[by], [...summedValues(monthRange(month), LIVE_CALL_DAYS), ...values]))
+  const rows = [...groups.values()].sort((a, b) =>
+    by === 'month' ? (a.group < b.group ? -1 : 1) : Number(b.charged - a.charged) || (a.group < b.group ? -1 : 1),
+  )
+  const found = by === 'account' ? await database.query<{ id: string; name: string }>(NAMES, [[...groups.keys()]]) : []
+  const names = new Map(found.map(({ id, name }) => [id, name]))
+  return rows.map(({ group, ...sums }) => ({ group, name: names.get(group) ?? null, ...marginOf(sums) }))
+}
+
+type Sums = Omit<GroupRow, 'group'>
+
+const plus = (a: Sums, b: Sums): Sums => ({
+  calls: a.calls + b.calls,
+  charged: a.charged + b.charged,
+  costed: a.costed + b.costed,
+  cost: a.cost + b.cost,
+})
+
+function marginOf({ calls, charged, costed, cost }: Sums): MarginPage['totals'] {
+  return {
+    calls: Number(calls),
+    charged: formatCredits(charged),
+    costed: formatCredits(costed),
+    cost: formatCredits(cost),
+    margin: formatCredits(costed - cost),
+    marginPercent: costed === 0n ? null : Number(((costed - cost) * 1000n) / costed) / 10,
+  }
+}
+
+/** Of all rows, also those of other pages. */
+export function marginTotals(rows: readonly MarginRow[]): MarginPage['totals'] {
+  const read = (amount: string) => parseCredits(amount) ?? 0n
+  const none: Sums = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
+  const sums = rows.map(({ calls, charged, costed, cost }) => ({
+    ...{ calls: BigInt(calls), charged: read(charged), costed: read(costed), cost: read(cost) },
+  }))
+  return marginOf(sums.reduce(plus, none))
+}

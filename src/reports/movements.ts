@@ -37,6 +37,11 @@ export function movedBy({ kind, amount }: { readonly kind: string; readonly amou
 /** Held and given back: these never move anything. */
 const NEVER_MOVES: ReadonlySet<Movement | undefined> = new Set(['released', 'expired'])
 
+/** The same in a statement over transfers. */
+export const MOVED_BY = `case when kind in ('grant', 'correction') then amount when kind in ('takeback', 'payout', 'writeoff', 'settled') then -amount else 0 end`
+/** The kinds that are no calls. */
+export const GIVEN_KINDS = GIVEN.map((kind) => `'${kind}'`).join(', ')
+
 /** Without a call. */
 export const isGiven = (kind: string | undefined) => kind !== undefined && GIVEN.includes(kind)
 
@@ -76,9 +81,8 @@ const READ = (AT: string, WHERE: string, ORDER: string) =>
 // A page goes on after the row of its cursor.
 const AFTER = `t.moved_at < case when $2::text is null then 'infinity' else (select c.moved_at from transfer c where c.account_id = $1 and c.id = $2) end`
 const MOVED = statement('statement_moved', READ('t.moved_at', `t.amount <> 0 and ${AFTER}`, 't.moved_at'))
-const KINDS = GIVEN.map((kind) => `'${kind}'`).join(', ')
 const FEW = statement(
   'statement_given',
-  READ('t.moved_at', `t.amount <> 0 and t.kind in (${KINDS}) and ${AFTER}`, 't.moved_at'),
+  READ('t.moved_at', `t.amount <> 0 and t.kind in (${GIVEN_KINDS}) and ${AFTER}`, 't.moved_at'),
 )
 const ZERO = statement('statement_zero', READ('t.at', `t.amount = 0 and t.id < coalesce($2, '~')`, 't.id'))

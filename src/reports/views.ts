@@ -1,7 +1,7 @@
 // Sums, shares of limits and what operators look at first.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
-import { limitsView } from '../ledger/views.ts'
+import { limitsView, movement } from '../ledger/views.ts'
 
 export const grouping = z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'account'])
 export type Grouping = z.infer<typeof grouping>
@@ -125,3 +125,88 @@ export const found = z.object({
   account: z.string().nullable(),
 })
 export type Found = z.infer<typeof found>
+
+/** What one credit is worth: 0.01 EUR. */
+export const creditWorth = z.object({ currency: z.string(), rate: credits })
+export type CreditWorth = z.infer<typeof creditWorth>
+
+export const billingView = z.object({
+  /** Null: nobody has said. */
+  worth: creditWorth.nullable(),
+  /** Whom customers ask: on statements, and in the answer to calls of a suspended account. */
+  contact: z.string().nullable(),
+})
+export type BillingView = z.infer<typeof billingView>
+
+/** opening + topUps − usage + corrections + settlement = closing, exactly. */
+const statementSums = {
+  account: z.object({ id: z.string(), name: z.string() }),
+  /** `2026-10`, in UTC. */
+  month: z.string(),
+  opening: credits,
+  topUps: credits,
+  /** What calls were charged that were posted in the month; positive. */
+  usage: credits,
+  /** Signed. */
+  corrections: credits,
+  /** What was paid out or written off when the account was closed: zero or negative. */
+  settlement: credits,
+  closing: credits,
+}
+
+export const statementSummary = z.object(statementSums)
+export type StatementSummary = z.infer<typeof statementSummary>
+
+export const monthlyStatement = z.object({
+  ...statementSums,
+  from: time,
+  /** The first moment after the month. */
+  to: time,
+  /** The month is over and nothing can be added to it. */
+  final: z.boolean(),
+  products: z.array(
+    z.object({
+      product: z.string(),
+      keyId: z.string(),
+      /** Null: the console, or a key of another database. */
+      keyName: z.string().nullable(),
+      calls: count,
+      charged: credits,
+    }),
+  ),
+  /** Of the usage, what is not among the products, because it is not known any more how it was made up. */
+  unlisted: credits,
+  movements: z.array(z.object({ at: time, kind: movement, moved: credits, note: z.string().nullable() })),
+  /** At the end of the month. */
+  worth: creditWorth.nullable(),
+  contact: z.string().nullable(),
+})
+export type MonthlyStatement = z.infer<typeof monthlyStatement>
+
+export const marginGrouping = z.enum(['product', 'account', 'vendor', 'month'])
+export type MarginGrouping = z.infer<typeof marginGrouping>
+
+/** These are the columns of the CSV file too. */
+export const marginRow = z.object({
+  /** A product, the id of an account, a vendor or a month. An empty vendor: cached responses, and calls that nobody answered. */
+  group: z.string(),
+  /** Of an account. */
+  name: z.string().nullable(),
+  calls: count,
+  charged: credits,
+  /** What was charged for the calls whose cost is known. */
+  costed: credits,
+  cost: credits,
+  /** costed − cost */
+  margin: credits,
+  /** Of `costed`, in percent; null: no cost is known. */
+  marginPercent: z.number().nullable(),
+})
+export type MarginRow = z.infer<typeof marginRow>
+
+export const marginPage = z.object({
+  items: z.array(marginRow),
+  next: z.string().nullable(),
+  totals: marginRow.omit({ group: true, name: true }),
+})
+export type MarginPage = z.infer<typeof marginPage>

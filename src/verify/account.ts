@@ -6,7 +6,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { formatCredits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
-import { movedBy } from '../reports/movements.ts'
+import { MOVED_BY, movedBy } from '../reports/movements.ts'
 import {
   BATCH,
   checkCharge,
@@ -294,12 +294,10 @@ function least(...ids: readonly string[]): string {
   return ids.reduce((low, id) => (id < low ? id : low))
 }
 
-/** As `movedBy` says it. */
-const MOVED = `case when kind in ('grant', 'correction') then amount when kind in ('takeback', 'payout', 'writeoff', 'settled') then -amount else 0 end`
 const BALANCE = statement(
   'verify_balance',
   `select a.posted, a.held, a.status, a.id is not null as known,
-     coalesce((select sum(${MOVED})
+     coalesce((select sum(${MOVED_BY})
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
      coalesce((select sum(h.amount) from held h where h.account_id = $1), 0)::bigint as holds,
@@ -375,7 +373,7 @@ const CHAIN = `(
   select *, lag(balance, 1, $3::bigint) over following + moved as expected, lag(moved_at) over following as earlier,
     lag(hash, 1, $4::bytea) over following as before
   from (
-    select account_id, id, kind, amount, loss, held, note, actor, moved_at, balance, hash, ${MOVED} as moved from transfer
+    select account_id, id, kind, amount, loss, held, note, actor, moved_at, balance, hash, ${MOVED_BY} as moved from transfer
     where account_id = $1 and moved_at > $2::text::timestamptz order by moved_at limit ${CHAIN_ROWS}
   ) page window following as (order by moved_at)
 ) chain`

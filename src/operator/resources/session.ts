@@ -17,6 +17,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { LimitsPatch } from '../../ledger/limits.ts'
 import { limitsInput } from '../../ledger/views.ts'
+import type { Billing } from '../../reports/billing.ts'
 import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
 import {
   type Actor,
@@ -42,6 +43,7 @@ export interface SessionDeps {
   readonly members: Members
   readonly sessions: Sessions
   readonly browsers: Browsers
+  readonly billing: Billing
 }
 
 /** Which page of the console it is of, and of which account. */
@@ -94,9 +96,11 @@ export function sessionResources(deps: SessionDeps): Resource[] {
   return [
     resource('GET /session', 'member', {
       answer: whoView,
-      run({ actor }): WhoView {
+      async run({ actor }): Promise<WhoView> {
         const { person, accounts } = sessionOf(actor)
-        return { user: { id: person.id, email: person.email, role: person.operator ? 'operator' : 'user' }, accounts }
+        const { worth } = await deps.billing.get()
+        const user = { id: person.id, email: person.email, role: person.operator ? 'operator' : 'user' } as const
+        return { user, accounts, worth }
       },
     }),
     resource('POST /logout', 'member', {

@@ -1,0 +1,141 @@
+// Statements, margins and what a credit is worth, on the command line.
+import { createWriteStream } from 'node:fs'
+import { basename } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { formatCredits } from '../kernel/credits.ts'
+import { KIND_WORDS, keyName, monthName, summaryLines } from '../reports/statement-lines.ts'
+import {
+  type BillingView,
+  type MarginPage,
+  type MarginRow,
+  type MonthlyStatement,
+  marginGrouping,
+} from '../reports/views.ts'
+import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
+import { type Columns, card, list, query, table } from './table.ts'
+
+const FORMATS: Readonly<Record<string, string>> = { pdf: 'application/pdf', csv: 'text/csv' }
+
+const FILE: Readonly<Record<string, Option>> = {
+  format: { type: 'string', value: 'pdf|csv', allowed: Object.keys(FORMATS), help: 'Writes a file of this format.' },
+  out: { type: 'string', value: 'file', help: 'Its name; by default the one with the customer and the month.' },
+}
+
+/** An existing file is not replaced unless it was named. */
+async function save(call: Invocation, path: string, accept: string): Promise<Told> {
+  const named = text(call, 'out')
+  let name = named ?? ''
+  let file: ReturnType<typeof createWriteStream> | undefined
+  await call.api.save(path, accept, (chunk, given) => {
+    name ||= basename(given)
+    file ??= createWriteStream(name, { flags: named === undefined ? 'wx' : 'w' })
+    return new Promise((resolve, reject) => {
+      file?.write(chunk, (error) =>
+        error ? reject(new CliError(`${name} cannot be written: ${error.message}`)) : resolve(),
+      )
+    })
+  })
+  if (file) await finished(file.end())
+  return { answer: { file: name }, words: `Wrote ${name}.` }
+}
+
+function showStatement(statement: MonthlyStatement): string {
+  const { account, month, final, products, movements, unlisted } = statement
+  const sums = summaryLines(statement).map(([name, amount]) => ({ name, credits: formatCredits(amount) }))
+  const used = [
+    ...products.map((one) => ({ ...one, key: keyName(one) })),
+    ...(unlisted === '0' ? [] : [{ product: 'Details no longer stored', key: '', calls: '', charged: unlisted }]),
+  ]
+  const moved = movements.map((one) => ({ ...one, what: KIND_WORDS[one.kind] }))
+  return [
+    `${account.name}, ${monthName(month)}${final ? '' : ' (preliminary)'}`,
+    table(sums, { '': 'name', CREDITS: 'credits' }),
+    ...(used.length > 0 ? [table(used, { PRODUCT: 'product', KEY: 'key', CALLS: 'calls', CREDITS: 'charged' })] : []),
+    ...(moved.length > 0 ? [table(moved, { AT: 'at', KIND: 'what', NOTE: 'note', CREDITS: 'moved' })] : []),
+  ].join('\n\n')
+}
+
+function showBilling({ worth, contact }: BillingView): string {
+  const one = worth ? `${worth.rate} ${worth.currency}` : undefined
+  return card({ 'One credit is worth': one, Contact: contact })
+}
+
+export const FINANCE_COMMANDS: readonly Command[] = [
+  {
+    name: 'statements show',
+    summary: 'The statement of an account for a month such as 2026-10, also as PDF or CSV.',
+    args: ['account', 'month'],
+    options: FILE,
+    async run(call) {
+      const path = at`/accounts/${call.args[0]}/statements/${call.args[1]}`
+      const accept = FORMATS[text(call, 'format') ?? '']
+      if (accept) return save(call, path, accept)
+      return told(call.api.call<MonthlyStatement>('GET', path), showStatement)
+    },
+  },
+  {
+    name: 'statements all',
+    summary: 'The statements of all customers for a month, in one ZIP.',
+    args: ['month'],
+    options: FILE,
+    run: (call) =>
+      save(call, at`/statements/${call.args[0]}` + query({ format: text(call, 'format') }), 'application/zip'),
+  },
+  {
+    name: 'margins show',
+    summary: 'What calls brought and cost by model, customer, vendor or month.',
+    options: {
+      by: {
+        ...{ type: 'string', value: 'word', allowed: marginGrouping.options },
+        help: `${marginGrouping.options.slice(0, -1).join(', ')} or ${marginGrouping.options.at(-1)}; product by default.`,
+      },
+      from: { type: 'string', value: 'month', help: 'The first month, such as 2026-10; last month by default.' },
+      to: { type: 'string', value: 'month', help: 'The last month; the same by default.' },
+      csv: { type: 'boolean', help: 'Exports all rows as CSV to standard output.' },
+    },
+    async run(call) {
+      const filter = { by: text(call, 'by'), from: text(call, 'from'), to: text(call, 'to'), limit: '200' }
+      const path = `/margins${query(filter)}`
+      if (call.values.csv) {
+        await call.api.download(path, 'text/csv', call.say)
+        return undefined
+      }
+      const answer = await call.api.call<MarginPage>('GET', path)
+      const total: MarginRow = { ...answer.totals, group: 'Total', name: null }
+      const rows = answer.items.length > 0 ? [...answer.items, total] : []
+      const columns: Columns<MarginRow> = {
+        GROUP: (row) => row.name ?? (row.group || 'no vendor'),
+        ...({ CALLS: 'calls', CHARGED: 'charged', 'WITH COST': 'costed', COST: 'cost', MARGIN: 'margin' } as const),
+        'MARGIN %': 'marginPercent',
+      }
+      return { ...list(rows, columns, 'No calls were charged in this time.'), answer }
+    },
+  },
+  {
+    name: 'billing show',
+    summary: 'What a credit is worth, and whom customers ask.',
+    run: (call) => told(call.api.call<BillingView>('GET', '/billing'), showBilling),
+  },
+  {
+    name: 'billing change',
+    summary: 'Sets what a credit is worth, and whom customers ask.',
+    options: {
+      currency: { type: 'string', value: 'code', help: 'ISO code such as EUR; "none" removes the worth.' },
+      rate: { type: 'string', value: 'amount', help: 'What one credit is worth, such as 0.01.' },
+      contact: {
+        ...{ type: 'string', value: 'text' },
+        help: 'On statements and in the answer to calls of suspended accounts; "none" removes it.',
+      },
+    },
+    async run(call) {
+      const [currency, rate, contact] = [text(call, 'currency'), text(call, 'rate'), text(call, 'contact')]
+      if (currency !== 'none' && (currency === undefined) !== (rate === undefined))
+        throw new CliError('--currency and --rate are set together.', 2)
+      const worth = currency === 'none' ? null : currency === undefined ? undefined : { currency, rate }
+      const body = { worth, contact: contact === 'none' ? null : contact }
+      if (body.worth === undefined && body.contact === undefined)
+        throw new CliError('Nothing to change was named. See: tollgate billing change --help', 2)
+      return told(call.api.call<BillingView>('PATCH', '/billing', body), showBilling)
+    },
+  },
+]

@@ -1,0 +1,149 @@
+// What finance asks for: what a credit is worth, statements of customers month by month, margins.
+import * as z from 'zod'
+import { accountUnknown } from '../../admission/accounts.ts'
+import type { Database } from '../../database/database.ts'
+import { dayOfMs, monthStart } from '../../kernel/calendar.ts'
+import { invalid } from '../../kernel/fault.ts'
+import { page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
+import { formatMonth, parseMonth } from '../../ledger/usage-months.ts'
+import type { Billing } from '../../reports/billing.ts'
+import { marginsCsv, statementCsv } from '../../reports/csv.ts'
+import { marginTotals, readMargins } from '../../reports/margins.ts'
+import { createMonthlyStatements } from '../../reports/monthly.ts'
+import { fileName, isEmpty } from '../../reports/statement-lines.ts'
+import { statementPdf } from '../../reports/statement-pdf.ts'
+import {
+  billingView,
+  type MonthlyStatement,
+  marginGrouping,
+  marginPage,
+  monthlyStatement,
+  statementSummary,
+} from '../../reports/views.ts'
+import { zip } from '../../reports/zip.ts'
+import { id, paging, type Resource, resource, text } from '../resource.ts'
+
+export interface FinanceDeps {
+  readonly database: Database
+  readonly world: World
+  readonly billing: Billing
+}
+
+const MONTHS_MAX = 36
+const ACCOUNTS_PAGE = 100
+
+const marginQuery = z.strictObject({
+  by: marginGrouping.default('product'),
+  /** The first and the last month: `2026-10`. The last month that is over, where none is given. */
+  from: text(7).optional(),
+  to: text(7).optional(),
+  account: id.optional(),
+  product: text(100).optional(),
+  vendor: text(100).optional(),
+  limit: paging.limit,
+  cursor: z
+    .string()
+    .regex(/^\d{1,9}$/, 'is not a cursor that a page gave as next')
+    .optional(),
+})
+
+export function financeResources({ database, world, billing }: FinanceDeps): Resource[] {
+  const monthly = createMonthlyStatements({ database, world, billing })
+
+  /** One that has begun. */
+  function monthOf(given: string, name: string): number {
+    const month = parseMonth(given)
+    if (month === undefined) throw invalid(`${name}: must be a month such as 2026-10.`, name)
+    if (month > dayOfMs(world.nowMs())) throw invalid(`${name}: ${given} has not begun.`, name)
+    return month
+  }
+
+  async function read(account: string, month: number): Promise<MonthlyStatement> {
+    const found = await monthly.read(account, month)
+    if (!found) throw accountUnknown()
+    return found
+  }
+
+  const asFile = {
+    pdf: async (of: MonthlyStatement) => ({ name: fileName(of, 'pdf'), body: await statementPdf(of) }),
+    csv: async (of: MonthlyStatement) => ({ name: fileName(of, 'csv'), body: Buffer.from(statementCsv(of)) }),
+  }
+
+  /** Those who have anything to read in it, one after the other. Two of one name get the id of the second. */
+  async function* files(month: number, format: 'pdf' | 'csv') {
+    const names = new Set<string>()
+    for (let cursor: string | undefined; ; ) {
+      const { items, next } = await monthly.list(month, { cursor, limit: ACCOUNTS_PAGE })
+      for (const summary of items) {
+        if (isEmpty(summary)) continue
+        const { name, body } = await asFile[format](await read(summary.account.id, month))
+        const isTaken = names.has(name)
+        names.add(name)
+        yield { name: isTaken ? name.replace(/(-\d{4}-\d{2}\.)/, `-${summary.account.id}$1`) : name, body }
+      }
+      if (next === null) return
+      cursor = next
+    }
+  }
+
+  function marginsOf({ from, to, by, account, product, vendor }: z.output<typeof marginQuery>) {
+    const last = to === undefined ? undefined : monthOf(to, 'to')
+    const before = monthStart(dayOfMs(world.nowMs()), -1)
+    const first = from === undefined ? (last ?? before) : monthOf(from, 'from')
+    const until = last ?? first
+    if (until < first) throw invalid('to: must not lie before from.', 'to')
+    if (monthStart(first, MONTHS_MAX) <= until)
+      throw invalid(`from: at most ${MONTHS_MAX} months are summed up.`, 'from')
+    return readMargins(database, { by, from: first, to: until, account, product, vendor })
+  }
+
+  return [
+    resource('GET /billing', 'operator', { answer: billingView, run: () => billing.get() }),
+    resource('PATCH /billing', 'operator', {
+      body: z.strictObject({
+        worth: z
+          .strictObject({ currency: text(3), rate: text(20) })
+          .nullable()
+          .optional(),
+        contact: text(100).nullable().optional(),
+      }),
+      answer: billingView,
+      run: ({ body, by }) => billing.change(body, by),
+    }),
+    resource('GET /accounts/{id}/statements/{month}', 'member', {
+      answer: monthlyStatement,
+      run: ({ params }) => read(params.id, monthOf(params.month, 'month')),
+      files: {
+        'application/pdf': async ({ params }) => asFile.pdf(await read(params.id, monthOf(params.month, 'month'))),
+        'text/csv': async ({ params }) => asFile.csv(await read(params.id, monthOf(params.month, 'month'))),
+      },
+    }),
+    resource('GET /statements/{month}', 'operator', {
+      query: z.strictObject({ ...paging, format: z.enum(['pdf', 'csv']).default('pdf') }),
+      answer: page(statementSummary),
+      run: ({ params, query }) => monthly.list(monthOf(params.month, 'month'), query),
+      files: {
+        'application/zip': async ({ params, query }) => {
+          const month = monthOf(params.month, 'month')
+          return { name: `statements-${formatMonth(month)}.zip`, body: zip(files(month, query.format)) }
+        },
+      },
+    }),
+    resource('GET /margins', 'operator', {
+      query: marginQuery,
+      answer: marginPage,
+      async run({ query }) {
+        const rows = await marginsOf(query)
+        const start = Number(query.cursor ?? 0)
+        const end = start + query.limit
+        return {
+          items: rows.slice(start, end),
+          next: rows.length > end ? String(end) : null,
+          totals: marginTotals(rows),
+        }
+      },
+      csv: ({ query }) => marginsCsv(() => marginsOf(query)),
+    }),
+  ]
+}

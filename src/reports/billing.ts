@@ -1,0 +1,102 @@
+// What a credit is worth, and whom customers ask: set by the operator, shown beside credits and on statements. Each change is kept, so that the statement of a month says what was
+// true at its end.
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { invalid } from '../kernel/fault.ts'
+import type { World } from '../kernel/world.ts'
+import type { BillingView, CreditWorth } from './views.ts'
+
+export interface Billing {
+  get(): Promise<BillingView>
+  /** What is absent stays; null takes it away. */
+  change(patch: BillingPatch, by: By): Promise<BillingView>
+  /** What a credit was worth at a moment; null: nobody had said by now. */
+  worthAt(ms: number): Promise<CreditWorth | null>
+}
+
+export interface BillingPatch {
+  readonly worth?: CreditWorth | null | undefined
+  readonly contact?: string | null | undefined
+}
+
+/** The newest last. */
+type History = ReadonlyArray<{ readonly at: string; readonly worth: CreditWorth | null }>
+
+const READ = statement('billing_read', `select name, value from setting where name in ('credit-worth', 'contact')`)
+const LOCK = statement('billing_lock', 'select pg_advisory_xact_lock(7046029262)')
+const PUT = statement(
+  'billing_put',
+  'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
+)
+const REMOVE = statement('billing_remove', 'delete from setting where name = $1')
+/** More changes than anybody makes; the oldest go first. */
+const CHANGES_MAX = 1_000
+
+export function createBilling({ database, audit, world }: { database: Database; audit: Audit; world: World }): Billing {
+  async function read(on: Queryable): Promise<{ history: History; contact: string | null }> {
+    const rows = await on.query<{ name: string; value: string }>(READ)
+    const found = new Map(rows.map(({ name, value }) => [name, value]))
+    const history = JSON.parse(found.get('credit-worth') ?? '[]') as History // written below
+    return { history, contact: found.get('contact') ?? null }
+  }
+
+  return {
+    async get() {
+      const { history, contact } = await read(database)
+      return { worth: history.at(-1)?.worth ?? null, contact }
+    },
+    async change({ worth, contact }, by) {
+      if (worth) check(worth)
+      return database.transaction(async (tx) => {
+        await tx.query(LOCK)
+        const before = await read(tx)
+        const history =
+          worth === undefined
+            ? before.history
+            : [...before.history, { at: new Date(world.nowMs()).toISOString(), worth }].slice(-CHANGES_MAX)
+        if (worth !== undefined) await tx.query(PUT, ['credit-worth', JSON.stringify(history)])
+        if (contact === null) await tx.query(REMOVE, ['contact'])
+        else if (contact !== undefined) await tx.query(PUT, ['contact', contact])
+        const after = {
+          worth: history.at(-1)?.worth ?? null,
+          contact: contact === undefined ? before.contact : contact,
+        }
+        await audit.write(tx, by, { action: 'system.billing', object: 'system', detail: after })
+        return after
+      })
+    },
+    async worthAt(ms) {
+      const { history } = await read(database)
+      const then = history.findLast(({ at }) => Date.parse(at) <= ms)
+      // What was said first is the best that is known of the time before it.
+      return (then ?? history[0])?.worth ?? null
+    },
+  }
+}
+
+function check({ currency, rate }: CreditWorth): void {
+  if (!Intl.supportedValuesOf('currency').includes(currency))
+    throw invalid('worth.currency: must be an ISO code such as EUR or USD.', 'worth')
+  const amount = parseCredits(rate)
+  if (amount === undefined || amount <= 0n)
+    throw invalid('worth.rate: must be what one credit is worth, such as "0.01", with at most six decimals.', 'worth')
+}
+
+/** Credits as money, in millionths of the currency, rounded half up. */
+export function moneyOf(amount: bigint, { rate }: CreditWorth): bigint {
+  const product = amount * (parseCredits(rate) ?? 0n)
+  const half = product < 0n ? -500_000n : 500_000n
+  return (product + half) / 1_000_000n
+}
+
+/** "12.34": with the decimals of the currency. */
+export function formatMoney(amount: bigint, worth: CreditWorth): string {
+  const digits = new Intl.NumberFormat('en', { style: 'currency', currency: worth.currency }).resolvedOptions()
+  const decimals = Math.min(6, digits.maximumFractionDigits ?? 2)
+  const step = 10n ** BigInt(6 - decimals)
+  const money = moneyOf(amount, worth)
+  const rounded = ((money < 0n ? money - step / 2n : money + step / 2n) / step) * step
+  const [whole = '0', fraction = ''] = formatCredits(rounded).split('.')
+  return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`
+}

@@ -1,0 +1,153 @@
+// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance, each from the ledger's own transfers, so that they add up whatever has become of
+// the calls. A transfer belongs to the month in which its transaction began, as its usage row and the hour's sums do; its place in the order of balances may lie a moment later.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { IS_TEST } from '../kernel/test-account.ts'
+import type { Page, Paging } from '../kernel/view.ts'
+import type { World } from '../kernel/world.ts'
+import { formatMonth, monthRange, OVER_AFTER_MS } from '../ledger/usage-months.ts'
+import type { Movement } from '../ledger/views.ts'
+import type { Billing } from './billing.ts'
+import { GIVEN_KINDS, MOVED_BY, movedBy } from './movements.ts'
+import type { MonthlyStatement, StatementSummary } from './views.ts'
+
+export interface MonthlyStatements {
+  /** `month`: a day in it. */
+  read(account: string, month: number): Promise<MonthlyStatement | undefined>
+  /** Of all customers, the newest first. */
+  list(month: number, paging: Paging): Promise<Page<StatementSummary>>
+}
+
+/** How much later the place of a transfer may be than its transaction: those that wait for locks, and clocks that were set back. */
+const APART = `interval '1 hour'`
+const LAST = '~'
+
+interface SumRow {
+  name: string
+  opening: bigint
+  closing: bigint
+  top_ups: bigint
+  usage: bigint
+  corrections: bigint
+  settlement: bigint
+}
+
+// What the account had at a moment: after the last transfer before it, and those that began before it and found their place after it.
+const BALANCE_AT = (MOMENT: string) =>
+  `(coalesce((select t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1), 0)
+     + coalesce((select sum(${MOVED_BY}) from transfer t where t.account_id = a.id and t.moved_at >= ${MOMENT} and t.moved_at < ${MOMENT} + ${APART} and t.at < ${MOMENT}), 0))::bigint`
+const IN_MONTH = `t.account_id = a.id and t.moved_at >= $2 and t.moved_at < $3::timestamptz + ${APART} and t.at >= $2 and t.at < $3`
+const SUM = (NAME: string, KINDS: string) =>
+  `coalesce(sum(${MOVED_BY}) filter (where t.kind in (${KINDS})), 0)::bigint as ${NAME}`
+const SUMS = `select a.id, a.name, ${BALANCE_AT('$2::timestamptz')} as opening, ${BALANCE_AT('$3::timestamptz')} as closing, s.*
+   from account a cross join lateral (
+     select ${SUM('top_ups', `'grant'`)}, -${SUM('usage', `'settled'`)}, ${SUM('corrections', `'takeback', 'correction'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}
+     from transfer t where ${IN_MONTH}
+   ) s`
+const ONE = statement('monthly_sums', `${SUMS} where a.id = $1`)
+const ALL = statement('monthly_all', `${SUMS} where a.id = any($1) order by a.id desc`)
+const ACCOUNTS = statement(
+  'monthly_accounts',
+  `select id from account where id < $1 and not ${IS_TEST('id')} and created_at < $2 order by id desc limit $3`,
+)
+const MOVEMENTS = statement(
+  'monthly_movements',
+  `select t.at, t.kind, t.amount, t.note from account a join transfer t on ${IN_MONTH} and t.kind in (${GIVEN_KINDS}) where a.id = $1 and t.amount <> 0 order by t.moved_at`,
+)
+const BY_PRODUCT = (NAME: string, ROWS: string) =>
+  statement(
+    NAME,
+    `select x.product, x.key_id, k.name, sum(x.calls)::int as calls, sum(x.charged)::bigint as charged from (${ROWS}) x left join api_key k on k.id = x.key_id
+     group by 1, 2, 3 having sum(x.charged) <> 0 order by 5 desc, 1, 2`,
+  )
+const FROM_HOURS = BY_PRODUCT(
+  'monthly_hours',
+  'select product, key_id, requests as calls, charged from usage_hour where account_id = $1 and hour >= $2 and hour < $3',
+)
+const FROM_MONTH = BY_PRODUCT(
+  'monthly_month',
+  `select product, key_id, calls, charged from usage_month where account_id = $1 and month = ($2::timestamptz at time zone 'UTC')::date`,
+)
+
+interface ProductRow {
+  product: string
+  key_id: string
+  name: string | null
+  calls: number
+  charged: bigint
+}
+
+const sumOf = (rows: readonly ProductRow[]) => rows.reduce((sum, { charged }) => sum + charged, 0n)
+
+export function createMonthlyStatements(options: {
+  database: Database
+  world: World
+  billing: Pick<Billing, 'get' | 'worthAt'>
+}): MonthlyStatements {
+  const { database, world, billing } = options
+
+  /** From the hours while they are there, else from the month's own sums. */
+  async function productsOf(tx: Queryable, values: [string, Date, Date], usage: bigint): Promise<ProductRow[]> {
+    const hours = await tx.query<ProductRow>(FROM_HOURS, values)
+    if (sumOf(hours) === usage) return hours
+    const month = await tx.query<ProductRow>(FROM_MONTH, values.slice(0, 2))
+    return sumOf(month) > sumOf(hours) ? month : hours
+  }
+
+  return {
+    async read(account, month) {
+      const { from, to } = monthRange(month)
+      const found = await database.transaction(async (tx) => {
+        await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
+        const values: [string, Date, Date] = [account, from, to]
+        const [sums] = await tx.query<SumRow>(ONE, values)
+        if (!sums) return undefined
+        const movements = await tx.query<{ at: Date; kind: Movement; amount: bigint; note: string | null }>(
+          MOVEMENTS,
+          values,
+        )
+        return { sums, movements, products: await productsOf(tx, values, sums.usage) }
+      })
+      if (!found) return undefined
+      const { sums, movements, products } = found
+      return {
+        ...summaryOf(account, month, sums),
+        ...{ from: from.toISOString(), to: to.toISOString() },
+        final: world.nowMs() >= to.getTime() + OVER_AFTER_MS,
+        products: products.map(({ key_id, name, charged, ...row }) => ({
+          ...{ ...row, keyId: key_id, keyName: name, charged: formatCredits(charged) },
+        })),
+        unlisted: formatCredits(sums.usage - sumOf(products)),
+        movements: movements.map(({ at, kind, amount, note }) => ({
+          ...{ at: at.toISOString(), kind, moved: formatCredits(movedBy({ kind, amount })), note },
+        })),
+        worth: await billing.worthAt(to.getTime()),
+        contact: (await billing.get()).contact,
+      }
+    },
+
+    async list(month, { cursor = LAST, limit }) {
+      const { from, to } = monthRange(month)
+      const ids = (await database.query<{ id: string }>(ACCOUNTS, [cursor, to, limit + 1])).map(({ id }) => id)
+      const shown = ids.slice(0, limit)
+      const rows = await database.query<SumRow & { id: string }>(ALL, [shown, from, to])
+      return {
+        items: rows.map((row) => summaryOf(row.id, month, row)),
+        next: ids.length > limit ? (shown.at(-1) ?? null) : null,
+      }
+    },
+  }
+}
+
+function summaryOf(id: string, month: number, row: SumRow): StatementSummary {
+  return {
+    account: { id, name: row.name },
+    month: formatMonth(month),
+    opening: formatCredits(row.opening),
+    topUps: formatCredits(row.top_ups),
+    usage: formatCredits(row.usage),
+    corrections: formatCredits(row.corrections),
+    settlement: formatCredits(row.settlement),
+    closing: formatCredits(row.closing),
+  }
+}

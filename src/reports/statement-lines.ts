@@ -1,0 +1,60 @@
+// A monthly statement in words: the lines that its page, its PDF and its CSV file show alike, and what its files are called.
+import { parseCredits } from '../kernel/credits.ts'
+import type { Movement } from '../ledger/views.ts'
+import type { MonthlyStatement, StatementSummary } from './views.ts'
+
+const MONTHS = 'January February March April May June July August September October November December'.split(' ')
+
+/** "October 2026" */
+export function monthName(month: string): string {
+  return `${MONTHS[Number(month.slice(5)) - 1] ?? ''} ${month.slice(0, 4)}`
+}
+
+/** "31 October 2026", in UTC. */
+export function dateName(iso: string): string {
+  return `${Number(iso.slice(8, 10))} ${monthName(iso.slice(0, 7))}`
+}
+
+export const KIND_WORDS: Readonly<Record<Movement, string>> = {
+  grant: 'Top-up',
+  correction: 'Correction',
+  takeback: 'Credits removed',
+  payout: 'Paid out',
+  writeoff: 'Written off',
+  settled: 'Usage',
+  released: 'Hold released',
+  expired: 'Hold expired',
+}
+
+/** In the order in which they add up: what each adds to the balance. The settlement of accounts that were not closed is left out. */
+export function summaryLines(of: StatementSummary): ReadonlyArray<readonly [name: string, amount: bigint]> {
+  const read = (amount: string) => parseCredits(amount) ?? 0n
+  return [
+    ['Opening balance', read(of.opening)] as const,
+    ['Top-ups', read(of.topUps)] as const,
+    ['Usage', -read(of.usage)] as const,
+    ['Corrections', read(of.corrections)] as const,
+    ...(of.settlement === '0' ? [] : [['Paid out or written off', read(of.settlement)] as const]),
+    ['Closing balance', read(of.closing)] as const,
+  ]
+}
+
+/** Whether anything is to be said: something moved, or there is a balance. */
+export function isEmpty(of: StatementSummary): boolean {
+  return summaryLines(of).every(([, amount]) => amount === 0n)
+}
+
+export const keyName = ({ keyId, keyName: name }: MonthlyStatement['products'][number]) =>
+  name ?? (keyId === 'console' ? 'Console' : keyId)
+
+const NAME_CHARS_MAX = 80
+
+/** "statement-Acme-GmbH-2026-10.pdf": letters and digits of any language, and nothing that a file system minds. */
+export function fileName(of: StatementSummary, ending: string): string {
+  const customer = of.account.name
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, NAME_CHARS_MAX)
+  return `statement-${customer || of.account.id}-${of.month}.${ending}`
+}

@@ -1,0 +1,222 @@
+// A monthly statement as PDF, on A4. The library is loaded when the first one is made.
+import type PDFDocument from 'pdfkit'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { formatMoney } from './billing.ts'
+import { dateName, KIND_WORDS, keyName, monthName, summaryLines } from './statement-lines.ts'
+import type { MonthlyStatement } from './views.ts'
+
+const LEFT = 50
+const RIGHT = 545
+const BOTTOM = 770
+const LINE = 16
+const GREY = '#666666'
+const BLACK = '#111111'
+const RULE = '#cccccc'
+
+interface Column {
+  readonly head: string
+  readonly x: number
+  readonly width: number
+  readonly isRight?: boolean
+}
+
+export async function statementPdf(statement: MonthlyStatement): Promise<Buffer> {
+  const { default: Document } = await import('pdfkit')
+  const info = { Title: shown(`Statement of ${statement.account.name}, ${monthName(statement.month)}`) }
+  const pdf = new Document({
+    size: 'A4',
+    margins: { top: 50, left: LEFT, right: 50, bottom: 0 },
+    bufferPages: true,
+    info,
+  })
+  const chunks: Buffer[] = []
+  const done = new Promise<void>((resolve, reject) => {
+    pdf.on('data', (chunk) => chunks.push(chunk))
+    pdf.on('end', () => resolve())
+    pdf.on('error', reject)
+  })
+  pdf.y = 50
+  head(pdf, statement)
+  summary(pdf, statement)
+  usage(pdf, statement)
+  movements(pdf, statement)
+  foot(pdf, statement)
+  pdf.end()
+  await done
+  return Buffer.concat(chunks)
+}
+
+function head(pdf: PDFDocument, { account, month, from, to, final }: MonthlyStatement): void {
+  const last = new Date(Date.parse(to) - 1).toISOString()
+  pdf
+    .font('Helvetica-Bold')
+    .fontSize(20)
+    .fillColor(BLACK)
+    .text(`Statement ${monthName(month)}`, LEFT, 50)
+  pdf.fontSize(12).text(shown(account.name), LEFT, 84, { width: RIGHT - LEFT, lineBreak: false, ellipsis: true })
+  pdf.font('Helvetica').fontSize(9).fillColor(GREY)
+  pdf.text(account.id, LEFT, 101, { lineBreak: false })
+  pdf.text(`${dateName(from)} to ${dateName(last)} (UTC)`, LEFT, 114, { lineBreak: false })
+  if (!final) pdf.text('The month is not over: this statement is preliminary.', LEFT, 127, { lineBreak: false })
+  pdf.y = final ? 140 : 152
+}
+
+function summary(pdf: PDFDocument, statement: MonthlyStatement): void {
+  const { worth } = statement
+  const columns: Column[] = [
+    { head: '', x: LEFT, width: 220 },
+    { head: 'Credits', x: 270, width: worth ? 150 : 275, isRight: true },
+    ...(worth ? [{ head: worth.currency, x: 425, width: 120, isRight: true }] : []),
+  ]
+  const rows = summaryLines(statement).map(([name, amount]) => [
+    name,
+    exact(amount),
+    ...(worth ? [grouped(formatMoney(amount, worth))] : []),
+  ])
+  table(pdf, columns, rows, (row) => /balance$/.test(row[0] ?? ''))
+  if (worth)
+    note(pdf, `One credit is worth ${worth.rate} ${worth.currency}. Credits are exact; amounts of money are rounded.`)
+}
+
+function usage(pdf: PDFDocument, statement: MonthlyStatement): void {
+  const { products, unlisted } = statement
+  if (products.length === 0 && unlisted === '0') return
+  title(pdf, 'Usage by model or endpoint and key')
+  const rows = products.map((one) => [
+    ...[one.product, keyName(one), grouped(String(one.calls)), exact(parseCredits(one.charged) ?? 0n)],
+  ])
+  if (unlisted !== '0') rows.push(['Details no longer stored', '', '', exact(parseCredits(unlisted) ?? 0n)])
+  const columns: Column[] = [
+    { head: 'Model or endpoint', x: LEFT, width: 200 },
+    { head: 'Key', x: 255, width: 110 },
+    { head: 'Calls', x: 370, width: 55, isRight: true },
+    { head: 'Credits', x: 430, width: 115, isRight: true },
+  ]
+  table(pdf, columns, rows)
+}
+
+function movements(pdf: PDFDocument, statement: MonthlyStatement): void {
+  if (statement.movements.length === 0) return
+  title(pdf, 'Top-ups and corrections')
+  const columns: Column[] = [
+    { head: 'Date (UTC)', x: LEFT, width: 110 },
+    { head: 'Kind', x: 165, width: 95 },
+    { head: 'Note', x: 265, width: 160 },
+    { head: 'Credits', x: 430, width: 115, isRight: true },
+  ]
+  const rows = statement.movements.map(({ at, kind, moved, note: said }) => [
+    ...[dateName(at), KIND_WORDS[kind], said ?? '', exact(parseCredits(moved) ?? 0n)],
+  ])
+  table(pdf, columns, rows)
+}
+
+function foot(pdf: PDFDocument, { contact, account, month }: MonthlyStatement): void {
+  const { start, count } = pdf.bufferedPageRange()
+  for (let page = start; page < start + count; page += 1) {
+    pdf.switchToPage(page)
+    pdf.font('Helvetica').fontSize(8).fillColor(GREY)
+    const asks = contact === null ? '' : `  Questions: ${contact}`
+    pdf.text(shown(`${account.name}, ${monthName(month)}.${asks}`), LEFT, 800, {
+      width: 400,
+      lineBreak: false,
+      ellipsis: true,
+    })
+    pdf.text(`Page ${page - start + 1} of ${count}`, 455, 800, { width: 90, align: 'right', lineBreak: false })
+  }
+}
+
+function title(pdf: PDFDocument, text: string): void {
+  if (pdf.y > BOTTOM - 5 * LINE) newPage(pdf)
+  pdf
+    .font('Helvetica-Bold')
+    .fontSize(12)
+    .fillColor(BLACK)
+    .text(text, LEFT, pdf.y + 18, { lineBreak: false })
+  pdf.y += 38
+}
+
+function note(pdf: PDFDocument, text: string): void {
+  pdf
+    .font('Helvetica')
+    .fontSize(8)
+    .fillColor(GREY)
+    .text(text, LEFT, pdf.y + 4, { lineBreak: false })
+  pdf.y += 14
+}
+
+function newPage(pdf: PDFDocument): void {
+  pdf.addPage()
+  pdf.y = 50
+}
+
+/** Its head is repeated on each page. What does not fit into a cell ends with an ellipsis. */
+function table(
+  pdf: PDFDocument,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  isBold: (row: readonly string[]) => boolean = () => false,
+): void {
+  const write = (cells: readonly string[], font: string, color: string) => {
+    const { y } = pdf
+    pdf.font(font).fontSize(9).fillColor(color)
+    columns.forEach(({ x, width, isRight }, at) => {
+      pdf.text(shown(cells[at] ?? ''), x, y, {
+        ...{ width, height: LINE, align: isRight ? 'right' : 'left', lineBreak: false, ellipsis: true },
+      })
+    })
+    pdf.y = y + LINE
+  }
+  const writeHead = () => {
+    write(
+      columns.map((column) => column.head),
+      'Helvetica',
+      GREY,
+    )
+    pdf
+      .moveTo(LEFT, pdf.y - 4)
+      .lineTo(RIGHT, pdf.y - 4)
+      .lineWidth(0.5)
+      .stroke(RULE)
+    pdf.y += 2
+  }
+  writeHead()
+  for (const row of rows) {
+    if (pdf.y > BOTTOM - LINE) {
+      newPage(pdf)
+      writeHead()
+    }
+    write(row, isBold(row) ? 'Helvetica-Bold' : 'Helvetica', BLACK)
+  }
+}
+
+/** All six decimals, so that points stand below each other. */
+function exact(amount: bigint): string {
+  const [whole = '', fraction = ''] = formatCredits(amount).split('.')
+  return grouped(`${whole}.${fraction.padEnd(6, '0')}`)
+}
+
+/** "1,234.5" */
+function grouped(decimal: string): string {
+  return decimal.replace(
+    /^(-?)(\d+)/,
+    (_, sign: string, whole: string) => sign + whole.replaceAll(/(?<=\d)(?=(\d{3})+$)/g, ','),
+  )
+}
+
+const BEYOND_LATIN_1 = '€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ'
+
+/** The fonts that every reader has know the letters of Western Europe. Others lose their accents, or become question marks. */
+function shown(text: string): string {
+  return [...text]
+    .map((char) => {
+      if (isKnown(char)) return char
+      const plain = char.normalize('NFKD').replaceAll(/\p{M}/gu, '')
+      return plain !== '' && [...plain].every(isKnown) ? plain : '?'
+    })
+    .join('')
+}
+
+function isKnown(char: string): boolean {
+  const code = char.codePointAt(0) ?? 0
+  return (code >= 0x20 && code <= 0x7e) || (code >= 0xa0 && code <= 0xff) || BEYOND_LATIN_1.includes(char)
+}
