@@ -102,7 +102,7 @@ test('an account is made with credits and limits, renamed, given credits and rel
     { ...made.data, createdAt: '' },
     {
       ...{ id, name: 'Ada & Söhne', balance: '12.5', held: '0', available: '12.5' },
-      ...{ limits: { concurrency: 3 }, createdAt: '' },
+      ...{ limits: { concurrency: 3 }, createdAt: '', status: 'open', statusReason: null, statusAt: null },
     },
   )
   const changed = await ask<AccountView>('PATCH', `/accounts/${id}`, {

@@ -10,6 +10,7 @@ import { createPeople, type People } from '../identity/people.ts'
 import { createBrowsers, createSessions } from '../identity/sessions.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { createBilling } from '../reports/billing.ts'
 import { publicUrlOf } from '../server/address.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
 import { mountConsole } from './console.ts'
@@ -27,7 +28,7 @@ interface BackOffice {
 
 export function openBackOffice(
   app: FastifyInstance,
-  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl'> & {
+  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'billing'> & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
     readonly ledger: Pick<Ledger, 'posted'>
@@ -51,7 +52,8 @@ export function openBackOffice(
     sessions,
   }
   const people = createPeople(identity)
-  const deps = { ...parts, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
+  const billing = createBilling({ database, audit, world })
+  const deps = { ...parts, billing, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, parts.operatorToken)

@@ -282,6 +282,7 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     return sendCsv(reply, entry.path, entry.csv(call as never))
   for (const type of FILE_TYPES) {
     const file = entry.files?.[type]
+    // It takes what `resource` gave it the types of.
     if (file && request.headers.accept?.includes(type)) return sendFile(reply, type, await file(call as never))
   }
   const result = await entry.run(call as never)

@@ -15,7 +15,7 @@ export interface Billing {
   worthAt(ms: number): Promise<CreditWorth | null>
 }
 
-export interface BillingPatch {
+interface BillingPatch {
   readonly worth?: CreditWorth | null | undefined
   readonly contact?: string | null | undefined
 }
@@ -84,7 +84,7 @@ function check({ currency, rate }: CreditWorth): void {
 }
 
 /** Credits as money, in millionths of the currency, rounded half up. */
-export function moneyOf(amount: bigint, { rate }: CreditWorth): bigint {
+function moneyOf(amount: bigint, { rate }: CreditWorth): bigint {
   const product = amount * (parseCredits(rate) ?? 0n)
   const half = product < 0n ? -500_000n : 500_000n
   return (product + half) / 1_000_000n

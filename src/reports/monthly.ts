@@ -11,7 +11,7 @@ import type { Billing } from './billing.ts'
 import { GIVEN_KINDS, MOVED_BY, movedBy } from './movements.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
 
-export interface MonthlyStatements {
+interface MonthlyStatements {
   /** `month`: a day in it. */
   read(account: string, month: number): Promise<MonthlyStatement | undefined>
   /** Of all customers, the newest first. */
