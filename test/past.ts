@@ -20,8 +20,7 @@ interface PastCall {
   readonly began: string
   readonly movedAt: string
   readonly cost: bigint
-  readonly route: number
-  readonly catalogVersion: number
+  readonly vendor: string
 }
 
 const FACTS = { estimated: false, stream: false, durationMs: 5, firstByteMs: 5, inputTokens: 1, outputTokens: 1 }
@@ -44,14 +43,24 @@ export function past(database: Database, ledger: Ledger, account: string): Past 
     async call(
       charge,
       at,
-      { product = 'alpha-5.4', key = 'key_1', began = at, movedAt, cost, route = 1, catalogVersion = 1 } = {},
+      { product = 'alpha-5.4', key = 'key_1', began = at, movedAt, cost, vendor = 'textworks' } = {},
     ) {
       const then: World = { ...realWorld, nowMs: () => Date.parse(began) }
-      const call = { id: newId(then), account, key, product, catalogVersion, want: charge, floor: charge, tokens: 1 }
+      const call = { id: newId(then), account, key, product, catalogVersion: 1, want: charge, floor: charge, tokens: 1 }
       if (call.id < idAtTime(0)) throw new Error('An id of before all time.')
       await ledger.reserve(call)
       await ledger.resolve({
-        ...{ ...releaseOf(call), ...FACTS, kind: 'settled', charge, route, status: 200, endpoint: 'chat', cost },
+        ...{
+          ...releaseOf(call),
+          ...FACTS,
+          kind: 'settled',
+          charge,
+          route: 1,
+          vendor,
+          status: 200,
+          endpoint: 'chat',
+          cost,
+        },
         lines: [['call', 1, String(charge * 1_000_000n)]] as never,
       })
       await ledger.posted(account)

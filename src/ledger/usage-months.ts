@@ -33,22 +33,11 @@ export function summedValues(
   return [from, to, ids[0] ?? '', ids[1] ?? '']
 }
 
-/** Sums of usage rows: account_id, product, key_id, vendor, calls, charged, costed, cost. The vendor is the one that the catalog named which priced the call. */
+/** Sums of usage rows: account_id, product, key_id, vendor, calls, charged, costed, cost. */
 export const SUMMED = `(
-  with groups as materialized (
-    select u.account_id, u.product, u.key_id, u.catalog_version, u.route, count(*) as calls, sum(u.charged)::bigint as charged,
-      coalesce(sum(u.charged) filter (where u.cost is not null), 0)::bigint as costed, coalesce(sum(u.cost), 0)::bigint as cost
-    from usage u where u.at >= $1 and u.at < $2 and u.id >= $3 and u.id < $4 group by 1, 2, 3, 4, 5
-  ), documents as materialized (
-    select c.version, c.document::jsonb as document from catalog_version c where c.version in (select g.catalog_version from groups g)
-  ), routes as materialized (
-    select g.catalog_version, g.product, g.route, coalesce(d.document #>> array['models', g.product, 'routes', (g.route - 1)::text, 'vendor'],
-      d.document #>> array['endpoints', g.product, 'routes', (g.route - 1)::text, 'vendor'], '') as vendor
-    from (select distinct catalog_version, product, route from groups where route > 0) g join documents d on d.version = g.catalog_version
-  )
-  select g.account_id, g.product, g.key_id, coalesce(r.vendor, '') as vendor, sum(g.calls)::bigint as calls, sum(g.charged)::bigint as charged,
-    sum(g.costed)::bigint as costed, sum(g.cost)::bigint as cost
-  from groups g left join routes r using (catalog_version, product, route) group by 1, 2, 3, 4
+  select u.account_id, u.product, u.key_id, coalesce(u.vendor, '') as vendor, count(*) as calls, sum(u.charged)::bigint as charged,
+    coalesce(sum(u.charged) filter (where u.cost is not null), 0)::bigint as costed, coalesce(sum(u.cost), 0)::bigint as cost
+  from usage u where u.at >= $1 and u.at < $2 and u.id >= $3 and u.id < $4 group by 1, 2, 3, 4
 )`
 
 const TRY_LOCK = statement('usage_months_lock', 'select pg_try_advisory_xact_lock($1) as mine')

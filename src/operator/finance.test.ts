@@ -43,7 +43,7 @@ before(async () => {
     key: key.id,
   })
   await then.call(500_001n, '2025-10-31T23:59:59.999Z', {
-    product: 'siteanalytics/websites/visits',
+    ...{ product: 'siteanalytics/websites/visits', vendor: 'dataworks' },
     key: key.id,
     cost: 250_000n,
   })
