@@ -188,7 +188,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
   const dry = await tollgate([...priced, '--dry-run'], { NEWCOMER_KEY: KEY })
   assert.equal(dry.code, 0, dry.out)
   assert.match(dry.out, /chat\/completions: 200 in \d+ ms\. plain-1 answers: 8 tokens in, 1 out\./)
-  assert.match(dry.out, /models\.newcomer-one: none → /)
+  assert.match(dry.out, /newcomer-one: 120 credits per million input tokens, cost 100, margin 16\.6 %; 480 credits/)
   assert.match(dry.out, /Nothing was applied/)
   assert.equal(modelOf('newcomer-one'), undefined)
 
@@ -243,6 +243,26 @@ test('one command connects a vendor never seen, offers its model at cost times m
   // The caller is told nothing of it.
   const told = [...answer.headers].join() + (await (await gateway.call('/v1/account', key)).text())
   assert.doesNotMatch(told, /cost/i)
+})
+
+test('the command line changes a vendor and removes it, and names first what no other vendor serves', async () => {
+  const set = ['--set', 'timeouts.connectMs=2000']
+  const dry = await tollgate(['vendors', 'change', 'newcomer', ...set, '--dry-run'])
+  assert.match(dry.out, /Vendor newcomer: connect timeout \(ms\) becomes 2000\.\nNothing was applied\./)
+  assert.match((await tollgate(['vendors', 'change', 'newcomer', ...set])).out, /^Version \d+ is in force\./)
+  assert.equal((await tollgate(['vendors', 'change', 'newcomer'])).code, 2)
+  assert.equal((await tollgate(['vendors', 'change', 'newcomer', '--set', 'a'])).code, 2)
+  const wrong = await tollgate(['vendors', 'change', 'newcomer', '--set', 'pendingMax=0', '--dry-run'])
+  assert.match(wrong.out, /It would not be valid:\n {2}vendors\.newcomer\.pendingMax/)
+  assert.match(
+    (await tollgate(['vendors', 'remove', 'newcomer', '--dry-run'])).out,
+    /newcomer-one is no longer offered\./,
+  )
+  const refused = await tollgate(['vendors', 'remove', 'newcomer'])
+  assert.equal(refused.code, 1)
+  assert.match(refused.out, /No other vendor serves newcomer-one/)
+  assert.match((await tollgate(['vendors', 'remove', 'newcomer', '--force'])).out, /Vendor newcomer is removed\./)
+  assert.equal(modelOf('newcomer-one'), undefined)
 })
 
 test('nothing is applied when the test fails, when a price is missing, or when credential and document do not both hold', async () => {

@@ -622,6 +622,7 @@ create table usage (
   vendor text,
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
+CREATE INDEX usage_attempts ON ONLY public.usage USING btree (id) WHERE (attempt_log IS NOT NULL);
 CREATE INDEX usage_charged ON ONLY public.usage USING btree (account_id, charged, id);
 CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
 CREATE INDEX usage_duration ON ONLY public.usage USING btree (account_id, duration_ms, id);

@@ -63,7 +63,7 @@ test('a change and its audit entry are made together or not at all', async () =>
   const [entry] = (await audit.list({ limit: 1 })).items
   assert.equal(entry?.object, `catalog/${applied.version}`)
   assert.deepEqual(entry?.detail, {
-    changes: ['models.alpha-5.4.name: "Alpha 5.4" → "Renamed"'],
+    changes: ['alpha-5.4: name changes from "Alpha 5.4" to "Renamed".'],
     digest: createHash('sha256')
       .update(JSON.stringify(named('Renamed')))
       .digest('hex'),

@@ -4,6 +4,7 @@ import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import { describeChanges } from './change-sentences.ts'
 import {
   type CatalogDocument,
   type CatalogInput,
@@ -181,7 +182,7 @@ async function rowAt(database: Queryable, version: number): Promise<VersionRow> 
 
 function compare(before: unknown, input: unknown): CheckView {
   const checked = checkDocument(input)
-  return { problems: checked.ok ? [] : checked.problems, changes: listChanges(before, input) }
+  return { problems: checked.ok ? [] : checked.problems, changes: describeChanges(before, input) }
 }
 
 /** The document is checked as a whole when it is applied, so what was sent may go in as it is. */
@@ -209,30 +210,10 @@ export function findDataProduct(catalog: Catalog, name: string): DataProduct | u
   return product && (!('type' in product) || product.type === 'data') ? product : undefined
 }
 
-const CHANGES_MAX = 500
-
 /** A version's note says what was done, and not only to which field. */
 function noteOf(fields: Readonly<Record<string, unknown>>): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => (name === 'enabled' ? `switched ${value === true ? 'on' : 'off'}` : `${name} changed`))
     .join(', ')
-}
-
-/** What differs between two documents, a line each: `models.alpha-5.4.enabled: true → false`. */
-export function listChanges(before: unknown, after: unknown, path = ''): string[] {
-  if (JSON.stringify(before) === JSON.stringify(after)) return []
-  const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
-  if (!isTree(before) || !isTree(after)) return [`${path || 'document'}: ${show(before)} → ${show(after)}`]
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
-  // A member may have any name: what every object inherits is none of its members.
-  const of = (tree: Record<string, unknown>, name: string) => (Object.hasOwn(tree, name) ? tree[name] : undefined)
-  return names
-    .flatMap((name) => listChanges(of(before, name), of(after, name), path ? `${path}.${name}` : name))
-    .slice(0, CHANGES_MAX)
-}
-
-function show(value: unknown): string {
-  const text = value === undefined ? 'none' : JSON.stringify(value)
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text
 }

@@ -5,7 +5,8 @@ import type { Preset } from './preset.ts'
 type VendorInput = CatalogInput['vendors'][string]
 type Named = { readonly name: string; readonly weight?: number | undefined }
 
-function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
+/** All that its entry names, whether one or several. */
+export function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
   return credentialsOf({ credential, credentials: credentials?.map(({ name, weight = 1 }) => ({ name, weight })) })
 }
 

@@ -54,6 +54,15 @@ export const presetView = z.object({
 })
 export type PresetView = z.input<typeof presetView>
 
+/** What changing or removing a vendor, or applying an earlier version again, would do. */
+export const vendorCheckView = checkView.extend({
+  /** Models and data endpoints that no other vendor serves, and that are no longer offered then. */
+  losing: z.array(z.string()),
+  /** The whole catalog as it would be; one with problems is shown too. */
+  document: z.record(z.string(), z.unknown()),
+})
+export type VendorCheckView = z.infer<typeof vendorCheckView>
+
 /** What connecting a vendor would do. */
 export const connectCheckView = checkView.extend({
   notes: z.array(z.string()),

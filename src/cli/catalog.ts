@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
+import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
 import { lossNotes } from '../catalog/margin.ts'
-import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
@@ -62,7 +62,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     async run(call) {
       const document = await readDocument(call)
       const current = await call.api.call<CurrentView>('GET', '/catalog')
-      const changes = listChanges(current.document, document)
+      const changes = describeChanges(current.document, document)
       return { answer: { changes }, words: showChanges(changes) }
     },
   },

@@ -3,10 +3,10 @@
 import { readFile } from 'node:fs/promises'
 import { accountIdFrom } from '../admission/accounts.ts'
 import type { KeyView } from '../admission/views.ts'
+import { describeChanges } from '../catalog/change-sentences.ts'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
 import { lossNotes } from '../catalog/margin.ts'
 import { readPresets } from '../catalog/preset.ts'
-import { listChanges } from '../catalog/store.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
 import { type ImportOptions, Placement } from '../importers/deployment.ts'
 import { importLitellm, readPriceTable } from '../importers/litellm.ts'
@@ -112,7 +112,7 @@ async function importing(
   const checked = checkDocument(document)
   const problems = checked.ok ? [] : checked.problems
   const notes = checked.ok ? lossNotes(checked.document) : []
-  const changes = listChanges(current, document)
+  const changes = describeChanges(current, document)
   const found = problems.length > 0 ? [] : await findAccounts(call, accounts, report.say)
   const { lines } = report
   const answer = { lines, changes, problems, notes, accounts: accounts.length }

@@ -1,5 +1,5 @@
 // Vendors, how one is connected, and credentials on the command line.
-import type { Applied, ConnectCheckView, CurrentView, PresetView } from '../catalog/views.ts'
+import type { Applied, ConnectCheckView, CurrentView, PresetView, VendorCheckView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { Page } from '../kernel/view.ts'
@@ -111,6 +111,42 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'vendors change',
+    summary: 'Changes a vendor: its address, name, format or timeouts.',
+    args: ['vendor'],
+    about: 'Every route follows a new name. A new host needs the credential again: --key-stdin.',
+    options: {
+      url: { type: 'string', value: 'address', help: 'A new base URL.' },
+      name: { type: 'string', value: 'name', help: 'A new name.' },
+      format: { type: 'string', value: 'name', help: 'The format in which all of its text models are called.' },
+      set: {
+        type: 'string',
+        value: 'name=value,…',
+        help: 'Other members of its entry, such as timeouts.connectMs=2000; null takes one out.',
+      },
+      'key-stdin': { type: 'boolean', help: 'Reads its credential from standard input.' },
+      'dry-run': { type: 'boolean', help: 'Shows what would change; applies nothing.' },
+    },
+    run: changeVendor,
+  },
+  {
+    name: 'vendors remove',
+    summary: 'Removes a vendor with all routes to it.',
+    args: ['vendor'],
+    about: 'Models that no other vendor serves are named first, and are removed with it only with --force.',
+    options: {
+      force: { type: 'boolean', help: 'Also if models are then no longer offered.' },
+      'dry-run': { type: 'boolean', help: 'Shows what would change; removes nothing.' },
+    },
+    run(call) {
+      const path = at`/vendors/${call.args[0]}`
+      if (call.values['dry-run'])
+        return told(call.api.call<VendorCheckView>('DELETE', `${path}?dryRun=1`), ({ changes }) => wouldChange(changes))
+      const force = call.values.force ? '?force=true' : ''
+      return told(call.api.call<Applied>('DELETE', path + force), isInForce)
+    },
+  },
+  {
     name: 'vendors forget',
     summary: 'Removes a stored credential.',
     args: ['vendor'],
@@ -121,6 +157,44 @@ export const VENDOR_COMMANDS: readonly Command[] = [
       ),
   },
 ]
+
+const wouldChange = (changes: readonly string[]) =>
+  changes.length === 0 ? 'Nothing would change.' : `${indented(changes)}\nNothing was applied.`
+const isInForce = ({ version, changes }: Applied) =>
+  changes.length === 0 ? 'Nothing differs.' : `Version ${version} is in force.\n${indented(changes)}`
+
+async function changeVendor(call: Invocation): Promise<Told> {
+  const entry = { ...membersIn(call), ...given(call, 'url', 'baseUrl') }
+  const key = call.values['key-stdin'] ? (await call.input()).trim() : undefined
+  const body = {
+    ...given(call, 'name', 'name'),
+    ...given(call, 'format', 'format'),
+    ...(Object.keys(entry).length === 0 ? {} : { entry }),
+    ...(key ? { credential: { value: key } } : {}),
+  }
+  if (Object.keys(body).length === 0)
+    throw new CliError('Nothing to change was named. See: tollgate vendors change --help', 2)
+  const path = at`/vendors/${call.args[0]}`
+  if (call.values['dry-run'])
+    return told(call.api.call<VendorCheckView>('PATCH', `${path}?dryRun=1`, body), ({ problems, changes }) =>
+      problems.length > 0 ? `It would not be valid:\n${indented(problems)}` : wouldChange(changes),
+    )
+  return told(call.api.call<Applied>('PATCH', path, body), isInForce)
+}
+
+/** "timeouts.connectMs=2000": numbers, true, false and null stand for themselves. */
+function membersIn(call: Invocation): Record<string, unknown> {
+  const entry: Record<string, unknown> = {}
+  for (const [path, given] of Object.entries(pairs(call, 'set'))) {
+    const value: unknown = /^(?:\d+|true|false|null)$/.test(given) ? JSON.parse(given) : given
+    const [name = '', ...below] = path.split('.')
+    const inner = below.reduceRight((member, part) => ({ [part]: member }), value)
+    const before = entry[name]
+    const isBoth = below.length > 0 && typeof before === 'object' && before !== null
+    entry[name] = isBoth ? { ...before, ...(inner as object) } : inner // It has a member below.
+  }
+  return entry
+}
 
 // A vendor in one command: its credential, a real test, its models with their prices, and what changes, before it is applied.
 

@@ -52,7 +52,7 @@ export function priceSummary(pricing: Priced | null): string {
 }
 
 /** "12,345.5" */
-function groupedCredits(amount: bigint): string {
+export function groupedCredits(amount: bigint): string {
   const [whole = '', fraction] = formatCredits(amount).split('.')
   const grouped = BigInt(whole).toLocaleString('en')
   return fraction === undefined ? grouped : `${grouped}.${fraction}`

@@ -25,6 +25,7 @@ import {
   type UsageDeps,
   usageResources,
 } from './resources/usage.ts'
+import { vendorEditResources } from './resources/vendor.ts'
 import {
   type ByokKeyDeps,
   byokKeyResources,
@@ -68,6 +69,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...connectResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
+    ...vendorEditResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

@@ -94,6 +94,11 @@ const edge = (daysLater: number) =>
 const EARLIEST_MS = 0
 const LATEST_MS = dayNumber({ year: 3000, month: 1, day: 1 }) * DAY_MS
 
+/** Says what would change, and changes nothing. */
+export const dryRun = z.enum(['0', '1', 'true', 'false']).optional()
+export const isDryRun = ({ dryRun: given }: { readonly dryRun?: string | undefined }) =>
+  given === '1' || given === 'true'
+
 /** The rows of the account's test account instead of its own. */
 export const test = z.enum(['true', 'false']).optional()
 

@@ -210,3 +210,30 @@ export const marginPage = z.object({
   totals: marginRow.omit({ group: true, name: true }),
 })
 export type MarginPage = z.infer<typeof marginPage>
+
+/** Attempts at a vendor that failed alike. */
+export const vendorError = z.object({
+  fault: z.string(),
+  /** Of the vendor's answer; null: there was none. */
+  status: count.nullable(),
+  /** Where it failed: connect, first-byte, idle, body or total; null where the vendor answered. */
+  phase: z.string().nullable(),
+  cause: z.string().nullable(),
+  /** What an operator must fix. */
+  fix: z.string().nullable(),
+  /** What the vendor said last. */
+  vendorError: z.string().nullable(),
+  calls: count,
+  products: z.array(z.string()),
+  /** The newest calls that met it. */
+  newest: z.array(
+    z.object({
+      requestId: z.string(),
+      at: time,
+      account: z.string(),
+      accountName: z.string().nullable(),
+      product: z.string(),
+    }),
+  ),
+})
+export type VendorError = z.infer<typeof vendorError>

@@ -49,7 +49,10 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   await page.getByLabel('Markup').fill('1.5')
   assert.deepEqual(await home.violations(page), [])
   await click('button', 'Preview the change')
-  await page.getByRole('dialog').getByText('models.plain-1: none →').waitFor()
+  await page
+    .getByRole('dialog')
+    .getByText('plain-1: 150 credits per million input tokens, cost 100, margin 33.3 %')
+    .waitFor()
   await page.getByRole('dialog').getByText('NEWCOMER_API_KEY is stored encrypted.').waitFor()
   await click('button', 'Apply')
   await click('link', 'Try plain-1')

@@ -15,7 +15,15 @@ import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets 
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { belongsTo, originOf } from '../../catalog/vendor-credentials.ts'
-import { appliedView, checkView, connectCheckView, currentView, presetView, versionView } from '../../catalog/views.ts'
+import {
+  appliedView,
+  checkView,
+  connectCheckView,
+  currentView,
+  presetView,
+  vendorCheckView,
+  versionView,
+} from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
@@ -27,7 +35,7 @@ import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
-import { type Resource, resource, secret, text } from '../resource.ts'
+import { dryRun, isDryRun, type Resource, resource, secret, text } from '../resource.ts'
 
 // A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
 
@@ -80,19 +88,6 @@ type ConnectBody = z.output<typeof connectBody>
 type Place = Pick<ConnectBody, keyof typeof connectFields>
 
 export function connectResources({ database, audit, catalog, credentials, probe }: ConnectDeps): Resource[] {
-  /** What an operator does not know is not sent to an address that they type: neither another vendor's key nor a variable of the system. */
-  async function requireOwnOrigin(name: string, { vendor }: PlaceFound): Promise<void> {
-    if (belongsTo(name, vendor.baseUrl, catalog.current.input, await readPresets())) return
-    throw new Fault('request_invalid', {
-      message: `Neither the catalog nor a preset uses ${name} at ${originOf(vendor.baseUrl)}: give its value again.`,
-      param: 'credential.value',
-    })
-  }
-  /** There is none yet, it is replaced by the one that is given, or whoever asks has it. */
-  const isSaid = (name: string, value: string | undefined) =>
-    credentials.source(name) === 'none' ||
-    (value !== undefined && (credentials.source(name) === 'stored' || credentials.get(name) === value))
-
   return [
     resource('GET /presets', 'operator', {
       answer: page(presetView),
@@ -111,7 +106,8 @@ export function connectResources({ database, audit, catalog, credentials, probe 
           throw new Fault('request_invalid', {
             message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment, of which only names with KEY or TOKEN are read.`,
           })
-        if (name !== undefined && body.credential.value === undefined) await requireOwnOrigin(name, place)
+        if (name !== undefined && body.credential.value === undefined)
+          await requireOwnOrigin(name, place.vendor.baseUrl, catalog.current.input)
         const [{ protocol }] = place.formats
         const target: Target = {
           protocol,
@@ -127,16 +123,17 @@ export function connectResources({ database, audit, catalog, credentials, probe 
       },
     }),
     resource('POST /connect', 'operator', {
-      query: z.strictObject({ dryRun: z.enum(['0', '1', 'true', 'false']).optional() }),
+      query: z.strictObject({ dryRun }),
       body: connectBody,
       answer: z.union([appliedView.extend({ notes: z.array(z.string()) }), connectCheckView]),
       async run({ query, body, by }) {
         const place = await placeOf(body)
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
         const { credential: name } = place.vendor
-        if (name !== undefined && !isSaid(name, body.credential.value)) await requireOwnOrigin(name, place)
+        const sent = { value: body.credential.value, address: place.vendor.baseUrl }
+        if (name !== undefined) await mayGoTo(name, sent, { current: catalog.current.input, credentials })
         const notes = credentialNotes(name, body, credentials)
-        if (query.dryRun === '1' || query.dryRun === 'true') {
+        if (isDryRun(query)) {
           const made = withConnection(catalog.current.input, connection)
           const { problems, changes } = catalog.check(made.document)
           return {
@@ -173,6 +170,26 @@ export function connectResources({ database, audit, catalog, credentials, probe 
       },
     }),
   ]
+}
+
+/** What an operator does not know is not sent to an address that they type: neither another vendor's key nor a variable of the system. */
+async function requireOwnOrigin(name: string, address: string, current: CatalogInput): Promise<void> {
+  if (belongsTo(name, address, current, await readPresets())) return
+  throw new Fault('request_invalid', {
+    message: `Neither the catalog nor a preset uses ${name} at ${originOf(address)}: give its value again.`,
+    param: 'credential.value',
+  })
+}
+
+/** A credential may go to an address where it is at home, where there is none yet, where the given one replaces it, or where whoever asks has it. */
+export async function mayGoTo(
+  name: string,
+  { value, address }: { readonly value: string | undefined; readonly address: string },
+  { current, credentials }: { readonly current: CatalogInput; readonly credentials: Credentials },
+): Promise<void> {
+  const source = credentials.source(name)
+  const isSaid = value !== undefined && (source === 'stored' || credentials.get(name) === value)
+  if (source !== 'none' && !isSaid) await requireOwnOrigin(name, address, current)
 }
 
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */
@@ -233,7 +250,7 @@ function addressOf(body: Place, preset: Preset | undefined): string {
   throw new Fault('request_invalid', { message: `${preset.title} needs ${missing}.`, param: 'blanks' })
 }
 
-function checkedAddress(given: string): string {
+export function checkedAddress(given: string): string {
   const url = URL.parse(given)
   if (url && isMetadataHost(url.hostname))
     throw new Fault('request_invalid', {
@@ -322,12 +339,12 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
       },
     }),
     resource('PUT /catalog', 'operator', {
-      query: z.strictObject({ dryRun: z.enum(['0', '1', 'true', 'false']).optional() }),
+      query: z.strictObject({ dryRun }),
       body: z.strictObject({ document: json, note: text(200, 0).default('') }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,
       answer: z.union([appliedView, checkView]),
       async run({ query, body, by }) {
-        if (query.dryRun === '1' || query.dryRun === 'true') return catalog.check(body.document)
+        if (isDryRun(query)) return catalog.check(body.document)
         return catalog.apply(body.document, by, body.note)
       },
     }),
@@ -349,9 +366,18 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
       run: async () => ({ items: await catalog.versions(), next: null }),
     }),
     resource('POST /catalog/rollback', 'operator', {
+      query: z.strictObject({ dryRun }),
       body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
-      answer: appliedView,
-      run: ({ body, by }) => catalog.rollback(body.version, by),
+      answer: z.union([appliedView, vendorCheckView]),
+      async run({ query, body, by }) {
+        if (!isDryRun(query)) return catalog.rollback(body.version, by)
+        const { input: document } = await catalog.at(body.version)
+        const { models, endpoints } = catalog.current.input
+        const losing = Object.keys({ ...models, ...endpoints }).filter(
+          (uid) => !Object.hasOwn(document.models, uid) && !Object.hasOwn(document.endpoints, uid),
+        )
+        return { ...catalog.check(document), losing, document }
+      },
     }),
     resource('PATCH /models/{uid}', 'operator', {
       body: z

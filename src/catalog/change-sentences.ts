@@ -1,0 +1,300 @@
+// What differs between two catalogs, in sentences: the one place that makes them. Previews, versions, rollbacks, the audit log, the command line and
+// the console show what stands here. A document may be anything that somebody sent, so nothing is taken for granted of its shape.
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { rateWords, UNIT_NAMES, type Unit } from '../meter/kind.ts'
+import { groupedCredits } from '../meter/price-words.ts'
+
+type Tree = Readonly<Record<string, unknown>>
+
+const SENTENCES_MAX = 500
+const VALUE_CHARS_MAX = 80
+
+/** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." One sentence for each thing that differs, none for equal documents. */
+export function describeChanges(before: unknown, after: unknown): string[] {
+  if (isSame(before, after)) return []
+  if (!isTree(before) || !isTree(after))
+    return [before === undefined ? 'This is the first catalog.' : 'The whole document is replaced.']
+  const renamed = renamedVendors(treeOf(before.vendors), treeOf(after.vendors))
+  const old = renamed.size === 0 ? before : withRenamed(before, renamed)
+  const { vendors: _, models: __, endpoints: ___, allClientFormats, ...others } = after
+  const sentences = [
+    ...[...renamed].map(([from, to]) => `Vendor ${from} is renamed ${to}.`),
+    ...each(old.vendors, after.vendors, vendorSentences),
+    ...each(old.models, after.models, productSentences),
+    ...each(old.endpoints, after.endpoints, productSentences),
+    ...formatSentences(old.allClientFormats, allClientFormats),
+    ...leafSentences('Catalog', omit(old, ['vendors', 'models', 'endpoints', 'allClientFormats']), others),
+  ]
+  // "75" may be written as 75. The order of members says nothing.
+  if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
+    return ['The document is written in another way and says the same.']
+  return sentences.slice(0, SENTENCES_MAX)
+}
+
+type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => string[]
+
+/** Each member of either that differs. */
+function each(before: unknown, after: unknown, describe: Describe): string[] {
+  const [old, now] = [treeOf(before), treeOf(after)]
+  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])]
+  return names.flatMap((name) => {
+    const [was, is] = [member(old, name), member(now, name)]
+    if (isSame(was, is)) return []
+    return describe(name, was === undefined ? undefined : treeOf(was), is === undefined ? undefined : treeOf(is))
+  })
+}
+
+// Vendors.
+
+function vendorSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
+  if (!after) return [`Vendor ${name} is removed.`]
+  if (before) return leafSentences(`Vendor ${name}`, before, after)
+  const credentials = [after.credential, ...listOf(after.credentials).map(({ name }) => name)].filter(
+    (one) => typeof one === 'string',
+  )
+  const by = credentials.length > 0 ? `, with the credential ${credentials.join(' and ')}` : ', without a credential'
+  return [`Vendor ${name} is added at ${String(after.baseUrl)}${by}.`]
+}
+
+/** Vendors that are there under another name, and otherwise as they were. */
+function renamedVendors(before: Tree, after: Tree): ReadonlyMap<string, string> {
+  const added = Object.keys(after).filter((name) => member(before, name) === undefined)
+  const gone = Object.keys(before).filter((name) => member(after, name) === undefined)
+  const pairs = gone.flatMap((name): [string, string][] => {
+    const same = added.filter((other) => isSame(after[other], before[name]))
+    return same.length === 1 ? [[name, same[0] ?? '']] : []
+  })
+  const isClear = new Set(pairs.map(([, to]) => to)).size === pairs.length
+  return new Map(isClear ? pairs : [])
+}
+
+function withRenamed(document: Tree, renamed: ReadonlyMap<string, string>): Tree {
+  const nameOf = (name: unknown) => renamed.get(String(name)) ?? name
+  const moved = (shelf: unknown) =>
+    mapMembers(treeOf(shelf), (product) => ({
+      ...product,
+      ...(Array.isArray(product.routes)
+        ? { routes: listOf(product.routes).map((route) => ({ ...route, vendor: nameOf(route.vendor) })) }
+        : {}),
+    }))
+  const vendors = Object.entries(treeOf(document.vendors)).map(([name, vendor]) => [nameOf(name), vendor])
+  return {
+    ...document,
+    vendors: Object.fromEntries(vendors),
+    models: moved(document.models),
+    endpoints: moved(document.endpoints),
+  }
+}
+
+// Models and data endpoints.
+
+function productSentences(uid: string, before: Tree | undefined, after: Tree | undefined): string[] {
+  if (!after) return [`${uid} is no longer offered.`]
+  if (!before) {
+    const vendors = [...new Set(listOf(after.routes).map(({ vendor }) => String(vendor)))]
+    return [`${uid}: ${ratesInWords(undefined, after)}. It is new, served by ${vendors.join(' and ')}.`]
+  }
+  const price = priceSentence(uid, before, after)
+  const apart = ['enabled', 'pricing', 'routes']
+  const [was, is] = [treeOf(before.pricing), treeOf(after.pricing)]
+  return [
+    ...(isOn(before) === isOn(after) ? [] : [`${uid} is switched ${isOn(after) ? 'on' : 'off'}.`]),
+    ...price,
+    ...routeSentences(uid, before, after, price.length > 0),
+    ...leafSentences(uid, omit(before, apart), omit(after, apart)),
+    ...leafSentences(`${uid}, price`, omit(was, ['tiers']), omit(is, ['tiers'])),
+  ]
+}
+
+const isOn = ({ enabled }: Tree) => enabled !== false
+
+/** Where the price or what the vendor takes for it has changed. */
+function priceSentence(uid: string, before: Tree, after: Tree): string[] {
+  const of = (product: Tree) => [tiersOf(product.pricing), costsOf(product)]
+  const rates = isSame(of(before), of(after)) ? '' : ratesInWords(before, after)
+  return rates === '' ? [] : [`${uid}: ${rates}.`]
+}
+
+/** Of a known price only what has changed, unless its tiers are others. */
+function ratesInWords(before: Tree | undefined, after: Tree): string {
+  const tiers = tiersOf(after.pricing)
+  const old = before && tiersOf(before.pricing)
+  const isAlike = old !== undefined && isSame(old.map(conditionsOf), tiers.map(conditionsOf))
+  const [costs, oldCosts] = [costsOf(after), before && isAlike ? costsOf(before) : []]
+  const parts = tiers.flatMap((tier, index) => {
+    const was = isAlike ? old[index] : undefined
+    const rates = UNIT_NAMES.flatMap((unit) => {
+      const [rate, wasRate] = [rateOf(tier, unit), was && rateOf(was, unit)]
+      const [cost, wasCost] = [rateOf(costs[index], unit), rateOf(oldCosts[index], unit)]
+      if (rate === undefined) return wasRate === undefined ? [] : [`no rate ${rateWords(unit)} any more`]
+      if (was && rate === wasRate && cost === wasCost) return []
+      return [
+        `${groupedCredits(rate)} credits ${rateWords(unit)}${instead(was, rate, wasRate)}${costInWords(rate, cost, wasCost)}`,
+      ]
+    })
+    const condition = conditionInWords(tier) || (tiers.length > 1 ? 'else' : '')
+    return rates.length === 0 ? [] : [`${condition && `${condition}: `}${rates.join('; ')}`]
+  })
+  return parts.join('; ')
+}
+
+function instead(known: unknown, rate: bigint, was: bigint | undefined): string {
+  if (known === undefined || rate === was) return ''
+  return was === undefined ? ' (new)' : ` instead of ${groupedCredits(was)}`
+}
+
+function costInWords(rate: bigint, cost: bigint | undefined, was: bigint | undefined): string {
+  if (cost === undefined) return ''
+  const changed = was === undefined || was === cost ? '' : ` instead of ${groupedCredits(was)}`
+  const margin = rate === 0n ? '' : `, margin ${Math.round(Number(((rate - cost) * 1000n) / rate)) / 10} %`
+  return `, cost ${groupedCredits(cost)}${changed}${margin}`
+}
+
+const tiersOf = (pricing: unknown): Tree[] => listOf(treeOf(pricing).tiers)
+const conditionsOf = ({ upTo, when }: Tree) => ({ upTo, when })
+const rateOf = (tier: Tree | undefined, unit: Unit) =>
+  tier?.[unit] === undefined ? undefined : parseCredits(tier[unit])
+
+function conditionInWords({ upTo, when }: Tree): string {
+  const parts = Object.entries(treeOf(when)).map(([name, value]) => `${name} ${String(value)}`)
+  if (typeof upTo === 'number') parts.push(`up to ${upTo.toLocaleString('en')} input tokens`)
+  return parts.join(', ')
+}
+
+/** What the vendors take that are asked first: of several the most, tier by tier. Empty where that is not known. */
+function costsOf(product: Tree): Tree[] {
+  const routes = listOf(product.routes).filter(isOn)
+  const first = Math.min(...routes.map(orderOf))
+  const asked = routes.filter((route) => orderOf(route) === first && isTree(route.cost))
+  return tiersOf(product.pricing).map((tier) => {
+    const costs = asked.flatMap(({ cost }) => {
+      const tiers = tiersOf(cost)
+      const same = tiers.find((one) => isSame(conditionsOf(one), conditionsOf(tier)))
+      if (same) return [same]
+      return tiers.length === 1 ? tiers : []
+    })
+    return Object.fromEntries(
+      UNIT_NAMES.flatMap((unit) => {
+        const rates = costs.flatMap((one) => rateOf(one, unit) ?? [])
+        const most = rates.reduce<bigint | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
+        return most === undefined ? [] : [[unit, formatCredits(most)]]
+      }),
+    )
+  })
+}
+
+const orderOf = ({ order }: Tree) => (typeof order === 'number' ? order : 0)
+
+// Routes.
+
+function routeSentences(uid: string, before: Tree, after: Tree, isCostSaid: boolean): string[] {
+  const [old, now] = [keyed(before), keyed(after)]
+  const added = [...now].flatMap(([key, route]) => (old.has(key) ? [] : [route]))
+  const gone = [...old].flatMap(([key, route]) => (now.has(key) ? [] : [route]))
+  const kept = [...now].flatMap(([key, route]) => {
+    const was = old.get(key)
+    if (!was) return []
+    const where = `${uid} at ${String(route.vendor)}`
+    const apart = ['enabled', ...(isCostSaid ? ['cost'] : [])]
+    return [
+      ...(isOn(was) === isOn(route) ? [] : [`${where}: the route is switched ${isOn(route) ? 'on' : 'off'}.`]),
+      ...leafSentences(where, omit(was, apart), omit(route, apart)),
+    ]
+  })
+  const moved = added.length + gone.length + kept.length === 0 && !isSame([...old.keys()], [...now.keys()])
+  return [
+    ...added.map(
+      (route) => `${uid}: ${routeInWords(route)} serves it${orderOf(route) > 0 ? ' when others fail' : ''}.`,
+    ),
+    ...gone.map((route) => `${uid}: ${routeInWords(route)} no longer serves it.`),
+    ...kept,
+    ...(moved ? [`${uid}: its routes change places.`] : []),
+  ]
+}
+
+function routeInWords({ vendor, protocol, model }: Tree): string {
+  return `${String(vendor)} (${String(protocol)}${model === undefined ? '' : `, as ${String(model)}`})`
+}
+
+/** A route is known by where it leads; two that lead to the same place by their order. */
+function keyed({ routes }: Tree): Map<string, Tree> {
+  const all = new Map<string, Tree>()
+  for (const route of listOf(routes)) {
+    const { vendor, protocol, model, serves } = route
+    let key = JSON.stringify([vendor, protocol, model, serves])
+    while (all.has(key)) key += '+'
+    all.set(key, route)
+  }
+  return all
+}
+
+function formatSentences(before: unknown, after: unknown): string[] {
+  if ((before === true) === (after === true)) return []
+  return [
+    after === true
+      ? 'Every text model is offered in every client format.'
+      : 'Text models are offered in the client formats that their entries list.',
+  ]
+}
+
+// Everything else: by the name of the field, with what it was and what it becomes.
+
+const FIELD_WORDS: Readonly<Record<string, string>> = {
+  baseUrl: 'base URL',
+  batchFactor: 'batch multiplier',
+  clientFormats: 'client formats',
+  concurrencyMax: 'calls at once',
+  pendingMax: 'waiting calls',
+  onAbort: 'when a caller leaves',
+  passesUnknown: 'unknown members are sent',
+  byokFee: 'BYOK fee',
+  'timeouts.connectMs': 'connect timeout (ms)',
+  'timeouts.firstByteMs': 'first-byte timeout (ms)',
+  'timeouts.idleMs': 'idle timeout (ms)',
+  'timeouts.totalMs': 'total timeout (ms)',
+  'limits.contextTokens': 'context tokens',
+  'limits.outputTokensMax': 'most output tokens',
+  'routing.policy': 'routing policy',
+  'routing.sticky': 'sticky routing',
+}
+
+function leafSentences(subject: string, before: Tree, after: Tree, path = ''): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return names.flatMap((name) => {
+    const [was, is] = [member(before, name), member(after, name)]
+    if (isSame(was, is)) return []
+    const at = path ? `${path}.${name}` : name
+    if (isTree(was) && isTree(is)) return leafSentences(subject, was, is, at)
+    const field = FIELD_WORDS[at] ?? at
+    if (was === undefined)
+      return isTree(is) && FIELD_WORDS[at] === undefined
+        ? leafSentences(subject, {}, is, at)
+        : [`${subject}: ${field} becomes ${show(is)}.`]
+    if (is === undefined) return [`${subject}: ${field} ${show(was)} is taken out.`]
+    return [`${subject}: ${field} changes from ${show(was)} to ${show(is)}.`]
+  })
+}
+
+function show(value: unknown): string {
+  const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string')
+  const text = isList ? value.join(', ') : JSON.stringify(value)
+  return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX - 1)}…` : text
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isTree(value)) return value
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(members.map(([name, one]) => [name, sorted(one)]))
+}
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+const treeOf = (value: unknown): Tree => (isTree(value) ? value : {})
+const listOf = (value: unknown): Tree[] => (Array.isArray(value) ? value.map(treeOf) : [])
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+/** A member may have any name: what every object inherits is none of its members. */
+const member = (tree: Tree, name: string) => (Object.hasOwn(tree, name) ? tree[name] : undefined)
+const mapMembers = (tree: Tree, change: (value: Tree) => unknown): Tree =>
+  Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, isTree(value) ? change(value) : value]))
+const omit = (tree: Tree, names: readonly string[]): Tree =>
+  Object.fromEntries(Object.entries(tree).filter(([name]) => !names.includes(name)))
