@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { type Database, openDatabase, PATIENT, type Queryable } from './database.ts'
 import { applyFunctions } from './functions.ts'
-import { migrate } from './migrate.ts'
+import { listMigrations, migrate } from './migrate.ts'
 
 async function open(t: { after(run: () => Promise<void>): void }, fresh = freshDatabase()): Promise<Database> {
   const { connection, drop } = await fresh
@@ -117,4 +119,53 @@ test('a change of tables that finds them in use lets everybody else go first, an
   assert.doesNotMatch(made!.name, /other/)
   const slowestMs = Math.max(...waitsMs)
   assert.ok(slowestMs > 500 && slowestMs < 30_000, `${slowestMs} ms`)
+})
+
+test('calls of before are given the vendor that the price list of their time names, or the last one that was tried', async (t) => {
+  const database = await open(t)
+  const run = (text: string, values: readonly string[] = []) => database.query<Record<string, string>>({ text }, values)
+  await run('alter table usage drop column vendor')
+  await run('alter table journal drop column vendor')
+  await run('drop index usage_time')
+  await run('drop table saved_view')
+  const routes = (...vendors: string[]) => ({ routes: vendors.map((vendor) => ({ vendor })) })
+  for (const [version, document] of [
+    ['1', { models: { m: routes('old', 'second') }, endpoints: { e: routes('data') } }],
+    ['2', { models: { m: routes('new', 'old') }, endpoints: {} }],
+  ] as const)
+    await run('insert into catalog_version (version, document, actor) values ($1, $2, $3)', [
+      ...[version, JSON.stringify(document), 'test'],
+    ])
+  const tried = JSON.stringify({ attempts: [{ vendor: 'first' }, { vendor: 'last' }] })
+  for (const [id, product, version, route, log] of [
+    ['a', 'm', '1', '1', null],
+    ['b', 'm', '2', '1', null],
+    ['c', 'm', '1', '2', null],
+    ['d', 'e', '1', '1', null],
+    ['e', 'm', '2', '0', tried],
+    ['f', 'm', '9', '1', null],
+    ['g', 'm', '1', '0', null],
+  ] as const)
+    await database.query(
+      {
+        text: `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, attempt_log)
+          values ('acc', $1, 'k', $2, 'chat', 'settled', 200, 0, 0, $3, '[]', $4, $5)`,
+      },
+      [id, product, version, route, log],
+    )
+  const { name = '' } = (await listMigrations()).find((one) => /^\d+_calls\.sql$/.test(one.name)) ?? {}
+  await run(await readFile(join(import.meta.dirname, 'migrations', name), 'utf8'))
+  const rows = await run('select id, vendor from usage order by id')
+  assert.deepEqual(
+    rows.map(({ id, vendor }) => [id, vendor]),
+    [
+      ['a', 'old'],
+      ['b', 'new'],
+      ['c', 'second'],
+      ['d', 'data'],
+      ['e', 'last'],
+      ['f', null],
+      ['g', null],
+    ],
+  )
 })

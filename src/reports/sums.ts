@@ -138,8 +138,8 @@ function sumsOf(row: Summed): Omit<SumRow, 'at' | 'group' | 'name'> {
 
 /** Each step of the range, also those in which nothing happened. */
 async function readSteps(database: Queryable, filter: SumsFilter, { per, zone }: SumsOrder): Promise<Date[]> {
-  const values = [per, new Date(filter.fromMs), new Date(filter.toMs - 1), zone]
-  const rows = await database.query<{ at: Date }>(STEPS, values)
+  const values = [new Date(filter.fromMs), new Date(filter.toMs - 1), zone]
+  const rows = await database.query<{ at: Date }>(STEPS[per], values)
   return rows.map(({ at }) => at)
 }
 
@@ -280,10 +280,18 @@ const COUNTED = `count(*) as requests, count(*) filter (where u.status >= 400) a
   sum(u.duration_ms)::bigint as duration_ms, null::bigint as input_tokens, null::bigint as output_tokens`
 const REJECTED = `0::bigint as requests, 0::bigint as errors, sum(u.count)::bigint as refused, 0::bigint as charged, 0::bigint as duration_ms,
   0::bigint as input_tokens, 0::bigint as output_tokens`
-const STEPS = statement(
-  'sums_steps',
-  `select generate_series(date_trunc($1::text, $2::timestamptz, $4::text), $3::timestamptz, ('1 ' || $1)::interval, $4::text) as at`,
-)
+// Days begin at midnight where the reader is, also where one of them has 23 or 25 hours.
+const STEPS = {
+  hour: statement(
+    'sums_hours',
+    `select generate_series(date_trunc('hour', $1::timestamptz, $3::text), $2::timestamptz, interval '1 hour') as at`,
+  ),
+  day: statement(
+    'sums_days',
+    `select generate_series(date_trunc('day', $1::timestamptz at time zone $3::text), $2::timestamptz at time zone $3::text, interval '1 day')
+       at time zone $3::text as at`,
+  ),
+} satisfies Record<Step, unknown>
 const NAMES = {
   key: statement('sums_key_names', `select k.id, ${KEY_NAME} as name from api_key k where k.id = any($1)`),
   account: statement('sums_account_names', 'select id, name from account where id = any($1)'),

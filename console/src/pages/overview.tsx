@@ -216,7 +216,9 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
   const { query } = useLocation()
   const period = periodQuery(query)
   const filter = sums.by === 'key' ? 'key' : 'product'
-  const rest = sums.groups.slice(SPENDERS_MAX)
+  // What was only rejected spent nothing.
+  const groups = sums.groups.filter(({ requests }) => requests > 0)
+  const rest = groups.slice(SPENDERS_MAX)
   const row = ({ group, name, requests, charged }: UsageSums['groups'][number]) => ({
     name: name ?? group,
     value: creditsAsNumber(charged),
@@ -224,7 +226,7 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
     note: plural(requests, 'call'),
     to: callsPath(account, { ...period, [filter]: group }),
   })
-  if (sums.groups.length === 0) return null
+  if (groups.length === 0) return null
   const restSum = sumCredits(rest.map(({ charged }) => charged))
   const more = {
     name: `${rest.length} more`,
@@ -243,7 +245,7 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
     >
       <BarList
         label={sums.by === 'key' ? 'Spend by key' : 'Spend by model'}
-        rows={[...sums.groups.slice(0, SPENDERS_MAX).map(row), ...(rest.length ? [more] : [])]}
+        rows={[...groups.slice(0, SPENDERS_MAX).map(row), ...(rest.length ? [more] : [])]}
       />
     </Card>
   )

@@ -185,7 +185,7 @@ export function StackedSums({ data, measure, title }: { data: UsageSums; measure
       format={measure === 'charged' ? formatAny : formatCompact}
       {...timeAxis(data.steps, data.per)}
       series={[
-        ...named.map((group, index) => ({ name: groupName(group), values: values[index] ?? [] })),
+        ...named.map((group, index) => ({ name: groupName(group, data.by), values: values[index] ?? [] })),
         ...(rest > 0 ? [{ name: `${rest} more`, color: 'rest' as const, values: values[named.length] ?? [] }] : []),
       ]}
     />
@@ -196,7 +196,9 @@ interface Group {
   group: string
   name: string | null
 }
-const groupName = ({ group, name }: Group) => name ?? (group || 'unknown')
+/** What is in no group: calls that were rejected before their model was known, or that no vendor answered. */
+const NONE: Partial<Record<Grouping, string>> = { product: 'unknown model', vendor: 'no vendor' }
+const groupName = ({ group, name }: Group, by: Grouping) => name ?? (group || (NONE[by] ?? 'unknown'))
 
 /** A group's calls are one click away: with the filters of the page, and this one. */
 function GroupTable({
@@ -209,7 +211,7 @@ function GroupTable({
   filter: URLSearchParams
 }) {
   const to = ({ group }: Group) =>
-    callsPath(account, { ...Object.fromEntries(filter), view: undefined, [data.by]: group || undefined })
+    callsPath(account, { ...Object.fromEntries(filter), view: undefined, [data.by]: group })
   return (
     <Table
       label="Totals by group"
@@ -219,11 +221,14 @@ function GroupTable({
         {
           head: GROUPINGS.find(([value]) => value === data.by)?.[1] ?? 'Group',
           main: true,
-          cell: (row) => (
-            <Link to={to(row)} className="cell-link">
-              {groupName(row)}
-            </Link>
-          ),
+          cell: (row) =>
+            row.group ? (
+              <Link to={to(row)} className="cell-link">
+                {groupName(row, data.by)}
+              </Link>
+            ) : (
+              groupName(row, data.by)
+            ),
         },
         { head: 'Calls', right: true, cell: (row) => formatWhole(callsOf(row)), sort: callsOf },
         { head: 'Failed', right: true, cell: (row) => formatWhole(row.errors), sort: (row) => row.errors },
@@ -293,7 +298,7 @@ function Latencies({ data, percentile }: { data: UsageLatency; percentile: (type
         format={formatMs}
         {...axis}
         series={shown.map((group) => ({
-          name: groupName(group),
+          name: groupName(group, data.by),
           values: data.steps.map((step) => byGroup.get(`${step} ${group.group}`)?.[percentile] ?? null),
         }))}
       />
@@ -311,7 +316,11 @@ export function LatencyTable({ data: { by, groups } }: { data: Pick<UsageLatency
       rows={groups}
       rowKey={(row) => row.group}
       columns={[
-        { head: GROUPINGS.find(([value]) => value === by)?.[1] ?? 'Group', main: true, cell: groupName },
+        {
+          head: GROUPINGS.find(([value]) => value === by)?.[1] ?? 'Group',
+          main: true,
+          cell: (row) => groupName(row, by),
+        },
         { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls), sort: (row) => row.calls },
         ...PERCENTILES.map(([value, head]) => ({
           head,

@@ -241,7 +241,7 @@ const TOP_MAX = 10
 
 function TopAccounts({ sums }: { sums: UsageSums }) {
   const { query } = useLocation()
-  if (sums.groups.length === 0)
+  if (sums.totals.requests === 0)
     return (
       <Empty icon="accounts" title="No calls in this period">
         <p>Accounts that spend credits appear here.</p>
@@ -251,13 +251,16 @@ function TopAccounts({ sums }: { sums: UsageSums }) {
     <Card title="Top customers" actions={<Link to="/operator/accounts">All accounts</Link>}>
       <BarList
         label="Spend by account"
-        rows={sums.groups.slice(0, TOP_MAX).map((row) => ({
-          name: row.name ?? row.group,
-          value: creditsAsNumber(row.charged),
-          shown: `${formatCredits(row.charged, 2)} credits`,
-          note: plural(callsOf(row), 'call'),
-          to: callsPath(undefined, { ...periodQuery(query, USUAL), account: row.group }),
-        }))}
+        rows={sums.groups
+          .filter(({ requests }) => requests > 0)
+          .slice(0, TOP_MAX)
+          .map((row) => ({
+            name: row.name ?? row.group,
+            value: creditsAsNumber(row.charged),
+            shown: `${formatCredits(row.charged, 2)} credits`,
+            note: plural(callsOf(row), 'call'),
+            to: callsPath(undefined, { ...periodQuery(query, USUAL), account: row.group }),
+          }))}
       />
     </Card>
   )
