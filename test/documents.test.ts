@@ -34,6 +34,23 @@ test('links between pages lead to files that exist, and to places in them', () =
   assert.deepEqual(broken, [])
 })
 
+test('the README is short, and its table compares the same five in every row', () => {
+  const text = textOf('README.md')
+  const lines = text.trimEnd().split('\n')
+  assert.ok(lines.length <= 150, `${lines.length} lines`)
+  const rows = lines.filter((line) => line.startsWith('|'))
+  assert.ok(rows.length > 10 && rows.every((row) => row.split('|').length === 8), 'every row has its cells')
+  const [, tests = ''] = /^(npm ci && npm test)\b/m.exec(text) ?? []
+  assert.ok(
+    readFileSync(join(ROOT, '.ci', 'run'), 'utf8')
+      .trimEnd()
+      .endsWith(`\n${tests}`),
+    'CI runs what the README says',
+  )
+  for (const [, picture = ''] of text.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g))
+    assert.ok(existsSync(join(ROOT, picture)), picture)
+})
+
 test('every guide begins with its title', () => {
   assert.deepEqual(
     pages.filter((page) => page.startsWith('docs/guides/') && !/^# .+\n\n/.test(textOf(page))),

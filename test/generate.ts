@@ -16,11 +16,10 @@ import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
 import { answersFile } from './pages/answers.ts'
 import { commandLinePage } from './pages/command-line.ts'
-import { configurationPage, settingsTable } from './pages/configuration.ts'
+import { configurationPage } from './pages/configuration.ts'
 import { decisionsPage } from './pages/decisions.ts'
-import { endpointsPage, endpointTable } from './pages/endpoints.ts'
+import { endpointsPage } from './pages/endpoints.ts'
 import { errorsPage } from './pages/errors.ts'
-import { between } from './pages/markdown.ts'
 import { metricsPage } from './pages/metrics.ts'
 import { operatorApiPage } from './pages/operator-api.ts'
 import { dumpSchema } from './pages/schema.ts'
@@ -33,7 +32,6 @@ export async function generatedFiles(): Promise<Map<string, string>> {
   const catalog = checkDocument(await readDefaultCatalog())
   if (!catalog.ok) throw new Error(`The shipped catalog is not valid: ${catalog.problems.join('; ')}`)
   return new Map([
-    ['README.md', await readme()],
     ['docs/decisions/README.md', decisionsPage(join(ROOT, 'docs/decisions'))],
     ['docs/reference/endpoints.md', endpointsPage()],
     ['docs/reference/analytics.md', analyticsReference(ANALYTICS)],
@@ -50,12 +48,6 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ...pythonClient(),
     [CASTS_FILE, castsFile()],
   ])
-}
-
-/** Written by hand, but for its two tables. */
-async function readme(): Promise<string> {
-  const text = await readFile(join(ROOT, 'README.md'), 'utf8')
-  return between(between(text, 'endpoints', endpointTable()), 'settings', settingsTable())
 }
 
 async function schema(): Promise<string> {

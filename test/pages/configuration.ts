@@ -11,7 +11,7 @@ function rowOf(name: string): string[] {
   return [code(name), shown === '' ? '' : code(shown), setting.description]
 }
 
-export function settingsTable(): string {
+function settingsTable(): string {
   return table(['Variable', 'Default', 'Meaning'], Object.keys(SETTINGS).map(rowOf))
 }
 

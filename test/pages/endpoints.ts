@@ -1,4 +1,4 @@
-// The list of endpoints, for the reference and for the README.
+// The list of endpoints, for the reference.
 import type { EndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
 import { allowedText } from '../../src/catalog/field.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
@@ -19,7 +19,7 @@ function groups(): Array<{ name: string; specs: EndpointSpec[] }> {
 const address = ({ method, path }: EndpointSpec) => code(`${method} ${path}`)
 
 /** Every endpoint on one line; the analytics ones share a prefix, which is said once. */
-export function endpointTable(): string {
+function endpointTable(): string {
   const rows = groups().flatMap(({ name, specs }) =>
     specs.map((spec, index) => [index === 0 ? `**${name}**` : '', address(spec), spec.title]),
   )

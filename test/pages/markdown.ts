@@ -12,13 +12,3 @@ export function page(title: string, ...parts: readonly string[]): string {
 }
 
 export const code = (text: string) => `\`${text}\``
-
-/** Replaces what stands between two marks of a hand-written page. */
-export function between(text: string, name: string, inside: string): string {
-  const begin = `<!-- generated: ${name} -->`
-  const end = `<!-- end: ${name} -->`
-  const from = text.indexOf(begin)
-  const to = text.indexOf(end)
-  if (from === -1 || to < from) throw new Error(`The page has no marks ${begin} … ${end}.`)
-  return `${text.slice(0, from + begin.length)}\n${inside}\n${text.slice(to)}`
-}
