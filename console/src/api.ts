@@ -97,13 +97,20 @@ const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
 const scoped = (id: string | undefined, rest: string) => (id === undefined ? rest : account(id, rest))
 const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 
-async function csv(path: string, query: Query): Promise<Blob> {
-  return (await send('GET', path, { query, headers: { accept: 'text/csv' } })).blob()
+async function file(path: string, accept: string, query?: Query): Promise<Blob> {
+  return (await send('GET', path, { query, headers: { accept } })).blob()
 }
+const csv = (path: string, query: Query) => file(path, 'text/csv', query)
 
 interface Paging {
   cursor?: string | undefined
   limit?: number
+}
+
+export interface MarginFilter extends Paging {
+  by: wire.MarginGrouping
+  from?: string | undefined
+  to?: string | undefined
 }
 
 export interface LedgerFilter {
@@ -238,6 +245,19 @@ export const api = {
   /** Where the browser can save it from. */
   fileAddress: (id: string, file: string) => apiUrl(account(id, `/play/v1/files/${encode(file)}/content`)),
   ledgerCsv: (id: string, query: LedgerFilter = {}) => csv(account(id, '/ledger'), { ...query }),
+
+  statement: (id: string, month: string, signal?: AbortSignal) =>
+    get<wire.MonthlyStatement>(account(id, `/statements/${month}`), undefined, signal),
+  statementFile: (id: string, month: string, type: 'application/pdf' | 'text/csv') =>
+    file(account(id, `/statements/${month}`), type),
+  statements: (month: string, query: { cursor?: string | undefined; limit: number }, signal?: AbortSignal) =>
+    get<wire.Page<wire.StatementSummary>>(`/statements/${month}`, query, signal),
+  statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),
+  margins: (query: MarginFilter, signal?: AbortSignal) => get<wire.Margins>('/margins', { ...query }, signal),
+  marginsCsv: (query: MarginFilter) => csv('/margins', { ...query }),
+  billing: (signal?: AbortSignal) => get<wire.Billing>('/billing', undefined, signal),
+  changeBilling: (input: { worth?: wire.CreditWorth | null; contact?: string | null }) =>
+    patch<wire.Billing>('/billing', input),
 
   agentSetups: (signal?: AbortSignal) =>
     get<wire.Page<wire.AgentSetup>>('/agent-setup', { url: window.location.origin }, signal),

@@ -1,6 +1,7 @@
 // Which page an address shows. Each page is a file of its own that is loaded when it is first visited.
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from 'react'
 import { ApiError, api, whenSignedOut } from './api.ts'
+import { setWorth } from './credits.ts'
 import { Login } from './pages/login.tsx'
 import { useQuery } from './query.ts'
 import { BASE, Link, match, navigate, useLocation } from './router.tsx'
@@ -36,6 +37,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/batches', page(() => import('./pages/batches.tsx'), 'BatchesPage')],
   ['/a/:account/batches/:batch', page(() => import('./pages/batch.tsx'), 'BatchPage')],
   ['/a/:account/statement', page(() => import('./pages/statement.tsx'), 'StatementPage')],
+  ['/a/:account/statement/movements', page(() => import('./pages/statement.tsx'), 'MovementsPage')],
   ['/a/:account/members', page(() => import('./pages/members.tsx'), 'MembersPage')],
   ['/a/:account/alerts', page(() => import('./pages/alerts.tsx'), 'AlertsPage')],
   ['/a/:account/alerts/:tab', page(() => import('./pages/alerts.tsx'), 'AlertsPage')],
@@ -56,6 +58,8 @@ const operatorRoutes: typeof routes = [
   ['/operator/catalogue/:tab', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],
   ['/operator/vendors/new', page(() => import('./pages/operator/connect.tsx'), 'ConnectPage')],
+  ['/operator/finance', page(() => import('./pages/operator/finance.tsx'), 'MarginPage')],
+  ['/operator/finance/statements', page(() => import('./pages/operator/finance.tsx'), 'StatementsPage')],
   ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
   ['/operator/alerts', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],
   ['/operator/alerts/:tab', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],
@@ -99,12 +103,14 @@ function SignedIn() {
     () => whenSignedOut(() => loginFrom(window.location.pathname.slice(BASE.length) + window.location.search)),
     [],
   )
-  if (session.data)
+  if (session.data) {
+    setWorth(session.data.worth)
     return (
       <SessionProvider session={session.data}>
         <SignedInPages />
       </SessionProvider>
     )
+  }
   if (session.error && !(session.error instanceof ApiError && session.error.status === 401))
     return (
       <main className="signed-out">

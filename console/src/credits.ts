@@ -2,6 +2,8 @@
 // of a chart's bar is.
 
 const MICRO = 1_000_000n
+/** Decimals of amounts outside statements, whose every digit counts. */
+export const FEW = 4
 
 /** A catalog may give its rates as numbers. */
 export function parseCredits(text: string | number): bigint | undefined {
@@ -17,22 +19,22 @@ export function sumCredits(amounts: Iterable<string>): bigint {
   return sum
 }
 
-/** "12,345.67": exact unless told how many decimals are enough; small amounts keep the digits that matter. */
+/** "12,345.67": exact unless told how many decimals are enough; of small amounts four are shown, and less than that is said to be less. */
 export function formatCredits(amount: bigint | string | number, decimals?: number): string {
   const micro = typeof amount === 'bigint' ? amount : parseCredits(amount)
   if (micro === undefined) return String(amount)
   let size = micro < 0n ? -micro : micro
-  if (decimals !== undefined && size >= MICRO / 100n) {
-    const step = 10n ** BigInt(6 - decimals)
+  if (decimals !== undefined && size > 0n) {
+    const step = 10n ** BigInt(6 - (size < MICRO / 100n ? Math.max(decimals, FEW) : decimals))
     size = ((size + step / 2n) / step) * step
+    if (size === 0n) return `${micro < 0n ? '−' : ''}<0.0001`
   }
   const whole = (size / MICRO).toLocaleString('en')
   const fraction = (size % MICRO)
     .toString()
     .padStart(6, '0')
     .replace(/(?<!0)0+$/, '')
-  const shown =
-    decimals === undefined || size < MICRO / 100n ? fraction : fraction.padEnd(size === 0n ? 0 : decimals, '0')
+  const shown = decimals === undefined ? fraction : fraction.padEnd(size === 0n ? 0 : decimals, '0')
   return `${micro < 0n ? '−' : ''}${whole}${shown ? `.${shown}` : ''}`
 }
 
@@ -42,7 +44,54 @@ export function briefCredits(amount: bigint | string): string {
   return shown.includes('.') ? shown.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : shown
 }
 
-export const creditWord = (shown: string) => (shown === '1' ? 'credit' : 'credits')
+interface Worth {
+  readonly currency: string
+  readonly rate: string
+}
+
+/** What one credit is worth, as the session says; null: nobody has said. */
+let present: Worth | null = null
+const forms = new Map<string, Intl.NumberFormat>()
+
+export function setWorth(worth: Worth | null): void {
+  present = worth
+}
+
+/** With the currency's own decimals, or where little matters four. */
+function formOf(currency: string, isFine: boolean): Intl.NumberFormat {
+  const name = `${currency} ${isFine}`
+  const known = forms.get(name)
+  if (known) return known
+  const usual = new Intl.NumberFormat('en', { style: 'currency', currency })
+  const decimals = Math.max(usual.resolvedOptions().maximumFractionDigits ?? 0, FEW)
+  const form = isFine
+    ? new Intl.NumberFormat('en', { style: 'currency', currency, maximumFractionDigits: decimals })
+    : usual
+  forms.set(name, form)
+  return form
+}
+
+/** "€12.34": credits as money. `of`: what a credit was worth then; of a statement, without small change. Undefined where nobody has said. */
+export function inMoney(amount: bigint | string, of?: Worth | null): string | undefined {
+  const micro = typeof amount === 'bigint' ? amount : parseCredits(amount)
+  const worth = of === undefined ? present : of
+  const rate = worth && parseCredits(worth.rate)
+  if (!worth || !rate || micro === undefined) return undefined
+  const money = (micro * rate) / MICRO
+  const size = money < 0n ? -money : money
+  const decimal = `${money < 0n ? '-' : ''}${size / MICRO}.${(size % MICRO).toString().padStart(6, '0')}`
+  // It takes decimal texts too, and keeps their digits, which a number would lose.
+  return formOf(worth.currency, of === undefined).format(decimal as unknown as number)
+}
+
+/** "0.1643 credits (€0.0016)", in a sentence. */
+export function creditsText(amount: bigint | string): string {
+  const shown = briefCredits(amount)
+  const money = inMoney(amount)
+  return `${shown} ${creditWord(shown)}${money === undefined ? '' : ` (${money})`}`
+}
+
+const creditWord = (shown: string) => (shown === '1' ? 'credit' : 'credits')
 
 export function creditsAsNumber(amount: string): number {
   return Number(amount)

@@ -47,6 +47,11 @@ export const formatClock = (iso: string) => (valid(iso) ? forms().clock.format(n
 /** Days and months that a vendor of figures names are those of its own calendar, wherever the reader is. */
 export const formatDate = (iso: string) => (valid(iso) ? FORMS.utc.dayMonth.format(new Date(iso)) : iso)
 export const formatMonth = (iso: string) => (valid(iso) ? utcMonth.format(new Date(iso)) : iso)
+/** "October 2026", of `2026-10`. */
+const wholeMonth = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
+export const monthName = (month: string) => (valid(month) ? wholeMonth.format(new Date(month)) : month)
+/** With its year, in the calendar of statements. */
+export const formatUtcDay = (iso: string) => (valid(iso) ? FORMS.utc.day.format(new Date(iso)) : iso)
 export const formatCompact = (value: number) => compact.format(value)
 export const formatWhole = (value: number) => whole.format(value)
 /** For values whose size nobody knows beforehand: 0.0342, 12.5, 1,234, 45.2M. */

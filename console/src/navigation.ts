@@ -52,7 +52,14 @@ function accountSections(account: string, mayManage: boolean): Section[] {
         { to: `${base}/batches`, label: 'Batches', also: 'files' },
       ],
     },
-    one('Statement', 'statement', `${base}/statement`, 'ledger credits balance csv pdf invoice month'),
+    {
+      label: 'Statement',
+      icon: 'statement',
+      pages: [
+        { to: `${base}/statement`, label: 'Statement', also: 'balance csv pdf invoice month' },
+        { to: `${base}/statement/movements`, label: 'All movements', also: 'ledger credits transactions' },
+      ],
+    },
     {
       label: 'Alerts',
       icon: 'bell',
@@ -74,7 +81,15 @@ const OPERATOR: readonly Section[] = [
   one('Accounts', 'accounts', '/operator/accounts', 'customers credits suspend close'),
   one('Catalog', 'catalog', '/operator/catalogue', 'prices routes models roll back versions'),
   one('Vendors', 'vendors', '/operator/vendors', 'credential breaker test health provider'),
-  one('Ledger check', 'ledger', '/operator/ledger', 'verify'),
+  {
+    label: 'Finance',
+    icon: 'ledger',
+    pages: [
+      { to: '/operator/finance', label: 'Margin', also: 'revenue cost model customer vendor month profit' },
+      { to: '/operator/finance/statements', label: 'Statements', also: 'invoice pdf zip month customers' },
+      { to: '/operator/ledger', label: 'Ledger check', also: 'verify' },
+    ],
+  },
   {
     label: 'Gateway alerts',
     icon: 'bell',
@@ -89,7 +104,7 @@ const OPERATOR: readonly Section[] = [
     label: 'System',
     icon: 'system',
     pages: [
-      { to: '/operator/system', label: 'System', also: 'limits version processes database' },
+      { to: '/operator/system', label: 'System', also: 'limits version processes database currency credit worth' },
       { to: '/operator/operators', label: 'Operators', also: 'invite people' },
     ],
   },

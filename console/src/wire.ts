@@ -85,10 +85,17 @@ export type {
   VendorView as Vendor,
 } from '../../src/operator/views.ts'
 export type {
+  BillingView as Billing,
+  CreditWorth,
   FillView as Fill,
   Found,
   HomeFigures,
   KeyFigures,
+  MarginGrouping,
+  MarginPage as Margins,
+  MarginRow,
+  MonthlyStatement,
+  StatementSummary,
   UsageLatency,
   UsageSums,
 } from '../../src/reports/views.ts'

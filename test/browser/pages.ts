@@ -269,6 +269,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     { name: 'statement', path: `${base}/statement` },
+    { name: 'movements', path: `${base}/statement/movements` },
     { name: 'alerts', path: `${base}/alerts` },
     { name: 'deliveries', path: `${base}/deliveries` },
     {
@@ -283,6 +284,14 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'operator-calls', path: '/operator/calls' },
     { name: 'operator-accounts', path: '/operator/accounts' },
     { name: 'operator-account', path: `/operator/accounts/${account}` },
+    { name: 'operator-account-statement', path: `/operator/accounts/${account}/statement` },
+    {
+      name: 'operator-account-close',
+      path: `/operator/accounts/${account}`,
+      act: (page) => press(page, 'Close account'),
+    },
+    { name: 'operator-margin', path: `/operator/finance?from=${new Date().toISOString().slice(0, 7)}` },
+    { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },
     {
       name: 'operator-price',

@@ -1,5 +1,5 @@
 import { ApiError, api } from '../api.ts'
-import { briefCredits, formatCredits, sumCredits } from '../credits.ts'
+import { formatCredits, sumCredits } from '../credits.ts'
 import { formatMs, formatWhole, plural } from '../format.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
@@ -148,7 +148,7 @@ function Money({ call }: { call: UsageDetail }) {
       <Stats>
         <Stat label="Charged" value={<Amount value={call.charged} />} note="credits" />
         {call.cost ? <Stat label="Cost" value={<Amount value={call.cost} />} note="credits, at the vendor" /> : null}
-        <Stat label="Hold" value={briefCredits(call.held)} note="Reserved before the call" />
+        <Stat label="Hold" value={<Amount value={call.held} />} note="Reserved before the call" />
         <Stat label="Duration" value={formatMs(call.durationMs)} note="to the last byte" />
         {call.firstByteMs === null ? null : (
           <Stat
@@ -205,7 +205,7 @@ function Charge({ call }: { call: UsageDetail }) {
                   </>
                 ),
               },
-              { head: 'Credits', right: true, cell: (line) => <Amount value={line.amount} /> },
+              { head: 'Credits', right: true, cell: (line) => <Amount value={line.amount} exact /> },
             ]}
           />
           <p className="sum">

@@ -24,7 +24,7 @@ async function save(fetchIt: () => Promise<Blob>, name: string): Promise<void> {
   const address = URL.createObjectURL(await fetchIt())
   const link = document.createElement('a')
   link.href = address
-  link.download = name.replace(/[^\w.-]/g, '_')
+  link.download = name.replace(/[^\p{L}\p{M}\p{N}._]+/gu, '-')
   link.click()
   window.setTimeout(() => URL.revokeObjectURL(address), 10_000)
 }

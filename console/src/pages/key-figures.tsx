@@ -1,10 +1,10 @@
 // What a key did lately: its calls, what it spent, how much of its limits is left, and the last thing that went wrong.
 import { api } from '../api.ts'
-import { creditsAsNumber, formatCredits } from '../credits.ts'
+import { creditsAsNumber } from '../credits.ts'
 import { formatWhole, plural } from '../format.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
-import { Ago, Badges } from '../ui/page.tsx'
+import { Ago, Amount, Badges } from '../ui/page.tsx'
 import type { TableColumn } from '../ui/table.tsx'
 import type { Key, KeyFigures } from '../wire.ts'
 import { faultTitle } from './fault-words.ts'
@@ -28,7 +28,7 @@ export function figureColumns(
     {
       head: `Spent in ${DAYS} days`,
       right: true,
-      cell: (key) => formatCredits(figures.get(key.id)?.charged ?? '0', 2),
+      cell: (key) => <Amount value={figures.get(key.id)?.charged ?? '0'} decimals={2} />,
       sort: (key) => creditsAsNumber(figures.get(key.id)?.charged ?? '0'),
     },
     {

@@ -121,7 +121,7 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
         {data.daysLeft === null ? null : <Stat label="Runway" value={lastsOf(data)} note="at last week’s rate" />}
         <Stat
           label="Spent"
-          value={formatCredits(totals.charged, 2)}
+          value={<Amount value={totals.charged} decimals={2} />}
           note={change(({ charged }) => creditsAsNumber(charged))}
           to={to({ outcome: 'settled' })}
         />
@@ -147,7 +147,7 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
         {days && data.margin?.requests ? (
           <Stat
             label="Margin"
-            value={formatCredits(sumCredits([data.margin.charged]) - sumCredits([data.margin.cost]), 2)}
+            value={<Amount value={sumCredits([data.margin.charged]) - sumCredits([data.margin.cost])} decimals={2} />}
             note={`of ${plural(data.margin.requests, 'call')} with a known cost`}
             to={to({ outcome: 'settled' })}
           />

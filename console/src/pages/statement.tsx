@@ -1,20 +1,30 @@
+import { keyName, summaryLines } from '../../../src/reports/statement-lines.ts'
 import { api, type LedgerFilter } from '../api.ts'
-import { formatCredits, parseCredits } from '../credits.ts'
+import { formatUtcDay, formatWhole, monthName } from '../format.ts'
 import { type List, useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { SelectField } from '../ui/field.tsx'
-import { Amount, Badge, Balance, Name, Page, ShortId, type Tone, When } from '../ui/page.tsx'
+import { Amount, Badge, Balance, Card, Name, Page, ShortId, type Tone, When } from '../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../ui/state.tsx'
-import { TableCard } from '../ui/table.tsx'
-import type { LedgerRow } from '../wire.ts'
+import { Table, TableCard } from '../ui/table.tsx'
+import type { LedgerRow, MonthlyStatement } from '../wire.ts'
 import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
+import { MonthField, monthsSince } from './month-field.tsx'
 import { RangeFields } from './range-fields.tsx'
 
 export function StatementPage({ account }: { account: string }) {
+  return (
+    <Page title="Statement" lead="What moved the credits of a month, in UTC. It adds up to the last decimal.">
+      <StatementPanel account={account} />
+    </Page>
+  )
+}
+
+export function MovementsPage({ account }: { account: string }) {
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal))
   return (
-    <Page title="Statement" lead="All credit movements, newest first, each with the balance after it.">
+    <Page title="All movements" lead="All credit movements, newest first, each with the balance after it.">
       <Loaded query={money} skeleton={<Skeleton lines={1} tall />}>
         {(data) => <Balance of={data} />}
       </Loaded>
@@ -22,6 +32,105 @@ export function StatementPage({ account }: { account: string }) {
     </Page>
   )
 }
+
+export function StatementPanel({ account }: { account: string }) {
+  const { query } = useLocation()
+  const about = useQuery(`account/${account}`, (signal) => api.account(account, signal))
+  const months = monthsSince(about.data?.createdAt)
+  const month = query.get('month') ?? months[0] ?? ''
+  const statement = useQuery(month ? `statement/${account}/${month}` : undefined, (signal) =>
+    api.statement(account, month, signal),
+  )
+  const name = `statement-${about.data?.name ?? account}-${month}`
+  return (
+    <>
+      <div className="filters">
+        <MonthField months={months} month={month} />
+        <CsvButton
+          label="PDF"
+          fetchIt={() => api.statementFile(account, month, 'application/pdf')}
+          name={`${name}.pdf`}
+        />
+        <CsvButton fetchIt={() => api.statementFile(account, month, 'text/csv')} name={`${name}.csv`} />
+      </div>
+      <Loaded query={statement} skeleton={<Skeleton lines={4} tall />}>
+        {(data) => <MonthlyStatementView statement={data} />}
+      </Loaded>
+      <p>
+        <Link to={`/a/${encodeURIComponent(account)}/statement/movements`}>All movements</Link>
+      </p>
+    </>
+  )
+}
+
+function MonthlyStatementView({ statement }: { statement: MonthlyStatement }) {
+  const { worth, final, products, movements, unlisted } = statement
+  const used = unlisted === '0' ? products : [...products, { ...UNLISTED, charged: unlisted }]
+  return (
+    <>
+      <Card
+        flush
+        title={monthName(statement.month)}
+        lead={
+          [
+            final ? '' : 'The month is not over: this statement is preliminary.',
+            worth ? `One credit is worth ${worth.rate} ${worth.currency}.` : '',
+          ]
+            .filter(Boolean)
+            .join(' ') || undefined
+        }
+      >
+        <Table
+          label="Summary"
+          rows={summaryLines(statement)}
+          rowKey={([line]) => line}
+          columns={[
+            { head: 'Line', main: true, cell: ([line]) => (/balance$/.test(line) ? <b>{line}</b> : line) },
+            { head: 'Credits', right: true, cell: ([, amount]) => <Amount value={amount} exact worth={worth} /> },
+          ]}
+        />
+      </Card>
+      <Card flush title="Usage" lead="By model or endpoint and key.">
+        {used.length === 0 ? (
+          <Empty icon="usage" title="No call was charged in this month" />
+        ) : (
+          <Table
+            label="Usage by model and key"
+            rows={used}
+            rowKey={(row) => `${row.product} ${row.keyId}`}
+            columns={[
+              { head: 'Model or endpoint', main: true, cell: (row) => row.product },
+              { head: 'Key', cell: (row) => keyName(row) },
+              { head: 'Calls', right: true, cell: (row) => (row.calls === 0 ? '–' : formatWhole(row.calls)) },
+              { head: 'Credits', right: true, cell: (row) => <Amount value={row.charged} exact worth={worth} /> },
+            ]}
+          />
+        )}
+      </Card>
+      {movements.length === 0 ? null : (
+        <Card flush title="Top-ups and corrections">
+          <Table
+            label="Top-ups and corrections"
+            rows={movements}
+            rowKey={(row) => `${row.at} ${row.kind} ${row.moved}`}
+            columns={[
+              {
+                head: 'Kind',
+                main: true,
+                cell: (row) => <Badge tone={KINDS[row.kind].tone}>{KINDS[row.kind].label}</Badge>,
+              },
+              { head: 'Date (UTC)', tight: true, cell: (row) => formatUtcDay(row.at) },
+              { head: 'Note', cell: (row) => <Name text={row.note ?? ''} /> },
+              { head: 'Credits', right: true, cell: (row) => <Amount value={row.moved} exact sign worth={worth} /> },
+            ]}
+          />
+        </Card>
+      )}
+    </>
+  )
+}
+
+const UNLISTED = { product: 'Details no longer stored', keyId: '', keyName: '', calls: 0 }
 
 const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   grant: { label: 'Credits added', tone: 'good' },
@@ -45,7 +154,7 @@ const CHOICES = [
 ] as const
 const FILTERS = ['from', 'to', 'kind'] as const
 
-export function LedgerPanel({ account }: { account: string }) {
+function LedgerPanel({ account }: { account: string }) {
   const { query } = useLocation()
   const [from, to, kind] = FILTERS.map((name) => query.get(name) ?? undefined)
   const filter: LedgerFilter = {
@@ -67,7 +176,7 @@ export function LedgerPanel({ account }: { account: string }) {
           onText={(text) => setQuery({ kind: text })}
           options={CHOICES}
         />
-        <CsvButton fetchIt={() => api.ledgerCsv(account, filter)} name={`statement-${account}.csv`} />
+        <CsvButton fetchIt={() => api.ledgerCsv(account, filter)} name={`movements-${account}.csv`} />
       </div>
       <LedgerTable account={account} list={list} filtered={filtered} />
     </>
@@ -77,7 +186,7 @@ export function LedgerPanel({ account }: { account: string }) {
 function LedgerTable({ account, list, filtered }: { account: string; list: List<LedgerRow>; filtered: boolean }) {
   return (
     <TableCard
-      label="Statement"
+      label="All movements"
       list={list}
       rowKey={(row) => row.id}
       empty={
@@ -116,19 +225,13 @@ function LedgerTable({ account, list, filtered }: { account: string; list: List<
               <span className="muted">{row.actor ?? '–'}</span>
             ),
         },
-        { head: 'Amount', right: true, cell: (row) => <Signed moved={row.moved} /> },
+        { head: 'Amount', right: true, cell: (row) => <Amount value={row.moved} exact sign /> },
         {
           head: 'Balance',
           right: true,
-          cell: (row) => (row.balanceAfter === null ? '–' : <Amount value={row.balanceAfter} />),
+          cell: (row) => (row.balanceAfter === null ? '–' : <Amount value={row.balanceAfter} exact />),
         },
       ]}
     />
   )
-}
-
-function Signed({ moved }: { moved: string }) {
-  const change = parseCredits(moved) ?? 0n
-  if (change === 0n) return <span className="muted">0</span>
-  return change > 0n ? <span className="gain">+{formatCredits(moved)}</span> : <span>{formatCredits(moved)}</span>
 }

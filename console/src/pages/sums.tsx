@@ -1,6 +1,6 @@
 // Sums of calls over time, stacked by what the reader chose, what they were in the period before, and how long calls took.
 import { api, type CallFilter } from '../api.ts'
-import { creditsAsNumber, formatCredits } from '../credits.ts'
+import { creditsAsNumber } from '../credits.ts'
 import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '../format.ts'
 import { callsPath } from '../period.ts'
 import { useQuery } from '../query.ts'
@@ -8,7 +8,7 @@ import { Link } from '../router.tsx'
 import { useIsOperator } from '../session.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/field.tsx'
-import { Card, Stat, Stats } from '../ui/page.tsx'
+import { Amount, Card, Stat, Stats } from '../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { timeAxis } from '../ui/time-axis.ts'
@@ -98,7 +98,7 @@ function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFig
       <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} />
       <Stat
         label="Credits"
-        value={formatCredits(totals.charged, 2)}
+        value={<Amount value={totals.charged} decimals={2} />}
         note={change(({ charged }) => creditsAsNumber(charged))}
       />
       <Stat label="Failed" value={formatWhole(totals.errors)} note={change(({ errors }) => errors)} />
@@ -236,7 +236,7 @@ function GroupTable({
         {
           head: 'Credits',
           right: true,
-          cell: (row) => formatCredits(row.charged, 4),
+          cell: (row) => <Amount value={row.charged} />,
           sort: (row) => creditsAsNumber(row.charged),
         },
       ]}

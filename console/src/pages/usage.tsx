@@ -1,7 +1,7 @@
 // Calls: of one account, or for operators of all accounts together. The list comes first; totals, chart and latencies are of the same calls.
 import { useState } from 'react'
 import { api, type CallFilter } from '../api.ts'
-import { formatCredits } from '../credits.ts'
+import { creditsText } from '../credits.ts'
 import { formatCompact, formatMs, plural } from '../format.ts'
 import { type List, useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
@@ -259,8 +259,7 @@ function Clients({ account, filter, chosen }: { account: string; filter: CallFil
           aria-pressed={client === chosen}
           onClick={() => setQuery({ client: client === chosen ? undefined : client })}
         >
-          {clientName(client)}: {formatCredits(charged)} credits,{' '}
-          {requests === 1 ? '1 call' : `${formatCompact(requests)} calls`}
+          {clientName(client)}: {creditsText(charged)}, {requests === 1 ? '1 call' : `${formatCompact(requests)} calls`}
         </Button>
       ))}
     </section>

@@ -1,9 +1,10 @@
 // The parts that pages are made of.
 import { createContext, Fragment, type ReactNode, useContext, useEffect, useId, useSyncExternalStore } from 'react'
-import { formatCredits } from '../credits.ts'
+import { FEW, formatCredits, inMoney, parseCredits } from '../credits.ts'
 import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
 import type { Section } from '../navigation.ts'
 import { Link, useLocation } from '../router.tsx'
+import type { CreditWorth } from '../wire.ts'
 import { localZoneName, setZone, useZone } from '../zone.ts'
 import { Icon } from './icon.tsx'
 import { RouteTabs } from './tabs.tsx'
@@ -184,15 +185,38 @@ export function Facts({ items }: { items: readonly (readonly [string, ReactNode]
   )
 }
 
-/** Exact credits; the unit is said once by the heading around it, or here. */
-export function Amount({ value, unit, decimals }: { value: string | bigint; unit?: boolean; decimals?: number }) {
+/** Credits, and what they are worth beside them. The unit is said once by the heading around it, or here. Only statements show every decimal. */
+export function Amount({
+  value,
+  unit,
+  decimals = FEW,
+  exact,
+  worth,
+  sign,
+}: {
+  value: string | bigint
+  unit?: boolean
+  decimals?: number
+  exact?: boolean
+  /** Of a statement: what a credit was worth then. */
+  worth?: CreditWorth | null
+  /** Says of a gain that it is one. */
+  sign?: boolean
+}) {
+  const money = inMoney(value, worth)
+  const isGain = sign && (typeof value === 'bigint' ? value : (parseCredits(value) ?? 0n)) > 0n
   return (
-    <span className="amount" title={decimals === undefined ? undefined : `${formatCredits(value)} credits`}>
-      {formatCredits(value, decimals)}
+    <span className={isGain ? 'amount gain' : 'amount'} title={exact ? undefined : `${formatCredits(value)} credits`}>
+      {isGain ? '+' : ''}
+      {exact ? sixDecimals(value) : formatCredits(value, decimals)}
       {unit ? <span className="amount-unit"> credits</span> : null}
+      {money === undefined ? null : <span className="amount-worth">{money}</span>}
     </span>
   )
 }
+
+/** So that points stand below each other. */
+const sixDecimals = (value: string | bigint) => formatCredits(value, 6)
 
 const ticks = new Set<() => void>()
 let nowMs = Date.now()

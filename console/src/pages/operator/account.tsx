@@ -14,7 +14,7 @@ import type { Account } from '../../wire.ts'
 import { KeysPanel } from '../keys.tsx'
 import { LimitsCard } from '../limits.tsx'
 import { MembersPanel } from '../members.tsx'
-import { LedgerPanel } from '../statement.tsx'
+import { StatementPanel } from '../statement.tsx'
 import { UsagePanel } from '../usage.tsx'
 import { StatusCard } from './account-status.tsx'
 
@@ -72,7 +72,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
             {tab === 'keys' ? <KeysPanel account={id} creating={adding} onCreating={setAdding} /> : null}
             {tab === 'members' ? <MembersPanel account={id} inviting={adding} onInviting={setAdding} /> : null}
             {tab === 'usage' ? <UsagePanel account={id} /> : null}
-            {tab === 'statement' ? <LedgerPanel account={id} /> : null}
+            {tab === 'statement' ? <StatementPanel account={id} /> : null}
             {crediting ? <AddCredits account={data} onClose={() => setCrediting(false)} /> : null}
           </>
         )}

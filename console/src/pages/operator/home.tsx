@@ -76,7 +76,7 @@ function HomeStats({ sums: { totals, before }, margin }: { sums: UsageSums; marg
     <Stats>
       <Stat
         label="Spent"
-        value={formatCredits(totals.charged, 2)}
+        value={<Amount value={totals.charged} decimals={2} />}
         note={change(({ charged }) => creditsAsNumber(charged))}
         to={to({ outcome: 'settled' })}
       />
@@ -112,7 +112,7 @@ function MarginStat({ margin, to }: { margin: HomeFigures['margin']; to: string 
   const share = costed ? ` (${formatPercent(Number(left) / Number(costed))})` : ''
   const known =
     charged && charged > (costed ?? 0n) ? `, of ${formatPercent(Number(costed) / Number(charged))} of the spend` : ''
-  return <Stat label="Margin" value={formatCredits(left, 2)} note={`credits${share}${known}`} to={to} />
+  return <Stat label="Margin" value={<Amount value={left} decimals={2} />} note={`credits${share}${known}`} to={to} />
 }
 
 /** Routes that cost more than they bring: as counted, and as the catalog prices them. */

@@ -1,20 +1,28 @@
+import { useState } from 'react'
 import { api } from '../../api.ts'
+import { parseCredits } from '../../credits.ts'
 import { formatBytes, formatDuration, formatWhole } from '../../format.ts'
 import { refresh, useQuery } from '../../query.ts'
+import { useSubmit } from '../../ui/action.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { Ago, Badge, Card, Facts, Page, Stat, Stats, When } from '../../ui/page.tsx'
-import { Loaded, Skeleton } from '../../ui/state.tsx'
+import { Fault, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import type { System } from '../../wire.ts'
+import { toast } from '../../ui/toast.tsx'
+import type { Billing, System } from '../../wire.ts'
 import { LimitsCard } from '../limits.tsx'
 
 export function SystemPage() {
   const system = useQuery('system', api.system, { everyMs: 10_000 })
   const limits = useQuery('limits', api.systemLimits)
+  const billing = useQuery('billing', api.billing)
   return (
     <Page title="System" lead="This gateway, its database and its queue.">
       <Loaded query={system} skeleton={<Skeleton lines={2} tall />}>
         {(data) => <SystemBody system={data} />}
       </Loaded>
+      <Loaded query={billing}>{(data) => <BillingCard key={JSON.stringify(data)} billing={data} />}</Loaded>
       <Loaded query={limits}>
         {(data) => (
           <LimitsCard
@@ -30,6 +38,66 @@ export function SystemPage() {
         )}
       </Loaded>
     </Page>
+  )
+}
+
+/** Shown beside credits everywhere, and on statements. */
+function BillingCard({ billing }: { billing: Billing }) {
+  const [currency, setCurrency] = useState(billing.worth?.currency ?? '')
+  const [rate, setRate] = useState(billing.worth?.rate ?? '')
+  const [contact, setContact] = useState(billing.contact ?? '')
+  const isWorthWhole = Boolean(currency.trim()) === Boolean(rate.trim())
+  const { busy, error, onSubmit } = useSubmit(async () => {
+    const code = currency.trim().toUpperCase()
+    await api.changeBilling({
+      worth: code ? { currency: code, rate: rate.trim() } : null,
+      contact: contact.trim() || null,
+    })
+    refresh('billing', 'session', 'statement/')
+    toast('Saved.')
+  })
+  return (
+    <Card
+      title="Worth of a credit"
+      lead="Shown beside credits in the console and on statements. A statement keeps the worth that was set at the end of its month."
+    >
+      <form className="stack" onSubmit={onSubmit}>
+        <div className="grid-3">
+          <TextField
+            label="Currency"
+            value={currency}
+            onText={setCurrency}
+            maxLength={3}
+            placeholder="EUR"
+            hint="ISO code. Empty: only credits are shown."
+          />
+          <TextField
+            label="One credit is worth"
+            value={rate}
+            onText={setRate}
+            inputMode="decimal"
+            placeholder="0.01"
+            fault={
+              rate.trim() && !parseCredits(rate) ? 'An amount such as 0.01, with at most six decimals.' : undefined
+            }
+          />
+          <TextField
+            label="Contact for customers"
+            value={contact}
+            onText={setContact}
+            maxLength={100}
+            placeholder="billing@example.com"
+            hint="On statements, and told to callers of a suspended account."
+          />
+        </div>
+        {error ? <Fault error={error} /> : null}
+        <div>
+          <Button look="primary" type="submit" busy={busy} disabled={!isWorthWhole}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Card>
   )
 }
 

@@ -1,6 +1,6 @@
 // One question to up to four models at once: their answers side by side, with cost and time.
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { briefCredits, formatCredits, parseCredits, sumCredits } from '../../credits.ts'
+import { creditsText, parseCredits, sumCredits } from '../../credits.ts'
 import { useDraft } from '../../draft.ts'
 import { formatMs } from '../../format.ts'
 import { Markdown } from '../../markdown.tsx'
@@ -170,7 +170,7 @@ function Answers({
     <>
       {charged.length > 1 && charged.length === answers.length ? (
         <p className="muted" role="status">
-          This comparison cost {briefCredits(sumCredits(charged))} credits.
+          This comparison cost {creditsText(sumCredits(charged))}.
         </p>
       ) : null}
       <div className="compare">
@@ -179,7 +179,8 @@ function Answers({
             {turn.receipt?.charged !== undefined ? (
               <div className="badges">
                 <Badge tone={turn.id === cheapest ? 'good' : 'calm'}>
-                  {formatCredits(turn.receipt.charged)} credits{turn.id === cheapest ? ', cheapest' : ''}
+                  {creditsText(turn.receipt.charged)}
+                  {turn.id === cheapest ? ', cheapest' : ''}
                 </Badge>
                 <Badge tone={turn.id === fastest ? 'good' : 'calm'}>
                   {formatMs(turn.receipt.durationMs)}

@@ -1,7 +1,7 @@
 // What a run would cost before, and what it did cost after.
 import { useEffect, useState } from 'react'
 import { ApiError, api } from '../../api.ts'
-import { briefCredits, creditWord, formatCredits, sumCredits } from '../../credits.ts'
+import { briefCredits, creditsText, sumCredits } from '../../credits.ts'
 import { formatMs } from '../../format.ts'
 import { useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
@@ -83,9 +83,9 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
 
 /** A price that is known beforehand, or what is held at most. */
 function costWords(quotes: readonly Quote[]): string {
-  const most = briefCredits(sumCredits(quotes.map(({ costAtMost }) => costAtMost)))
+  const most = creditsText(sumCredits(quotes.map(({ costAtMost }) => costAtMost)))
   const isFixed = quotes.every(({ costAtMost, holdAtLeast }) => costAtMost === holdAtLeast)
-  return `Costs ${isFixed ? '' : 'at most '}${most} ${creditWord(most)}.`
+  return `Costs ${isFixed ? '' : 'at most '}${most}.`
 }
 
 function quoteWords({ quote, error }: Quoted = {}): string {
@@ -130,14 +130,9 @@ export async function receiptOf(requestId: string): Promise<Receipt> {
   return { requestId }
 }
 
-function inCredits(amount: string): string {
-  const shown = formatCredits(amount)
-  return `${shown} ${creditWord(shown)}`
-}
-
 export function ReceiptLine({ account, receipt }: { account: string; receipt: Receipt }) {
   const parts = [
-    receipt.charged === undefined ? '' : inCredits(receipt.charged),
+    receipt.charged === undefined ? '' : creditsText(receipt.charged),
     receipt.units ? describeUnits(receipt.units) : '',
     receipt.durationMs == null ? '' : formatMs(receipt.durationMs),
     receipt.estimated ? 'estimated' : '',

@@ -1,0 +1,154 @@
+// For finance: margins by model, customer, vendor and month, and the statements of all customers.
+import { api, type MarginFilter } from '../../api.ts'
+import { formatWhole, monthName } from '../../format.ts'
+import { useList, useQuery } from '../../query.ts'
+import { Link, setQuery, useLocation } from '../../router.tsx'
+import { Segments } from '../../ui/field.tsx'
+import { Amount, Page, Stat, Stats } from '../../ui/page.tsx'
+import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
+import { Named, TableCard } from '../../ui/table.tsx'
+import type { MarginGrouping, MarginRow, Margins } from '../../wire.ts'
+import { CsvButton } from '../csv.tsx'
+import { MonthField, monthsSince } from '../month-field.tsx'
+
+const BY_MODEL = { value: 'product', label: 'Model', head: 'Model or endpoint' } as const
+const GROUPINGS: readonly { value: MarginGrouping; label: string; head: string }[] = [
+  BY_MODEL,
+  { value: 'account', label: 'Customer', head: 'Customer' },
+  { value: 'vendor', label: 'Vendor', head: 'Vendor' },
+  { value: 'month', label: 'Month', head: 'Month' },
+]
+
+export function MarginPage() {
+  const { query } = useLocation()
+  const months = monthsSince()
+  const last = months[1] ?? ''
+  const by = GROUPINGS.find(({ value }) => value === query.get('by')) ?? BY_MODEL
+  const from = query.get('from') ?? last
+  const to = query.get('to') ?? (from > last ? from : last)
+  const filter: MarginFilter = { by: by.value, from, to: to < from ? from : to }
+  const key = `margins/${JSON.stringify(filter)}`
+  const sums = useQuery(`${key}/sums`, (signal) => api.margins({ ...filter, limit: 1 }, signal))
+  const list = useList(key, (cursor, signal) => api.margins({ ...filter, cursor, limit: 50 }, signal))
+  return (
+    <Page
+      title="Margin"
+      lead="What calls brought and what vendors took for them, by the month in which they were charged (UTC)."
+    >
+      <div className="filters">
+        <MonthField label="From" name="from" months={months} month={from} />
+        <MonthField label="To" name="to" months={months} month={filter.to ?? to} />
+        <Segments<MarginGrouping>
+          label="By"
+          value={by.value}
+          options={GROUPINGS}
+          onPick={(value) => setQuery({ by: value })}
+        />
+        <CsvButton
+          fetchIt={() => api.marginsCsv(filter)}
+          name={`margin-by-${by.label.toLowerCase()}-${from}-${filter.to}.csv`}
+        />
+      </div>
+      <Loaded query={sums} skeleton={<Skeleton lines={1} tall />}>
+        {({ totals }) => <Totals of={totals} />}
+      </Loaded>
+      <TableCard
+        label={`Margin by ${by.label.toLowerCase()}`}
+        list={list}
+        rowKey={(row) => row.group}
+        empty={
+          <Empty icon="ledger" title="No calls were charged in this time">
+            <p>Choose other months.</p>
+          </Empty>
+        }
+        columns={[
+          { head: by.head, main: true, cell: (row) => <Group row={row} by={by.value} /> },
+          { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls) },
+          { head: 'Charged', right: true, cell: (row) => <Amount value={row.charged} /> },
+          { head: 'Cost', right: true, cell: (row) => <Known row={row} value={row.cost} /> },
+          { head: 'Margin', right: true, cell: (row) => <Known row={row} value={row.margin} /> },
+          {
+            head: 'Margin %',
+            right: true,
+            cell: (row) => (row.marginPercent === null ? '–' : `${row.marginPercent.toFixed(1)} %`),
+          },
+        ]}
+      />
+    </Page>
+  )
+}
+
+function Totals({ of }: { of: Margins['totals'] }) {
+  const known = of.costed === of.charged ? 'credits' : 'credits, of the calls whose cost is known'
+  return (
+    <Stats>
+      <Stat
+        label="Charged"
+        value={<Amount value={of.charged} decimals={2} />}
+        note={`credits, ${formatWhole(of.calls)} calls`}
+      />
+      <Stat label="Cost" value={<Amount value={of.cost} decimals={2} />} note={known} />
+      <Stat
+        label="Margin"
+        value={<Amount value={of.margin} decimals={2} />}
+        note={
+          of.marginPercent === null
+            ? 'no cost is known'
+            : `${of.marginPercent.toFixed(1)} % of what was charged for them`
+        }
+      />
+    </Stats>
+  )
+}
+
+/** Of calls without a known cost nothing can be said. */
+function Known({ row, value }: { row: MarginRow; value: string }) {
+  return row.costed === '0' && row.cost === '0' ? <span className="muted">–</span> : <Amount value={value} />
+}
+
+function Group({ row, by }: { row: MarginRow; by: MarginGrouping }) {
+  if (by === 'account')
+    return <Named name={row.name ?? row.group} to={`/operator/accounts/${encodeURIComponent(row.group)}`} />
+  if (by === 'month') return <Named name={monthName(row.group)} />
+  return <Named name={row.group || 'No vendor (cached or failed)'} />
+}
+
+export function StatementsPage() {
+  const { query } = useLocation()
+  const months = monthsSince()
+  const month = query.get('month') ?? months[1] ?? ''
+  const list = useList(`statements/${month}`, (cursor, signal) => api.statements(month, { cursor, limit: 50 }, signal))
+  return (
+    <Page title="Statements" lead="Of all customers, for one month (UTC).">
+      <div className="filters">
+        <MonthField months={months} month={month} />
+        <CsvButton label="All as PDF (ZIP)" fetchIt={() => api.statementsZip(month)} name={`statements-${month}.zip`} />
+      </div>
+      <TableCard
+        label={`Statements of ${monthName(month)}`}
+        list={list}
+        rowKey={(row) => row.account.id}
+        empty={<Empty icon="statement" title="No customer had an account in this month" />}
+        columns={[
+          {
+            head: 'Customer',
+            main: true,
+            cell: ({ account }) => (
+              <Link
+                to={`/operator/accounts/${encodeURIComponent(account.id)}/statement?month=${month}`}
+                className="cell-link clamp"
+              >
+                {account.name}
+              </Link>
+            ),
+          },
+          { head: 'Opening', right: true, wideOnly: true, cell: (row) => <Amount value={row.opening} /> },
+          { head: 'Top-ups', right: true, cell: (row) => <Amount value={row.topUps} /> },
+          { head: 'Usage', right: true, cell: (row) => <Amount value={row.usage} /> },
+          { head: 'Corrections', right: true, wideOnly: true, cell: (row) => <Amount value={row.corrections} /> },
+          { head: 'Closing', right: true, cell: (row) => <Amount value={row.closing} /> },
+        ]}
+      />
+    </Page>
+  )
+}

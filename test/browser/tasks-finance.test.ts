@@ -1,0 +1,200 @@
+// What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend and close an account.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { monthName } from '../../src/reports/statement-lines.ts'
+import { past } from '../past.ts'
+import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+const ONE = 1_000_000n
+
+let home: TestConsole
+let operator: Visitor
+let page: Page
+let acme = ''
+const now = new Date()
+/** The month before this one, wherever in it the test runs. */
+const LAST = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)).toISOString().slice(0, 7)
+const day = (number: number) => `${LAST}-${String(number).padStart(2, '0')}T10:00:00Z`
+
+before(async () => {
+  home = await startConsole()
+  const { accounts, keys, database, ledger } = home.gateway
+  acme = await accounts.create({ name: 'Acme GmbH' }, BY)
+  const key = await keys.create(acme, { name: 'website' }, BY)
+  const then = past(database, ledger, acme)
+  await then.give(500n * ONE, day(1), { note: 'Invoice 17' })
+  await then.call(12_345_678n, day(2), { key: key.id, cost: 10_000_000n, vendor: 'alpha' })
+  await then.call(30_000_000n, day(3), { key: key.id, product: 'beta-opus-5', cost: 24_000_000n, vendor: 'beta' })
+  await then.give(-5n * ONE, day(20), { note: 'Invoice 17 was too high' })
+  await then.done()
+  const other = await accounts.create({ name: 'Harbor Books' }, BY)
+  const others = past(database, ledger, other)
+  await others.give(20n * ONE, day(5))
+  await others.call(1_000_000n, day(6), { cost: 1_500_000n, vendor: 'alpha' })
+  await others.done()
+  operator = await home.visitor({ timezoneId: 'America/New_York', acceptDownloads: true })
+  page = operator.page
+  await home.setUp(operator, 'op@example.com')
+})
+after(async () => {
+  const { mishaps } = home
+  await home.close()
+  assert.deepEqual(mishaps, [])
+})
+
+async function downloaded(button: string): Promise<{ name: string; bytes: Buffer }> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button, exact: true }).click(),
+  ])
+  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) }
+}
+
+async function cells(table: string, row: RegExp): Promise<string[]> {
+  const found = page.getByRole('table', { name: table }).getByRole('row', { name: row })
+  await found.waitFor()
+  return found.getByRole('cell').allTextContents()
+}
+
+test('last month’s margin by model is two clicks from anywhere; by customer, vendor and month one more; and it is a CSV file', async () => {
+  await operator.go('/operator/home')
+  await page.getByRole('link', { name: 'Finance' }).first().click()
+  assert.deepEqual(await cells('Margin by model', /beta-opus-5/), [
+    'beta-opus-5',
+    '1',
+    '30.0000',
+    '24.0000',
+    '6.0000',
+    '20.0 %',
+  ])
+  assert.deepEqual(await cells('Margin by model', /alpha-5\.4/), [
+    'alpha-5.4',
+    '2',
+    '13.3457',
+    '11.5000',
+    '1.8457',
+    '13.8 %',
+  ])
+  await page.getByText('18.1 % of what was charged for them').waitFor()
+  for (const [by, row, charged] of [
+    ['Customer', /Acme GmbH/, '42.3457'],
+    ['Vendor', /alpha/, '13.3457'],
+    ['Month', new RegExp(monthName(LAST)), '43.3457'],
+  ] as const) {
+    await page.getByText(by, { exact: true }).click()
+    await page.getByRole('table', { name: `Margin by ${by.toLowerCase()}` }).waitFor()
+    assert.equal((await cells(`Margin by ${by.toLowerCase()}`, row))[2], charged)
+  }
+  const { name, bytes } = await downloaded('CSV')
+  assert.equal(name, `margin-by-month-${LAST}-${LAST}.csv`)
+  assert.match(bytes.toString(), new RegExp(`\\r\\n${LAST},,3,43\\.345678,43\\.345678,35\\.5,7\\.845678,18`))
+})
+
+test('what a credit is worth is set in System, and from then on stands beside credits', async () => {
+  await operator.go('/operator/system')
+  await page.getByLabel('Currency').fill('eur')
+  await page.getByLabel('One credit is worth').fill('0.01')
+  await page.getByLabel('Contact for customers').fill('billing@gate.example')
+  const card = page.getByRole('region', { name: 'Worth of a credit' })
+  await card.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.').waitFor()
+  await operator.go('/operator/accounts')
+  await page
+    .getByRole('row', { name: /Acme GmbH/ })
+    .getByText('€4.5265')
+    .waitFor()
+})
+
+test('last month’s statement of one customer is a page that adds up, a PDF and a CSV file; those of all are one download', async () => {
+  await operator.go('/operator/home')
+  await page.getByRole('link', { name: 'Finance' }).first().click()
+  await page.getByRole('link', { name: 'Statements', exact: true }).first().click()
+  const all = await downloaded('All as PDF (ZIP)')
+  assert.equal(all.name, `statements-${LAST}.zip`)
+  const listed = all.bytes.toString('latin1')
+  for (const customer of ['Acme-GmbH', 'Harbor-Books']) assert.ok(listed.includes(`statement-${customer}-${LAST}.pdf`))
+  await page.getByRole('link', { name: 'Acme GmbH' }).click()
+  await page.getByRole('heading', { name: monthName(LAST) }).waitFor()
+  const rows = await page.getByRole('table', { name: 'Summary' }).getByRole('row').allTextContents()
+  assert.deepEqual(rows.slice(1), [
+    'Opening balance0€0.00',
+    'Top-ups500.000000€5.00',
+    'Usage−42.345678-€0.42',
+    'Corrections−5.000000-€0.05',
+    'Closing balance452.654322€4.53',
+  ])
+  assert.deepEqual(await cells('Usage by model and key', /beta-opus-5/), [
+    'beta-opus-5',
+    'website',
+    '1',
+    '30.000000€0.30',
+  ])
+  const pdf = await downloaded('PDF')
+  assert.equal(pdf.name, `statement-Acme-GmbH-${LAST}.pdf`)
+  assert.match(pdf.bytes.toString('latin1'), /^%PDF-1\.\d.*%%EOF\s*$/s)
+  const csv = await downloaded('CSV')
+  assert.equal(csv.name, `statement-Acme-GmbH-${LAST}.csv`)
+  assert.match(csv.bytes.toString(), /Closing balance,,,,,452\.654322,4\.53,EUR/)
+  await page.getByRole('link', { name: 'All movements' }).last().click()
+  await page.getByText('Invoice 17 was too high').waitFor()
+})
+
+test('an account is suspended with a reason that its callers read, reopened, and closed with its balance paid out; the menu shows the account that is open', async () => {
+  const { id, key } = await home.account({ credits: 7n * ONE })
+  await home.gateway.accounts.change(id, { name: 'Juniper Clinic' }, BY)
+  const chat = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 }
+  await operator.go('/operator/accounts')
+  await page.getByRole('link', { name: 'Juniper Clinic' }).click()
+  await page.getByRole('button', { name: 'Suspend', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Reason').fill('Invoice 18 is overdue')
+  await dialog.getByRole('button', { name: 'Suspend', exact: true }).click()
+  await page.getByText('“Juniper Clinic” is suspended.').waitFor()
+  const refused = await home.call('/v1/chat/completions', key, chat)
+  assert.equal(refused.status, 403)
+  assert.match(await refused.text(), /suspended: Invoice 18 is overdue\. .* Ask billing@gate\.example\./)
+  // Every page of the account says it.
+  await operator.go(`/a/${id}`)
+  await page.getByText('This account is suspended: Invoice 18 is overdue').waitFor()
+  await operator.go(`/operator/accounts/${acme}`)
+  await page.getByRole('link', { name: 'Account', exact: true }).first().click()
+  await page.waitForURL((url) => url.pathname.includes(acme))
+  await operator.go(`/operator/accounts/${id}`)
+  await page.getByRole('button', { name: 'Reopen', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Reopen', exact: true }).click()
+  await page.getByText('Calls are served.').waitFor()
+  assert.equal((await home.call('/v1/chat/completions', key, chat)).status, 200)
+  await home.settled()
+  await page.getByRole('button', { name: 'Close account' }).click()
+  await dialog.getByLabel('Reason').fill('Contract ended')
+  await dialog.getByLabel(/^Balance of/).selectOption('payout')
+  await dialog.getByRole('button', { name: 'Close account' }).click()
+  await page.getByText('“Juniper Clinic” is closed.').waitFor()
+  assert.equal((await home.call('/v1/chat/completions', key, chat)).status, 401)
+  await operator.go(`/operator/accounts/${id}/statement`)
+  const rows = await page.getByRole('table', { name: 'Summary' }).getByRole('row').allTextContents()
+  assert.ok(
+    rows.some((row) => /^Paid out or written off−[67]\./.test(row)),
+    rows.join('\n'),
+  )
+  assert.match(rows.at(-1) ?? '', /^Closing balance0/)
+})
+
+test('a member reads the statement of their own account in one click', async () => {
+  const { data } = await home.operator<{ link: string }>('POST', `/accounts/${acme}/invites`, {
+    ...{ email: 'cfo@acme.example', role: 'member' },
+  })
+  const member = await home.visitor()
+  await member.page.goto(data.link)
+  await member.page.getByLabel('Password').fill(PASSWORD)
+  await member.page.getByRole('button', { name: 'Accept and sign in' }).click()
+  await member.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await member.page.getByRole('link', { name: 'Statement', exact: true }).first().click()
+  await member.page.getByLabel('Month').selectOption(LAST)
+  await member.page.getByRole('table', { name: 'Summary' }).getByText('452.654322').waitFor()
+  assert.equal(await member.page.getByRole('link', { name: 'Finance' }).count(), 0)
+  await member.close()
+})
