@@ -195,6 +195,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
   const done = await tollgate([...priced, '--json'], { NEWCOMER_KEY: KEY })
   assert.equal(done.code, 0, done.out)
   assert.doesNotMatch(done.out, /sk-live/)
+  assert.match(done.out, /\nNext: tollgate call chat "Hi" --model newcomer-one\n$/)
   const offered = modelOf('newcomer-one')
   assert.deepEqual(offered?.pricing.tiers, [{ input: '120', output: '480' }])
   assert.deepEqual(offered?.routes[0]?.cost?.tiers, [{ input: '100', output: '400' }])

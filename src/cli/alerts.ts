@@ -233,17 +233,23 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
     run: (call) =>
       listPages<DeliveryView>(call, '/deliveries', {
         filter: { account: call.args[0], status: text(call, 'status'), kind: text(call, 'kind') },
-        columns: {
-          DELIVERY: 'id',
-          TIME: 'at',
-          ACCOUNT: ({ account }) => account ?? 'the gateway',
-          EVENT: 'event',
-          KIND: 'kind',
-          TO: 'to',
-          STATUS: 'status',
-          ATTEMPTS: 'attempts',
-          ANSWER: ({ statusCode, error }) => error ?? statusCode,
-          NEXT: 'nextAttemptAt',
+        async columns(rows) {
+          const names = await accountNames(
+            call.api,
+            rows.map(({ account }) => account),
+          )
+          return {
+            DELIVERY: 'id',
+            TIME: 'at',
+            ACCOUNT: ({ account }) => names.get(account) ?? 'the gateway',
+            EVENT: 'event',
+            KIND: 'kind',
+            TO: 'to',
+            STATUS: 'status',
+            ATTEMPTS: 'attempts',
+            ANSWER: ({ statusCode, error }) => error ?? statusCode,
+            NEXT: 'nextAttemptAt',
+          }
         },
         empty: 'No deliveries yet. Receivers are added with: tollgate alerts add <kind> <address>',
       }),

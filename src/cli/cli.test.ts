@@ -123,7 +123,7 @@ test('an account is suspended, closed and reopened from the command line, each w
     assert.match((await run(wrong)).err, /either --payout or --write-off/)
   const closed = await json<object>([...close, '--write-off'])
   assert.partialDeepStrictEqual(closed, { status: 'closed', balance: '0' })
-  assert.match((await run(['ledger', 'show', id])).out, /writeoff +-7 .*gone/)
+  assert.match((await run(['ledger', 'show', id])).out, /written-off +-7 .*gone/)
   assert.match((await run(['credits', 'add', id, '1'])).err, /closed\. Reopen it first/)
 })
 
@@ -137,7 +137,8 @@ test('statements, margins and what a credit is worth are read and saved from the
   assert.match(shown.out, /Opening balance +0\s.*Top-ups +12\.5.*Closing balance +12\.5/s)
   for (const format of ['pdf', 'csv']) {
     const out = join(folder, `statement.${format}`)
-    assert.match((await run(['statements', 'show', id, month, '--format', format, '--out', out])).out, /Wrote/)
+    const wrote = await run(['statements', 'show', id, month, '--format', format, '--out', out])
+    assert.match(wrote.out, /Wrote/, wrote.err)
     assert.match((await readFile(out)).toString('latin1'), format === 'pdf' ? /^%PDF-/ : /^customer,.*Closing balance/s)
   }
   const zipped = join(folder, 'all.zip')
@@ -151,13 +152,20 @@ test('statements, margins and what a credit is worth are read and saved from the
 
 test('keeping requests and answers is switched on and off from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Keeper'])
-  assert.match((await run(['content', 'show', id])).out, /nothing is kept/)
+  assert.match((await run(['content', 'show', id])).out, /^Content logging +off$/m)
   assert.match((await run(['batches', 'list', id])).out, /^No batches yet\./)
   assert.match((await run(['batches', 'cancel', id, 'batch_none'])).err, /There is no batch with this id/)
   assert.match((await run(['content', 'on', id, '--days', '3', '--max-bytes', '2048'])).out, /3 days, up to 2048/)
   assert.match((await run(['content', 'on', id, '--days', 'many'])).err, /--days must be a whole number/)
   assert.match((await run(['content', 'on', id, '--days', '91'])).err, /days/)
   assert.match((await run(['content', 'read', 'req_none'])).err, /Nothing was kept/)
+  await json(['keys', 'create', id, 'watched'])
+  assert.match((await run(['content', 'on', 'Keeper', '--key', 'watched'])).out, /^watched +7 +65536$/m)
+  assert.deepEqual(await json(['content', 'off', id, '--key', 'watched']), {
+    account: { days: 3, maxBytes: 2048 },
+    keys: [],
+    kept: 0,
+  })
   assert.deepEqual(await json(['content', 'off', id]), { account: null, keys: [], kept: 0 })
 })
 
@@ -177,15 +185,15 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   assert.match(shown, /^Time +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \d+ seconds? ago$/m)
   assert.match(shown, /^Account +Reader$/m)
   assert.match(shown, /^Outcome +charged, status 200$/m)
-  assert.match(shown, /^input tokens +3 +2 +per 1,000,000 +0\.000006\ntotal +– +– +– +0\.000006$/m)
+  assert.match(shown, /^input tokens +3 +2 +per 1,000,000 +0\.000006\ntotal +0\.000006$/m)
   const listed = (await run(['usage', 'list', 'reader', '--outcome', 'charged'])).out
   assert.match(listed, /^TIME +MODEL +KEY +STATUS +OUTCOME +CREDITS/)
   assert.match(listed, /\n\n3 calls, 0\.000018 credits\.\n$/)
   assert.match((await run(['usage', 'list', 'Reader', '--outcome', 'rejected'])).out, /^No calls match\./)
   const csv = await run(['usage', 'list', id, '--csv'])
   assert.equal(csv.out.trimEnd().split('\r\n').length, 4)
-  assert.match((await run(['ledger', 'show', id])).out, /settled +-0\.000006 +0 +0\.999982/)
-  assert.equal((await run(['ledger', 'show', id, '--csv', '--kind', 'grant'])).out.trimEnd().split('\r\n').length, 2)
+  assert.match((await run(['ledger', 'show', id])).out, /charged +-0\.000006 +0 +0\.999982/)
+  assert.equal((await run(['ledger', 'show', id, '--csv', '--kind', 'added'])).out.trimEnd().split('\r\n').length, 2)
   const verified = await run(['ledger', 'verify'])
   assert.equal(verified.code, 0)
   assert.match(verified.out, /Everything adds up/)

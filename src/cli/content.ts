@@ -1,16 +1,26 @@
 // Requests and answers that are kept where somebody asked for it.
 import type { ContentRules, ContentView } from '../admission/views.ts'
-import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
-import { card, query, table } from './table.ts'
+import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
+import { keyNames } from './names.ts'
+import { type Columns, card, query, table } from './table.ts'
 
 const KEY: Readonly<Record<string, Option>> = {
   key: { type: 'string', value: 'key', refersTo: 'key', help: 'Only this key instead of the whole account.' },
 }
 
-function show({ account, keys, kept }: ContentRules): string {
-  const whole = account ? `${account.days} days, up to ${account.maxBytes} characters of each body` : 'nothing is kept'
-  const rows = keys.length > 0 ? ['', table(keys, { KEY: 'key', DAYS: 'days', 'MAX BYTES': 'maxBytes' } as const)] : []
-  return [card({ account: whole, kept: `${kept} calls` }), ...rows].join('\n')
+async function show(call: Invocation, asked: Promise<ContentRules>): Promise<Told> {
+  const answer = await asked
+  const { account, keys, kept } = answer
+  const whole = account ? `${account.days} days, up to ${account.maxBytes} characters of each body` : 'off'
+  const facts = card({ contentLogging: whole, loggedCalls: kept })
+  if (keys.length === 0) return { answer, words: facts }
+  const names = await keyNames(call.api, call.args[0] ?? '')
+  const columns: Columns<(typeof keys)[number]> = {
+    KEY: ({ key }) => names.get(key) ?? key,
+    DAYS: 'days',
+    'MAX BYTES': 'maxBytes',
+  }
+  return { answer, words: `${facts}\n\n${table(keys, columns)}` }
 }
 
 function shown({ request, answer, expiresAt }: ContentView): string {
@@ -34,7 +44,7 @@ export const CONTENT_COMMANDS: readonly Command[] = [
     name: 'content show',
     summary: 'Shows whether content logging is on, and for how many days.',
     args: ['account'],
-    run: (call) => told(call.api.call<ContentRules>('GET', at`/accounts/${call.args[0]}/content`), show),
+    run: (call) => show(call, call.api.call<ContentRules>('GET', at`/accounts/${call.args[0]}/content`)),
   },
   {
     name: 'content on',
@@ -47,7 +57,7 @@ export const CONTENT_COMMANDS: readonly Command[] = [
     },
     run(call) {
       const body = { key: text(call, 'key'), days: whole(call, 'days'), maxBytes: whole(call, 'max-bytes') }
-      return told(call.api.call<ContentRules>('PUT', at`/accounts/${call.args[0]}/content`, body), show)
+      return show(call, call.api.call<ContentRules>('PUT', at`/accounts/${call.args[0]}/content`, body))
     },
   },
   {
@@ -57,7 +67,7 @@ export const CONTENT_COMMANDS: readonly Command[] = [
     options: { ...KEY, keep: { type: 'boolean', help: 'Logged contents stay until they expire.' } },
     run(call) {
       const chosen = query({ key: text(call, 'key'), keep: call.values.keep === true ? 'true' : undefined })
-      return told(call.api.call<ContentRules>('DELETE', at`/accounts/${call.args[0]}/content` + chosen), show)
+      return show(call, call.api.call<ContentRules>('DELETE', at`/accounts/${call.args[0]}/content` + chosen))
     },
   },
   {

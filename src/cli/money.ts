@@ -2,14 +2,14 @@ import type { AuditCheck, AuditView } from '../database/audit.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { Page } from '../kernel/view.ts'
-import {
-  type ClientSum,
-  type LedgerView,
-  movement,
-  type UsageDetail,
-  type UsageView,
-  type VerificationRun,
-  type VerificationState,
+import type {
+  ClientSum,
+  LedgerView,
+  Movement,
+  UsageDetail,
+  UsageView,
+  VerificationRun,
+  VerificationState,
 } from '../ledger/views.ts'
 import { unitRow } from '../meter/kind.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
@@ -82,6 +82,18 @@ const OUTCOMES: Readonly<Record<string, UsageView['outcome']>> = {
 const outcomeWord = ({ outcome }: Pick<UsageView, 'outcome'>) =>
   Object.keys(OUTCOMES).find((word) => OUTCOMES[word] === outcome) ?? outcome
 
+/** The same for movements of credits. */
+const MOVEMENTS: Readonly<Record<string, Movement>> = {
+  added: 'grant',
+  correction: 'correction',
+  'taken-back': 'takeback',
+  'paid-out': 'payout',
+  'written-off': 'writeoff',
+  charged: 'settled',
+  released: 'released',
+  expired: 'expired',
+}
+
 const total = (amounts: readonly string[]) =>
   formatCredits(amounts.reduce((sum, amount) => sum + (parseCredits(amount) ?? 0n), 0n))
 
@@ -107,6 +119,9 @@ function ago(at: string, nowMs: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'} ago`
 }
 
+/** A cell of which nothing is to be said. */
+const BLANK = ' '
+
 /** The charge, line by line, with their sum. */
 function arithmetic({ lines, charged }: UsageDetail): string[] {
   if (lines.length === 0) return []
@@ -115,7 +130,7 @@ function arithmetic({ lines, charged }: UsageDetail): string[] {
       ...{ unit: quantity === 1 ? unitRow(unit).one : unitRow(unit).many, quantity, rate, amount },
       per: per === 1 ? 'each' : `per ${per.toLocaleString('en')}`,
     })),
-    { unit: 'total', quantity: null, rate: null, amount: charged, per: '' },
+    { unit: 'total', quantity: BLANK, rate: BLANK, amount: charged, per: BLANK },
   ]
   const columns = { UNIT: 'unit', QUANTITY: 'quantity', CREDITS: 'rate', ' ': 'per', AMOUNT: 'amount' } as const
   return [table(rows, columns), 'The total is rounded up to a millionth of a credit.']
@@ -224,8 +239,9 @@ export const MONEY_COMMANDS: readonly Command[] = [
       ...RANGE,
       kind: {
         type: 'string',
-        value: 'word',
-        help: `${movement.options.slice(0, -1).join(', ')} or ${movement.options.at(-1)}.`,
+        value: 'kind',
+        allowed: Object.keys(MOVEMENTS),
+        help: `One of ${Object.keys(MOVEMENTS).join(', ')}.`,
       },
       zero: { type: 'boolean', help: 'Rows that moved no credits instead: released holds, calls without a charge.' },
       ...TEST_OPTION,
@@ -233,13 +249,13 @@ export const MONEY_COMMANDS: readonly Command[] = [
     },
     run(call) {
       const filter = {
-        ...{ from: text(call, 'from'), to: text(call, 'to'), kind: text(call, 'kind') },
+        ...{ from: text(call, 'from'), to: text(call, 'to'), kind: MOVEMENTS[text(call, 'kind') ?? ''] },
         zero: call.values.zero === true ? 'true' : undefined,
       }
       return rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, filter, {
         columns: {
           TIME: 'at',
-          KIND: 'kind',
+          KIND: ({ kind }) => Object.keys(MOVEMENTS).find((word) => MOVEMENTS[word] === kind) ?? kind,
           CREDITS: 'moved',
           LOSS: 'loss',
           BALANCE: 'balanceAfter',

@@ -1,4 +1,5 @@
 // Names where an id is taken: whoever types a command knows the account as "Team A", and not as acc_01jd0….
+import type { KeyView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { MemberView } from '../identity/views.ts'
 import { nearest } from '../kernel/nearest.ts'
@@ -104,6 +105,13 @@ export function resolveName(
 ): Promise<string> | string {
   const resolve = Object.entries(RESOLVERS).find(([name]) => name === reference)?.[1]
   return resolve ? resolve(api, given, before) : given
+}
+
+/** The names of an account's keys by their ids; of the oldest of very many, the id will do. */
+export async function keyNames(api: Api, account: string): Promise<ReadonlyMap<string, string>> {
+  const path = at`/accounts/${account}/keys` + query({ limit: LISTED_MAX })
+  const { items } = await api.call<Page<KeyView>>('GET', path)
+  return new Map(items.map(({ id, name }) => [id, name]))
 }
 
 /** The names of accounts by their ids, for people. */

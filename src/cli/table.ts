@@ -34,7 +34,9 @@ const pad = (text: string, width: number) => ' '.repeat(Math.max(0, width - [...
 
 /** One column with its heading: words to the left, numbers by their decimal points. */
 function aligned(heading: string, cells: readonly string[]): string[] {
-  const isNumeric = cells.some((cell) => NUMBER.test(cell)) && cells.every((cell) => NUMBER.test(cell) || cell === '–')
+  const isNumeric =
+    cells.some((cell) => NUMBER.test(cell)) &&
+    cells.every((cell) => NUMBER.test(cell) || cell === '–' || cell.trim() === '')
   const fraction = (cell: string) => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
   const most = Math.max(0, ...cells.map(fraction))
   const even = isNumeric ? cells.map((cell) => cell + ' '.repeat(most - fraction(cell))) : cells
@@ -53,7 +55,10 @@ export function figures(entries: Readonly<Record<string, unknown>>): string {
 /** The same for people: "Last used at" for `lastUsedAt`. */
 export function card(entries: Readonly<Record<string, unknown>>): string {
   const words = (name: string) => name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  const label = (name: string) => words(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())
+  const label = (name: string) =>
+    words(name)
+      .replace(/^(?:id|ip)\b/, (short) => short.toUpperCase())
+      .replace(/^[a-z]/, (letter) => letter.toUpperCase())
   return figures(Object.fromEntries(Object.entries(entries).map(([name, value]) => [label(name), value])))
 }
 
@@ -92,7 +97,8 @@ const PAGE_ROWS_MAX = 200
 
 export interface Listing<Row> {
   readonly filter?: Filter
-  readonly columns: Columns<Row>
+  /** Or what makes them of the rows, where names have to be asked for. */
+  readonly columns: Columns<Row> | ((rows: readonly Row[]) => Promise<Columns<Row>>)
   /** What is said where there are no rows. */
   readonly empty: string
   /** What the rows amount to. */
@@ -115,7 +121,7 @@ export async function listPages<Row extends object>(
     if (page.next === null) break
     cursor = page.next
   }
-  const told = list(rows, columns, empty)
+  const told = list(rows, typeof columns === 'function' ? await columns(rows) : columns, empty)
   return sum && rows.length > 0 ? { ...told, words: `${told.words}\n\n${sum(rows)}` } : told
 }
 

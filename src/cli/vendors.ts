@@ -415,6 +415,8 @@ function feeInWords(fee: ByokKeyView['fee']): string {
 }
 
 function inWords(items: readonly ByokKeyView[]): string {
+  if (items.length === 0)
+    return 'No vendor of the catalog takes keys of accounts. A model does with "byokFee" in its entry.'
   return table([...items], {
     VENDOR: 'vendor',
     KEY: ({ stored, last4 }) => (stored ? `stored${last4 === null ? '' : ` …${last4}`}` : 'none'),

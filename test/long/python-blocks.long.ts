@@ -23,7 +23,11 @@ async function runs(t: TestContext, page: string, programs: readonly { at: strin
     ...{ TOLLGATE_URL: g.url, TOLLGATE_KEY: key },
   }
   for (const { at, code } of programs) {
-    const { code: ended, err } = await runProgram(found.python, ['-c', code], { env, timeoutMs: 120_000 })
+    const { code: ended, err } = await runProgram(found.python, ['-c', code], {
+      ...{ env, timeoutMs: 120_000 },
+      // Some save what they are given.
+      cwd: g.config.TOLLGATE_DATA,
+    })
     assert.equal(ended, 0, `${at}\n${err}`)
   }
 }
