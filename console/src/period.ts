@@ -28,6 +28,18 @@ function nextHour(): string {
   return new Date(Math.ceil(Date.now() / HOUR_MS) * HOUR_MS).toISOString()
 }
 
+/** A day, or a moment: the step of a chart. */
+function edge(text: string | undefined, daysLater: number): string | undefined {
+  if (!text?.includes('T')) return dayStart(text, daysLater)
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString()
+}
+
+/** The step of a chart as a period of its own. */
+export function stepSpan(steps: readonly string[], index: number, end: string): { from: string; to: string } {
+  return { from: steps[index] ?? end, to: steps[index + 1] ?? end }
+}
+
 /** Anything may stand in an address. Days without a period are a range. */
 export function spanOf(query: URLSearchParams, usual: Period = USUAL): Span {
   const [first, last] = [query.get('from') ?? undefined, query.get('to') ?? undefined]
@@ -49,7 +61,7 @@ export function spanOf(query: URLSearchParams, usual: Period = USUAL): Span {
     case '90d':
       return daysBack(89)
     case 'range':
-      return { period, from: dayStart(first, 0), to: dayStart(last, 1) ?? nextHour() }
+      return { period, from: edge(first, 0), to: edge(last, 1) ?? nextHour() }
   }
 }
 

@@ -36,8 +36,11 @@ export function useZone(): Zone {
 /** "Europe/Berlin", as the browser knows it. */
 export const localZoneName = () => new Intl.DateTimeFormat('en-GB').resolvedOptions().timeZone
 
-/** As the server takes it. */
-export const zoneName = () => (chosen === 'utc' ? 'UTC' : localZoneName())
+/** As the server takes it: a browser that knows no zone, or only an offset, has none that has a name. */
+export function zoneName(): string {
+  const own = localZoneName()
+  return chosen === 'utc' || own === 'Etc/Unknown' || !/^[A-Za-z]/.test(own) ? 'UTC' : own
+}
 
 /** The moment at which a day begins in the chosen zone, a number of days later. */
 export function dayStart(day: string | undefined, daysLater: number): string | undefined {

@@ -176,11 +176,28 @@ export const MONEY_COMMANDS: readonly Command[] = [
         help: `One of ${Object.keys(OUTCOMES).join(', ')}.`,
       },
       client: { type: 'string', value: 'name', help: 'Only calls of this agent: see usage clients.' },
+      status: { type: 'string', value: 'status', help: 'Only this HTTP status, such as 429, or 5xx.' },
+      endpoint: { type: 'string', value: 'name', help: 'Only this endpoint.' },
+      vendor: { type: 'string', value: 'name', help: 'Only calls that this vendor answered, or was tried last for.' },
+      'min-ms': { type: 'string', value: 'milliseconds', help: 'Only calls that took at least as long.' },
+      search: {
+        type: 'string',
+        value: 'text',
+        help: 'Only calls with this in their error message, or this request id.',
+      },
+      sort: {
+        type: 'string',
+        value: 'order',
+        allowed: ['time', 'duration', 'charged'],
+        help: 'Newest, slowest or dearest first: time, duration or charged.',
+      },
       ...TEST_OPTION,
       ...CSV,
     },
     run(call) {
       const filter = {
+        ...{ status: text(call, 'status'), endpoint: text(call, 'endpoint'), vendor: text(call, 'vendor') },
+        ...{ minMs: text(call, 'min-ms'), q: text(call, 'search'), sort: text(call, 'sort') },
         ...{ from: text(call, 'from'), to: text(call, 'to'), product: text(call, 'product'), key: text(call, 'key') },
         ...{ outcome: OUTCOMES[text(call, 'outcome') ?? ''], client: text(call, 'client') },
       }

@@ -260,3 +260,11 @@ test('days are those of the zone that was asked for, and every one of them has i
   assert.deepEqual(kolkata.steps, ['2026-10-23T18:30:00.000Z', '2026-10-24T18:30:00.000Z'])
   assert.deepEqual(kolkata.at, ['2026-10-24T18:30:00.000Z'])
 })
+
+test('every zone that a browser may name is one that the database knows', async () => {
+  const unknown = await rows(
+    'select z from unnest($1::text[]) z where lower(z) not in (select lower(name) from pg_timezone_names)',
+    [listOf(Intl.supportedValuesOf('timeZone'))],
+  )
+  assert.deepEqual(unknown, [])
+})

@@ -282,6 +282,17 @@ test('every figure of the overview and of home leads to the calls behind it, and
   await page.getByRole('list', { name: 'Spend by model' }).getByRole('link', { name: 'beta-opus-5' }).click()
   await page.waitForURL(/product=beta-opus-5/)
   assert.equal(await bar(page).getByLabel('Model').inputValue(), 'beta-opus-5')
+
+  // So does a bar of a chart: the last one is today's.
+  await operator.go(`/a/${account}?period=30d`)
+  await page.getByText('Spend', { exact: true }).first().waitFor()
+  const chart = page.locator('.chart').nth(1)
+  await chart.locator('.chart-frame').focus()
+  await page.keyboard.press('End')
+  const read = (await chart.locator('.chart-key b').allTextContents()).reduce((sum, text) => sum + Number(text), 0)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/usage\?from=.*T/)
+  await stat(page, 'Calls').getByText(String(read), { exact: true }).waitFor()
 })
 
 test('totals say how they compare with the period before', async () => {

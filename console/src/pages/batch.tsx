@@ -154,7 +154,7 @@ function Details({ account, batch }: { account: string; batch: BatchDetail }) {
           ['Asked for by', batch.key === 'console' ? 'the console' : <code key="k">{batch.key}</code>],
           [
             'Calls',
-            <Link key="u" to={`${base}/usage?client=${encodeURIComponent(batch.id)}`}>
+            <Link key="u" to={`${base}/usage?period=90d&client=${encodeURIComponent(batch.id)}`}>
               In the usage
             </Link>,
           ],

@@ -1,6 +1,7 @@
 // The one bar of filters for calls. It lives in the address, and everything on the page is about the calls that it means.
 import { useEffect, useEffectEvent, useState } from 'react'
 import { api, CALL_FILTERS, type CallFilter } from '../api.ts'
+import { formatMoment } from '../format.ts'
 import { PERIODS, spanOf } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
@@ -24,7 +25,6 @@ const STATUSES = [
   ...(['200', '400', '401', '402', '403', '404', '408', '409', '413', '422', '429'] as const),
   ...(['499', '500', '502', '503', '504'] as const),
 ]
-const PERIOD_OPTIONS = PERIODS.map(({ value, label }) => [value, label] as const)
 /** Those that are out of the way until somebody needs one. */
 const RARE = ['endpoint', 'vendor', 'minMs', 'minCharged', 'client', 'test'] as const
 const TYPED_MS = 350
@@ -53,6 +53,7 @@ export function CallFilters({ account, choice }: { account: string | undefined; 
   const { filter } = choice
   const [more, setMore] = useState(RARE.some((name) => filter[name]))
   const { period } = spanOf(query)
+  const exact = exactSpan(query)
   return (
     <search className="filters">
       <TypedField name="q" label="Search" placeholder="Request id or error message" value={filter.q} />
@@ -60,9 +61,10 @@ export function CallFilters({ account, choice }: { account: string | undefined; 
         label="Period"
         value={period}
         onText={(text) => setQuery({ period: text, ...(text === 'range' ? {} : { from: undefined, to: undefined }) })}
-        options={PERIOD_OPTIONS}
+        options={PERIODS.map(({ value, label }) => [value, label] as const)}
       />
-      {period === 'range' ? (
+      {exact === undefined ? null : <p className="filters-note">{exact}</p>}
+      {period === 'range' && exact === undefined ? (
         <RangeFields from={query.get('from') ?? undefined} to={query.get('to') ?? undefined} />
       ) : null}
       <div className={more ? 'filters-rest filters-open' : 'filters-rest'}>
@@ -85,6 +87,12 @@ export function CallFilters({ account, choice }: { account: string | undefined; 
       ) : null}
     </search>
   )
+}
+
+/** The step of a chart, from which somebody came: no range of days. */
+function exactSpan(query: URLSearchParams): string | undefined {
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
+  return /T/.test(from) && /T/.test(to) ? `${formatMoment(from)} – ${formatMoment(to)}` : undefined
 }
 
 function RareFilters({ account, filter }: { account: string | undefined; filter: CallFilter }) {

@@ -2,6 +2,7 @@
 import { api } from '../api.ts'
 import { creditsAsNumber } from '../credits.ts'
 import { formatWhole, plural } from '../format.ts'
+import { callsPath } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { Ago, Amount, Badges } from '../ui/page.tsx'
@@ -38,7 +39,7 @@ export function figureColumns(
         const { requests = 0, errors = 0 } = figures.get(key.id) ?? {}
         return (
           <>
-            <Link to={`${base}?key=${encodeURIComponent(key.id)}`}>
+            <Link to={callsPath(account, { period: '7d', key: key.id })}>
               {formatWhole(requests)}
               <span className="sr-only"> calls of {key.name}</span>
             </Link>

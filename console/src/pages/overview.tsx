@@ -1,7 +1,7 @@
 import { api } from '../api.ts'
 import { creditsAsNumber, formatCredits, sumCredits } from '../credits.ts'
 import { formatCompact, formatWhole, plural } from '../format.ts'
-import { callsPath, PERIODS, type Period, periodQuery, spanOf } from '../period.ts'
+import { callsPath, PERIODS, type Period, periodQuery, spanOf, stepSpan } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { LinkButton } from '../ui/button.tsx'
@@ -111,7 +111,11 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
       <Stats>
         <Stat
           label="Available"
-          value={<Amount value={data.available} decimals={2} />}
+          value={
+            <Link to={`/a/${encodeURIComponent(account)}/statement`} className="plain-link">
+              <Amount value={data.available} decimals={2} />
+            </Link>
+          }
           note={
             <>
               credits, <Amount value={data.held} decimals={2} /> held
@@ -188,14 +192,20 @@ function Charts({ account, sums }: Pick<BodyProps, 'account' | 'sums'>) {
     <>
       <div className="charts">
         <Card>
-          <StackedSums data={sums} measure="charged" title="Spend" />
+          <StackedSums data={sums} measure="charged" title="Spend" to={(span) => callsPath(account, span)} />
         </Card>
         <Card>
-          <StackedSums data={sums} measure="calls" title="Calls" />
+          <StackedSums data={sums} measure="calls" title="Calls" to={(span) => callsPath(account, span)} />
         </Card>
         {charts.slice(0, hasTokens ? 2 : 1).map((chart) => (
           <Card key={chart.title}>
-            <Chart kind="bars" format={formatCompact} {...timeAxis(sums.steps, sums.per)} {...chart} />
+            <Chart
+              kind="bars"
+              format={formatCompact}
+              to={(index) => callsPath(account, stepSpan(sums.steps, index, sums.to))}
+              {...timeAxis(sums.steps, sums.per)}
+              {...chart}
+            />
           </Card>
         ))}
       </div>
@@ -230,6 +240,7 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
   const restSum = sumCredits(rest.map(({ charged }) => charged))
   const more = {
     name: `${rest.length} more`,
+    color: 'rest' as const,
     value: Number(restSum) / 1e6,
     shown: `${formatCredits(restSum, 2)} credits`,
     note: plural(
@@ -244,6 +255,7 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
       actions={<Link to={callsPath(account, { ...period, view: 'chart', by: sums.by })}>All usage</Link>}
     >
       <BarList
+        named
         label={sums.by === 'key' ? 'Spend by key' : 'Spend by model'}
         rows={[...groups.slice(0, SPENDERS_MAX).map(row), ...(rest.length ? [more] : [])]}
       />

@@ -2,7 +2,7 @@
 import { api, type CallFilter } from '../api.ts'
 import { creditsAsNumber } from '../credits.ts'
 import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '../format.ts'
-import { callsPath } from '../period.ts'
+import { callsPath, stepSpan } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { useIsOperator } from '../session.tsx'
@@ -147,7 +147,11 @@ export function SumsCard(scope: SumsScope) {
             <NoCalls />
           ) : (
             <>
-              <StackedSums data={data} measure={measure} />
+              <StackedSums
+                data={data}
+                measure={measure}
+                to={(span) => callsPath(account, { ...Object.fromEntries(scope.query), ...ofStep, ...span })}
+              />
               <GroupTable data={data} account={account} filter={scope.query} />
             </>
           )
@@ -157,6 +161,9 @@ export function SumsCard(scope: SumsScope) {
   )
 }
 
+/** The calls of one step: the list, of that time alone. */
+const ofStep = { view: undefined, period: undefined }
+
 const NoCalls = () => (
   <Empty icon="usage" title="No calls match">
     <p>Try a longer period or fewer filters.</p>
@@ -164,7 +171,17 @@ const NoCalls = () => (
 )
 
 /** The largest groups as bars on one another, the others summed up above them. */
-export function StackedSums({ data, measure, title }: { data: UsageSums; measure: Measure; title?: string }) {
+export function StackedSums({
+  data,
+  measure,
+  title,
+  to,
+}: {
+  data: UsageSums
+  measure: Measure
+  title?: string
+  to?: (span: { from: string; to: string }) => string
+}) {
   const value = (row: { charged: string; requests: number; refused: number }) =>
     measure === 'charged' ? creditsAsNumber(row.charged) : callsOf(row)
   const ranked = data.groups.filter((row) => value(row) > 0).toSorted((a, b) => value(b) - value(a))
@@ -183,6 +200,7 @@ export function StackedSums({ data, measure, title }: { data: UsageSums; measure
       title={title ?? (measure === 'charged' ? 'Credits' : 'Calls')}
       kind="bars"
       format={measure === 'charged' ? formatAny : formatCompact}
+      to={to && ((index) => to(stepSpan(data.steps, index, data.to)))}
       {...timeAxis(data.steps, data.per)}
       series={[
         ...named.map((group, index) => ({ name: groupName(group, data.by), values: values[index] ?? [] })),

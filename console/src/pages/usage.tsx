@@ -34,7 +34,10 @@ export function UsagePage({ account }: { account: string }) {
 /** For operators. */
 export function CallsPage() {
   return (
-    <Page title="Calls" lead="The calls of all accounts. Search by request id, error message, customer, vendor or key.">
+    <Page
+      title="Calls"
+      lead="The calls of all accounts: find one by its request id or error message, or filter by customer, model and vendor."
+    >
       <UsagePanel account={undefined} />
     </Page>
   )

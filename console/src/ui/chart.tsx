@@ -1,7 +1,7 @@
 // Bars and lines over time, drawn as SVG in the page's own colours. Pointer and arrow keys move a cursor whose values are
 // shown beside the legend and announced.
 import { type CSSProperties, type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
-import { Link } from '../router.tsx'
+import { Link, navigate } from '../router.tsx'
 import { colorsOf, type SeriesColor } from './colors.ts'
 import { niceTicks, pickLabels } from './scale.ts'
 
@@ -32,6 +32,8 @@ export interface ChartProps {
   kind: 'bars' | 'lines'
   format: (value: number) => string
   height?: number
+  /** Where a point leads: to the calls behind it. */
+  to?: ((index: number) => string) | undefined
 }
 
 /** Room for an axis label of so many characters. */
@@ -40,7 +42,8 @@ const RIGHT = 6
 const TOP = 8
 const BOTTOM = 22
 
-export function Chart({ title, labels, axis = labels, series: given, kind, format, height = 190 }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { title, labels, axis = labels, series: given, kind, format, height = 190, to } = props
   const series = colored(given)
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(600)
@@ -72,7 +75,11 @@ export function Chart({ title, labels, axis = labels, series: given, kind, forma
     const index = Math.floor((offset - left) / slot)
     setCursor(index >= 0 && index < count ? index : undefined)
   }
+  const open = () => {
+    if (to && cursor !== undefined) navigate(to(cursor))
+  }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') open()
     const steps: Record<string, number> = {
       ArrowRight: Math.min(count - 1, (cursor ?? -1) + 1),
       ArrowLeft: Math.max(0, (cursor ?? count) - 1),
@@ -86,7 +93,7 @@ export function Chart({ title, labels, axis = labels, series: given, kind, forma
   }
 
   const total = series.map((one) => one.values.reduce<number>((sum, value) => sum + (value ?? 0), 0))
-  const summary = `${title}, ${labels[0] ?? ''} to ${labels.at(-1) ?? ''}. Use the arrow keys to read single values.`
+  const summary = `${title}, ${labels[0] ?? ''} to ${labels.at(-1) ?? ''}. Use the arrow keys to read single values${to ? ', and Enter to see the calls behind one' : ''}.`
   const read = (one: Colored) => (cursor === undefined ? undefined : one.values[cursor])
 
   return (
@@ -122,8 +129,13 @@ export function Chart({ title, labels, axis = labels, series: given, kind, forma
           width={width}
           height={height}
           aria-hidden="true"
+          className={to && cursor !== undefined ? 'chart-open' : undefined}
           onPointerMove={point}
           onPointerDown={point}
+          // A finger that taps wants to read the value.
+          onPointerUp={(event) => {
+            if (event.pointerType === 'mouse' && event.button === 0) open()
+          }}
           // A finger leaves with every tap; what it asked for stays in sight until the next one.
           onPointerLeave={(event) => {
             if (event.pointerType !== 'touch') setCursor(undefined)
@@ -213,19 +225,25 @@ function linePath(
   return path
 }
 
-/** Shares of a whole as labelled bars, which are easier to read than a pie chart. */
-export function BarList({
-  label,
-  rows,
-}: {
-  label: string
-  rows: readonly { name: string; value: number; shown: string; note?: string; to?: string }[]
-}) {
+interface Bar {
+  name: string
+  value: number
+  shown: string
+  note?: string
+  to?: string
+  color?: SeriesColor
+}
+
+/** Shares of a whole as labelled bars, which are easier to read than a pie chart. `named`: in the colours that the names have in charts. */
+export function BarList({ label, rows, named = false }: { label: string; rows: readonly Bar[]; named?: boolean }) {
   const top = Math.max(...rows.map((row) => Math.abs(row.value)), 0)
+  const colors = named
+    ? colored(rows.map(({ name, color }) => ({ name, values: [], ...(color ? { color } : {}) })))
+    : []
   return (
     <ul className="bars" aria-label={label}>
-      {rows.map((row) => (
-        <li key={row.name}>
+      {rows.map((row, index) => (
+        <li key={row.name} style={colors[index] && inColor(colors[index])}>
           <span className="bars-name">{row.to ? <Link to={row.to}>{row.name}</Link> : row.name}</span>
           <span className="bars-value">
             {row.shown}

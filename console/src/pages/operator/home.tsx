@@ -2,7 +2,7 @@
 import { api } from '../../api.ts'
 import { creditsAsNumber, formatCredits, parseCredits } from '../../credits.ts'
 import { formatCompact, formatMs, formatPercent, formatWhole, plural } from '../../format.ts'
-import { callsPath, PERIODS, type Period, periodQuery, spanOf } from '../../period.ts'
+import { callsPath, PERIODS, type Period, periodQuery, spanOf, stepSpan } from '../../period.ts'
 import { useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
 import { BarList, Chart } from '../../ui/chart.tsx'
@@ -117,6 +117,7 @@ function MarginStat({ margin, to }: { margin: HomeFigures['margin']; to: string 
 
 /** Routes that cost more than they bring: as counted, and as the catalog prices them. */
 function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
+  const { query } = useLocation()
   if (losing.length === 0 && lossNotes.length === 0) return null
   return (
     <Card
@@ -133,7 +134,13 @@ function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
           columns={[
             { head: 'Model', main: true, cell: ({ product }) => <b>{product}</b> },
             { head: 'Route', right: true, cell: ({ route }) => route },
-            { head: 'Calls', right: true, cell: ({ calls }) => formatWhole(calls) },
+            {
+              head: 'Calls',
+              right: true,
+              cell: ({ product, calls }) => (
+                <Link to={callsPath(undefined, { ...periodQuery(query, USUAL), product })}>{formatWhole(calls)}</Link>
+              ),
+            },
             { head: 'Brought', right: true, cell: ({ charged }) => <Amount value={charged} decimals={2} /> },
             { head: 'Cost', right: true, cell: ({ cost }) => <Amount value={cost} decimals={2} /> },
           ]}
@@ -218,13 +225,14 @@ function HomeCharts({ sums }: { sums: UsageSums }) {
   return (
     <div className="charts">
       <Card>
-        <StackedSums data={sums} measure="charged" title="Spend" />
+        <StackedSums data={sums} measure="charged" title="Spend" to={(span) => callsPath(undefined, span)} />
       </Card>
       <Card>
         <Chart
           title="Calls"
           kind="bars"
           format={formatCompact}
+          to={(index) => callsPath(undefined, stepSpan(sums.steps, index, sums.to))}
           {...timeAxis(sums.steps, sums.per)}
           series={[
             { name: 'Succeeded', values: over(({ requests, errors }) => requests - errors) },
@@ -250,6 +258,7 @@ function TopAccounts({ sums }: { sums: UsageSums }) {
   return (
     <Card title="Top customers" actions={<Link to="/operator/accounts">All accounts</Link>}>
       <BarList
+        named
         label="Spend by account"
         rows={sums.groups
           .filter(({ requests }) => requests > 0)
