@@ -1,10 +1,10 @@
-// Filters that a person has given a name, of one page of the console: theirs alone, in whichever browser they sign in.
+// What a person has given a name, of one page of the console: filters, prompts. Theirs alone, in whichever browser they sign in.
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { SavedView } from './views.ts'
 
-/** Of a person and page. */
-const VIEWS_MAX = 50
+/** Of a person, on all pages together. */
+const VIEWS_MAX = 200
 
 export async function listViews(database: Database, person: string, page: string): Promise<SavedView[]> {
   return database.query<SavedView>(LIST, [person, page])
@@ -19,7 +19,7 @@ export async function saveView(
 ): Promise<void> {
   const saved = await database.query(SAVE, [person, page, name, query, VIEWS_MAX])
   if (saved.length === 0)
-    throw new Fault('conflict', { message: `There are ${VIEWS_MAX} saved views already. Delete one first.` })
+    throw new Fault('conflict', { message: `You have saved ${VIEWS_MAX} views and prompts already. Delete one first.` })
 }
 
 /** False when there is none of this name. */
@@ -34,7 +34,7 @@ const LIST = statement(
 const SAVE = statement(
   'saved_view_save',
   `insert into saved_view (person_id, page, name, query)
-   select $1, $2, $3, $4 where (select count(*) from saved_view where person_id = $1 and page = $2 and name <> $3) < $5
+   select $1, $2, $3, $4 where (select count(*) from saved_view where person_id = $1 and (page, name) <> ($2, $3)) < $5
    on conflict (person_id, page, name) do update set query = excluded.query returning name`,
 )
 const DELETE = statement(

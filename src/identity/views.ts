@@ -66,6 +66,6 @@ export type SetupView = z.infer<typeof setupView>
 export const linkView = z.object({ link: z.string() })
 export type LinkView = z.infer<typeof linkView>
 
-/** Filters that a person has given a name; `query` as it stands in the address of the page. */
+/** What a person has given a name; `query` is the address's query of a filtered page, or a prompt as JSON. */
 export const savedView = z.object({ name: z.string(), query: z.string() })
 export type SavedView = z.infer<typeof savedView>

@@ -212,6 +212,31 @@ test('a picture goes to a model that sees', async () => {
   await page.locator('.turn-image').waitFor()
 })
 
+test('a prompt is saved by name, found in another browser, and deleted', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=Summarize+in+one+line`)
+  await page.locator('summary', { hasText: 'System prompt' }).click()
+  await page.getByLabel('System prompt').fill('You write like a clerk.')
+  await page.getByRole('button', { name: 'Save prompt' }).click()
+  await page.getByRole('dialog').getByLabel('Name').fill('Clerk')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save prompt' }).click()
+  await page
+    .getByRole('region', { name: 'Saved prompts' })
+    .getByRole('button', { name: 'Clerk', exact: true })
+    .waitFor()
+  const elsewhere = await home.visitor()
+  await home.logIn(elsewhere, 'op@example.com')
+  await elsewhere.go(`/a/${account}/playground/chat?model=beta-opus-5`)
+  await elsewhere.page.getByRole('button', { name: 'Clerk', exact: true }).click()
+  const message = elsewhere.page.getByLabel('Message', { exact: true })
+  assert.equal(await message.inputValue(), 'Summarize in one line')
+  assert.equal(await elsewhere.page.getByLabel('System prompt').inputValue(), 'You write like a clerk.')
+  await elsewhere.page.getByRole('button', { name: /^Model.*Alpha 5\.4/ }).waitFor()
+  await elsewhere.page.getByRole('button', { name: 'Delete the prompt Clerk' }).click()
+  await elsewhere.page.getByRole('button', { name: 'Clerk', exact: true }).waitFor({ state: 'detached' })
+  await elsewhere.close()
+})
+
 test('an example of the documentation is filled in for whoever has chosen no account yet', async () => {
   const fresh = await home.visitor()
   await home.logIn(fresh, 'op@example.com')

@@ -46,6 +46,9 @@ export interface SessionDeps {
   readonly billing: Billing
 }
 
+/** A long prompt; filters are far shorter. */
+const SAVED_CHARS_MAX = 20_000
+
 /** Which page of the console it is of, and of which account. */
 const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
 
@@ -145,7 +148,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       }),
     }),
     resource('PUT /views', 'member', {
-      body: z.strictObject({ page: viewPage, name: text(60), query: text(1000, 0) }),
+      body: z.strictObject({ page: viewPage, name: text(60), query: text(SAVED_CHARS_MAX, 0) }),
       answer: savedView,
       async run({ actor, body: { page: on, ...view } }) {
         await saveView(database, sessionOf(actor).person.id, on, view)

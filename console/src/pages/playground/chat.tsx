@@ -7,6 +7,7 @@ import { TextArea } from '../../ui/field.tsx'
 import { Empty } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
 import { SnippetTabs } from '../model.tsx'
+import { Saved } from '../saved-views.tsx'
 import { type BenchProps, modelTab, shortened } from './bench.tsx'
 import { History } from './chat-history.tsx'
 import { Settings } from './chat-settings.tsx'
@@ -80,6 +81,17 @@ function ChatRoom({ account, models }: BenchProps) {
             <Actions chat={chat} ready={ready} onCode={() => setCode(true)} />
           </div>
         </form>
+        <Saved
+          page={`prompts/${account}`}
+          what="prompt"
+          hint="The message, the system prompt and the settings, for you alone. A prompt of the same name is replaced."
+          current={text.trim() || settings.system.trim() ? promptOf(text, full) : undefined}
+          onOpen={(saved) => {
+            const { message: kept, ...others } = readPrompt(saved)
+            setText(kept)
+            setSettings(others)
+          }}
+        />
         <p className="sr-only" role="status">
           {statusOf(chat.turns.at(-1))}
         </p>
@@ -98,6 +110,18 @@ function ChatRoom({ account, models }: BenchProps) {
       ) : null}
     </div>
   )
+}
+
+const promptOf = (message: string, settings: ChatSettings) => JSON.stringify({ message, ...settings })
+
+/** Members that a prompt of an earlier version lacks, or that nobody knows any more, do not matter. */
+function readPrompt(saved: string): ChatSettings & { message: string } {
+  const known = { ...DEFAULT_SETTINGS, message: '' }
+  const given = Object.entries(JSON.parse(saved) as object)
+  return {
+    ...known,
+    ...Object.fromEntries(given.filter(([name, value]) => name in known && typeof value === 'string')),
+  }
 }
 
 const draftOf = (text: string, files: readonly Reference[]): Turn => ({
