@@ -182,12 +182,22 @@ function usePaused(text: string): string {
   return paused
 }
 
+const GUIDES_MAX = 4
+
+/** The documentation's own list of its pages. */
+async function readGuides(signal: AbortSignal): Promise<{ title: string; path: string }[]> {
+  const text = await (await fetch('/llms.txt', { signal })).text()
+  const links = text.matchAll(/^- \[([^\]]{1,200})\]\(([^)\s]{1,300})\.md\)/gm)
+  return [...links].map(([, title = '', url = '']) => ({ title, path: new URL(url, window.location.origin).pathname }))
+}
+
 /** Pages and actions are known here; everything else the server finds, in all accounts that the reader may see. */
 function useFound(text: string, account: string | undefined, sections: Navigation['sections']): Found[] {
   const asked = withoutSecret(text)
   const sought = usePaused(asked)
   const operator = useIsOperator()
   const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))
+  const guides = useQuery(text ? 'find-guides' : undefined, readGuides)
   const pages = [
     ...[...sections.account, ...sections.operator].flatMap(({ icon, pages: of }) =>
       of.map((page) => ({ icon, ...page })),
@@ -209,6 +219,10 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     ...actions,
     ...pages.filter(has).slice(0, PAGES_MAX),
     ...there.filter((one) => !byId.includes(one)),
+    ...(guides.data ?? [])
+      .filter(({ title }) => has({ label: title }))
+      .slice(0, GUIDES_MAX)
+      .map(({ title, path }) => ({ kind: 'guide', label: title, icon: 'docs' as const, to: path })),
     {
       kind: 'docs',
       label: `Search the documentation for “${asked}”`,

@@ -42,7 +42,14 @@ function accountSections(account: string, mayManage: boolean): Section[] {
     one('Overview', 'overview', base, 'spend requests latency balance runway'),
     one('Playground', 'play', `${base}/playground`, 'chat image audio video compare prompts'),
     one('Models', 'models', `${base}/models`, 'prices'),
-    one('Keys', 'key', `${base}/keys`, 'rotate revoke limits permissions expiry byok'),
+    {
+      label: 'Keys',
+      icon: 'key',
+      pages: [
+        { to: `${base}/keys`, label: 'Keys', also: 'rotate revoke limits permissions expiry byok' },
+        { to: `${base}/content-logging`, label: 'Content logging', also: 'recorded requests responses delete privacy' },
+      ],
+    },
     one('Usage', 'usage', `${base}/usage`, 'calls requests errors latency'),
     {
       label: 'Jobs',
@@ -77,7 +84,14 @@ function accountSections(account: string, mayManage: boolean): Section[] {
 
 const OPERATOR: readonly Section[] = [
   one('Home', 'chart', '/operator/home', 'spend margin health'),
-  one('Live calls', 'live', '/operator/live', 'requests in flight'),
+  {
+    label: 'Calls',
+    icon: 'live',
+    pages: [
+      { to: '/operator/calls', label: 'All calls', also: 'usage requests errors search accounts' },
+      { to: '/operator/live', label: 'Live calls', also: 'requests in flight' },
+    ],
+  },
   one('Accounts', 'accounts', '/operator/accounts', 'customers credits suspend close'),
   one('Catalog', 'catalog', '/operator/catalogue', 'prices routes models roll back versions'),
   one('Vendors', 'vendors', '/operator/vendors', 'credential breaker test health provider'),

@@ -106,6 +106,7 @@ test('the finder knows vendors, members, key prefixes and the documentation, and
   await find(vendor, /vendor$/)
   await find(key.slice(0, 12), /calls of this key$/)
   await find(key, /calls of this key$/)
+  await find('structured', /guide$/)
   await find('rate limits', /Search the documentation/)
   assert.deepEqual(
     asked.filter((url) => url.includes(key.slice(12, -4))),
