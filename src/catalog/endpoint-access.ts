@@ -49,7 +49,7 @@ export function checkAccessNames(names: readonly string[]): void {
 
 /** Some name an endpoint by its address. */
 function nearestName(asked: string): string | undefined {
-  const path = asked.replace(/^[A-Z]+ /, '').replace(/\/+$/, '')
+  const path = asked.replace(/^[A-Z]+ /, '').replace(/\/$/, '')
   const at = ENDPOINTS.find((spec) => spec.path === path || spec.aliases.includes(path))
   const byPath = at && accessNameOf(at)
   return (

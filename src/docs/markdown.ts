@@ -43,8 +43,9 @@ function anchored(html: string): string {
   )
 }
 
-const TAB = /<pre tabindex="0" data-tab="([^"]*)">([\s\S]*?)<\/pre>\n/g
-const RUN = /(?:<pre tabindex="0" data-tab="[^"]*">[\s\S]*?<\/pre>\n)+/g
+// Within them all angle brackets are escaped.
+const TAB = /<pre tabindex="0" data-tab="([^"]*)">(<code>[^<]*<\/code>)<\/pre>\n/g
+const RUN = /(?:<pre tabindex="0" data-tab="[^"]*"><code>[^<]*<\/code><\/pre>\n)+/g
 
 /** Blocks that say the same in several languages lie on top of one another: the radio buttons of HTML, so no script is needed. */
 function tabbed(html: string): string {
@@ -63,7 +64,7 @@ function tabbed(html: string): string {
 
 /** The headings of a page, for a list of what is on it. */
 export function headingsOf(html: string): { id: string; title: string }[] {
-  return [...html.matchAll(/<h2 id="([^"]+)">(.{0,300}?)<\/h2>/g)].map(([, id = '', title = '']) => ({
+  return [...html.matchAll(/<h2 id="([^"]{1,200})">(.{0,300}?)<\/h2>/g)].map(([, id = '', title = '']) => ({
     id,
     title: title.replaceAll(/<[^<>]{0,200}>/g, ''),
   }))
@@ -71,11 +72,12 @@ export function headingsOf(html: string): { id: string; title: string }[] {
 
 /** The first sentence or two of a page, for lists of pages. */
 export function leadOf(markdown: string): string {
-  const paragraphs = markdown
-    .replaceAll(/<!--[\s\S]*?-->|```[\s\S]*?```/g, '')
-    .split(/\n{2,}/)
-    .map((part) => part.trim())
-  const lead = paragraphs.find((part) => part !== '' && !/^(?:#|\||<|`[A-Z]+ \/)/.test(part)) ?? ''
-  const text = lead.replaceAll(/\s+/g, ' ').replaceAll(/\[([^\]]{0,200})\]\([^)]{0,300}\)/g, '$1')
+  // The line below an operation's title is its method and path.
+  const isProse = ({ type, raw }: { type: string; raw: string }) =>
+    type === 'paragraph' && !/^(?:<|`[A-Z]+ \/)/.test(raw)
+  const text = (marked.lexer(markdown).find(isProse)?.raw ?? '')
+    .trim()
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\[([^\]]{0,200})\]\([^)]{0,300}\)/g, '$1')
   return /^.{40,200}?[.!?](?= |$)/.exec(text)?.[0] ?? text.slice(0, 200)
 }

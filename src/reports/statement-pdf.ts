@@ -197,10 +197,7 @@ function exact(amount: bigint): string {
 
 /** "1,234.5" */
 function grouped(decimal: string): string {
-  return decimal.replace(
-    /^(-?)(\d+)/,
-    (_, sign: string, whole: string) => sign + whole.replaceAll(/(?<=\d)(?=(\d{3})+$)/g, ','),
-  )
+  return decimal.replace(/^(-?)(\d+)/, (_, sign: string, whole: string) => sign + BigInt(whole).toLocaleString('en'))
 }
 
 const BEYOND_LATIN_1 = '€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ'

@@ -117,6 +117,7 @@ const promptOf = (message: string, settings: ChatSettings) => JSON.stringify({ m
 /** Members that a prompt of an earlier version lacks, or that nobody knows any more, do not matter. */
 function readPrompt(saved: string): ChatSettings & { message: string } {
   const known = { ...DEFAULT_SETTINGS, message: '' }
+  // Saved by the form above, as an object.
   const given = Object.entries(JSON.parse(saved) as object)
   return {
     ...known,
