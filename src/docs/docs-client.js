@@ -107,6 +107,11 @@ async function shownOf(answer) {
   return [line, block]
 }
 
+// The menu is long: the entry of this page is in view.
+const menu = document.querySelector('nav')
+const current = menu?.querySelector('[aria-current]')
+if (current && current.offsetTop > menu.clientHeight) menu.scrollTop = current.offsetTop - menu.clientHeight / 2
+
 // As in the console: a slash looks something up.
 addEventListener('keydown', (event) => {
   if (event.key !== '/' || /^(?:INPUT|TEXTAREA)$/.test(document.activeElement?.tagName ?? '')) return

@@ -79,9 +79,10 @@ function menuOf(docs: readonly Doc[], here?: Doc): MenuGroup[] {
   const links = (list: readonly Doc[]) => list.map(({ href, title }) => ({ href, title }))
   const siblings = docs.filter(({ group, href }) => group === here?.group && href.startsWith('/docs/api/'))
   return [
+    // Whoever reads about an endpoint looks for the next one.
+    ...(siblings.length > 0 && here ? [{ title: `Endpoints: ${here.group}`, links: links(siblings) }] : []),
     ...GROUP_NAMES.map((group) => ({ title: group, links: links(inOrder(docs, group)) })),
     { title: 'API', links: [{ href: '/docs/api', title: 'All endpoints' }] },
-    ...(siblings.length > 0 && here ? [{ title: `Endpoints: ${here.group}`, links: links(siblings) }] : []),
     { title: 'Reference', links: links(docs.filter(({ group }) => group === 'Reference')) },
   ]
 }

@@ -1,7 +1,7 @@
 // The pages of the API as Markdown: an index, and one page an operation. Agents read the Markdown, people what is made of it.
 import { type EndpointSpec, isDataEndpoint, type JsonSchema, TAGS } from '../catalog/endpoint.ts'
 import type { Catalog } from '../catalog/store.ts'
-import { priceSummary } from '../meter/price-words.ts'
+import { priceSummary, priceWords } from '../meter/price-words.ts'
 import { RECORDED } from './answers.ts'
 import { examplesOf } from './examples.ts'
 import { bodyOf, exampleOf, type Listed, schemaIn } from './operation.ts'
@@ -129,7 +129,8 @@ function priceSection(spec: EndpointSpec | undefined, catalog: Catalog | undefin
   const { models, endpoints } = catalog.input
   if (isDataEndpoint(spec)) {
     const pricing = (endpoints[spec.product] ?? models[spec.product])?.pricing
-    return pricing ? [`**Price:** ${priceSummary(pricing)}, in credits.`] : []
+    const { amount, per } = priceWords(pricing ?? null)
+    return pricing ? [`**Price:** ${amount} credits ${per}.`] : []
   }
   const offered = Object.entries(catalog.document.models).filter(
     ([, model]) =>

@@ -419,14 +419,48 @@ function filesOf({ files = {} }: Resource): string {
 
 const VERBS: Record<Resource['method'], string> = {
   GET: 'Read',
-  POST: 'Add to',
-  PUT: 'Replace',
+  POST: 'Create',
+  PUT: 'Set',
   PATCH: 'Change',
-  DELETE: 'End',
+  DELETE: 'Remove',
 }
 
-/** `GET /accounts/{id}/keys` reads "Read accounts keys": the path says the rest. */
+/** Ends of paths that say what is done, and not with what. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  ...{ verify: 'Verify', test: 'Test', cancel: 'Cancel', repeat: 'Repeat', rotate: 'Rotate', rollback: 'Roll back' },
+  ...{ suspend: 'Suspend', close: 'Close', reopen: 'Reopen', read: 'Mark as read:' },
+}
+const NOUNS: Readonly<Record<string, string>> = { connect: 'vendor connection', usage: 'call', 'byok-keys': 'BYOK key' }
+
+function one(nouns: string): string {
+  const noun =
+    NOUNS[nouns] ??
+    nouns
+      .replace(/ies$/, 'y')
+      .replace(/(?<=ch)es$|s$/, '')
+      .replaceAll('-', ' ')
+  return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`
+}
+
+/** `GET /accounts/{id}/keys` is "Read keys of an account", `POST /keys/{id}/rotate` "Rotate a key". */
 function summaryOf({ method, path }: Resource): string {
-  const nouns = path.split('/').filter((part) => part !== '' && !part.startsWith('{'))
-  return `${VERBS[method]} ${nouns.join(' ').replaceAll('-', ' ')}`
+  const parts = path.split('/').filter(Boolean)
+  const nouns = parts.flatMap((part, index) =>
+    part.startsWith('{') ? [] : [{ noun: part, isOne: parts[index + 1]?.startsWith('{') === true }],
+  )
+  const last = nouns.at(-1)?.noun ?? ''
+  const action = method === 'POST' && nouns.length > 1 ? ACTIONS[last] : undefined
+  const said = action === undefined ? nouns : nouns.slice(0, -1)
+  const owner = said.slice(0, -1).findLast(({ isOne }) => isOne)
+  const subject = said.slice(owner ? said.indexOf(owner) + 1 : 0)
+  const makesOne = method === 'POST' && action === undefined && last !== 'credits'
+  const words = subject.map(({ noun, isOne }, index) =>
+    (isOne || makesOne) && index === subject.length - 1 ? one(noun) : noun.replaceAll('-', ' '),
+  )
+  const verb = action ?? (method === 'POST' && !makesOne ? 'Add' : VERBS[method])
+  return [
+    verb,
+    ...words,
+    ...(owner ? [method === 'POST' && action === undefined ? 'for' : 'of', one(owner.noun)] : []),
+  ].join(' ')
 }
