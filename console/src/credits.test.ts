@@ -38,7 +38,7 @@ test('credits are shown as money at what the operator says that they are worth',
   setWorth({ currency: 'EUR', rate: '0.01' })
   assert.deepEqual(
     ['1234.5', '-1', '0.16425', '0'].map((amount) => inMoney(amount)),
-    ['€12.345', '-€0.01', '€0.0016', '€0.00'],
+    ['€12.35', '−€0.01', '€0.0016', '€0.00'],
   )
   assert.equal(creditsText('1'), '1 credit (€0.01)')
   assert.equal(inMoney('1234.5', { currency: 'USD', rate: '0.02' }), '$24.69')

@@ -57,7 +57,7 @@ export function setWorth(worth: Worth | null): void {
   present = worth
 }
 
-/** With the currency's own decimals, or where little matters four. */
+/** With the currency's own decimals; of less than one, with four. */
 function formOf(currency: string, isFine: boolean): Intl.NumberFormat {
   const name = `${currency} ${isFine}`
   const known = forms.get(name)
@@ -80,8 +80,9 @@ export function inMoney(amount: bigint | string, of?: Worth | null): string | un
   const money = (micro * rate) / MICRO
   const size = money < 0n ? -money : money
   const decimal = `${money < 0n ? '-' : ''}${size / MICRO}.${(size % MICRO).toString().padStart(6, '0')}`
+  const form = formOf(worth.currency, of === undefined && size < MICRO)
   // It takes decimal texts too, and keeps their digits, which a number would lose.
-  return formOf(worth.currency, of === undefined).format(decimal as unknown as number)
+  return form.format(decimal as unknown as number).replace('-', '−')
 }
 
 /** "0.1643 credits (€0.0016)", in a sentence. */

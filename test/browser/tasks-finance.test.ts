@@ -104,7 +104,7 @@ test('what a credit is worth is set in System, and from then on stands beside cr
   await operator.go('/operator/accounts')
   await page
     .getByRole('row', { name: /Acme GmbH/ })
-    .getByText('€4.5265')
+    .getByText('€4.53')
     .waitFor()
 })
 
@@ -120,10 +120,10 @@ test('last month’s statement of one customer is a page that adds up, a PDF and
   await page.getByRole('heading', { name: monthName(LAST) }).waitFor()
   const rows = await page.getByRole('table', { name: 'Summary' }).getByRole('row').allTextContents()
   assert.deepEqual(rows.slice(1), [
-    'Opening balance0€0.00',
+    'Opening balance0.000000€0.00',
     'Top-ups500.000000€5.00',
-    'Usage−42.345678-€0.42',
-    'Corrections−5.000000-€0.05',
+    'Usage−42.345678−€0.42',
+    'Corrections−5.000000−€0.05',
     'Closing balance452.654322€4.53',
   ])
   assert.deepEqual(await cells('Usage by model and key', /beta-opus-5/), [
@@ -180,7 +180,7 @@ test('an account is suspended with a reason that its callers read, reopened, and
     rows.some((row) => /^Paid out or written off−[67]\./.test(row)),
     rows.join('\n'),
   )
-  assert.match(rows.at(-1) ?? '', /^Closing balance0/)
+  assert.match(rows.at(-1) ?? '', /^Closing balance0\.000000/)
 })
 
 test('a member reads the statement of their own account in one click', async () => {

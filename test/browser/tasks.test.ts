@@ -218,7 +218,7 @@ test('times say their zone, and the reader chooses it for the whole page', async
   const { page } = operator
   const { key } = await home.gateway.keys.create(account, { name: 'clock' }, BY)
   await (await home.call('/v1/models', key)).text()
-  await operator.go(`/a/${account}/statement`)
+  await operator.go(`/a/${account}/statement/movements`)
   const time = page.locator('time').first()
   await time.waitFor()
   assert.match((await time.textContent()) ?? '', / (EST|EDT|GMT-[45])$/)
@@ -239,7 +239,7 @@ test('a statement is in the order in which money moved, with balances that stay,
   await (await ask('What does it cost?')).text()
   await (await ask('And a failure? [[500]]')).text()
   await home.gateway.accounts.credit(id, { amount: 5_000_000n, note: 'more' }, BY)
-  await operator.go(`/a/${id}/statement`)
+  await operator.go(`/a/${id}/statement/movements`)
   const rows = page.getByRole('table').getByRole('row')
   const cells = async () => {
     await page.getByRole('table').waitFor()
@@ -249,7 +249,7 @@ test('a statement is in the order in which money moved, with balances that stay,
   const shown = await cells()
   assert.equal(shown.length, 3, 'what moved nothing is not in it')
   const [, [charge = '', left = ''] = []] = shown
-  assert.deepEqual([shown[0]?.[0], shown[2]], ['+5', ['+10', '10']])
+  assert.deepEqual([shown[0]?.[0], shown[2]], ['+5.000000', ['+10.000000', '10.000000']])
   assert.match(charge, /^−0\.\d+$/)
   assert.equal(Number(left.replaceAll(',', '')), Number((10 + Number(charge.replace('−', '-'))).toFixed(6)))
   await page.getByLabel('Transactions').selectOption('Charge')
@@ -257,7 +257,7 @@ test('a statement is in the order in which money moved, with balances that stay,
   assert.deepEqual(await cells(), [[charge, left]], 'the balance of a row is the same in every list')
   await page.getByLabel('Transactions').selectOption('Moved nothing')
   await page.getByText('Hold released').first().waitFor()
-  await operator.go(`/a/${id}/statement?to=2020-01-01`)
+  await operator.go(`/a/${id}/statement/movements?to=2020-01-01`)
   await page.getByText('No transactions match').waitFor()
 })
 

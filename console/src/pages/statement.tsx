@@ -56,9 +56,6 @@ export function StatementPanel({ account }: { account: string }) {
       <Loaded query={statement} skeleton={<Skeleton lines={4} tall />}>
         {(data) => <MonthlyStatementView statement={data} />}
       </Loaded>
-      <p>
-        <Link to={`/a/${encodeURIComponent(account)}/statement/movements`}>All movements</Link>
-      </p>
     </>
   )
 }

@@ -216,7 +216,10 @@ export function Amount({
 }
 
 /** So that points stand below each other. */
-const sixDecimals = (value: string | bigint) => formatCredits(value, 6)
+function sixDecimals(value: string | bigint): string {
+  const shown = formatCredits(value, 6)
+  return shown === '0' ? '0.000000' : shown
+}
 
 const ticks = new Set<() => void>()
 let nowMs = Date.now()

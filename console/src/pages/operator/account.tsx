@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits, parseCredits } from '../../credits.ts'
 import { refresh, useQuery } from '../../query.ts'
-import { useDialogInAddress } from '../../router.tsx'
+import { Link, useDialogInAddress } from '../../router.tsx'
 import { Button, LinkButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -72,7 +72,14 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
             {tab === 'keys' ? <KeysPanel account={id} creating={adding} onCreating={setAdding} /> : null}
             {tab === 'members' ? <MembersPanel account={id} inviting={adding} onInviting={setAdding} /> : null}
             {tab === 'usage' ? <UsagePanel account={id} /> : null}
-            {tab === 'statement' ? <StatementPanel account={id} /> : null}
+            {tab === 'statement' ? (
+              <>
+                <StatementPanel account={id} />
+                <p>
+                  <Link to={`/a/${encodeURIComponent(id)}/statement/movements`}>All movements</Link>
+                </p>
+              </>
+            ) : null}
             {crediting ? <AddCredits account={data} onClose={() => setCrediting(false)} /> : null}
           </>
         )}
