@@ -55,8 +55,9 @@ test('a file is checked by its lines before it is begun; then its lines are work
   })
   assert.equal(none?.count, 0, 'what is wrong leaves nothing behind')
 
-  await choose(`${line('one')}\n${line('two', { model: 'alpha-5.44' })}`)
-  await problems.getByRole('row', { name: /2.*"alpha-5\.44" does not exist.*Did you mean "alpha-5\.4"\?/ }).waitFor()
+  const first = ['one', 'two', 'three', 'four'].map((id) => line(id))
+  await choose([...first, line('five', { model: 'alpha-5.44' })].join('\n'))
+  await problems.getByRole('row', { name: /5.*"alpha-5\.44" does not exist.*Did you mean "alpha-5\.4"\?/ }).waitFor()
   assert.equal(await page.getByText('Nothing is wrong').count(), 0)
 
   await choose(`${line('one')}\n${line('two', { content: '[[400]]' })}`)

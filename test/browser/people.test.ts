@@ -110,6 +110,48 @@ test('a member invited by link sees the account, and no other by any address', a
   )
 })
 
+test('a customer comes from an invitation to a first call in five clicks', async (t) => {
+  const { page } = operator
+  await operator.go(`/a/${own}/members`)
+  await page.getByRole('button', { name: 'Invite', exact: true }).click()
+  await page.getByLabel('Email').fill('nils@example.com')
+  await page.getByRole('button', { name: 'Create link' }).click()
+  await page.getByText('Pass this link on').waitFor()
+  const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
+
+  const customer = await home.visitor()
+  t.after(() => customer.close())
+  await customer.page.goto(link)
+  await customer.page.getByLabel('Password').fill(PASSWORD)
+  let clicks = 0
+  const click = async (role: 'button' | 'link', name: string) => {
+    clicks++
+    await customer.page.getByRole(role, { name, exact: true }).locator('visible=true').last().click()
+  }
+  await click('button', 'Accept and sign in')
+  await customer.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await click('link', 'Keys')
+  await customer.page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+  await click('button', 'Create key')
+  await customer.page.getByLabel('Name').fill('first')
+  await click('button', 'Create key')
+  await customer.page.getByText('Your new key').waitFor()
+  const key = (await customer.page.getByTestId('key-value').textContent()) ?? ''
+  const answer = await home.call('/v1/chat/completions', key, {
+    model: 'alpha-5.4',
+    messages: [{ role: 'user', content: 'Hello!' }],
+  })
+  assert.equal(answer.status, 200)
+  await customer.go(`/a/${own}`)
+  await click('link', 'Usage')
+  await customer.page
+    .getByRole('table', { name: 'Calls' })
+    .getByRole('link', { name: /alpha-5\.4|Alpha 5\.4/ })
+    .first()
+    .waitFor()
+  assert.equal(clicks, 5)
+})
+
 test('an owner finds the webhook secret among the members', async () => {
   await operator.go(`/a/${own}/members`)
   await operator.page.getByRole('button', { name: 'Webhook secret' }).click()

@@ -3,7 +3,7 @@ import { api } from '../api.ts'
 import { type List, refresh, useList, useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
 import { useAction } from '../ui/action.ts'
-import { Button, LinkButton } from '../ui/button.tsx'
+import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Ago, Amount, Badge, Page, useNow } from '../ui/page.tsx'
@@ -26,9 +26,6 @@ export function KeysPage({ account }: { account: string }) {
       lead="A key lets a program spend this account’s credits. Its value is shown once, when it is made."
       actions={
         <>
-          <LinkButton icon="history" to={`/a/${encodeURIComponent(account)}/content-logging`}>
-            Content logging
-          </LinkButton>
           <Button icon="plus" onClick={() => setQuery({ new: 'agent' })}>
             Key for an agent
           </Button>
