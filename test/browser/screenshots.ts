@@ -1,5 +1,5 @@
-// `npm run screenshots`: every page in light and dark, on a laptop and a phone. All of them go to a temporary folder, the
-// most telling ones to docs/screenshots.
+// `npm run screenshots`: every page in light and dark, on a laptop and a phone. All of them go to a temporary folder, those that
+// pages show to docs/screenshots.
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -15,22 +15,8 @@ const VIEWS = [
   { name: 'phone', viewport: { width: 390, height: 844 } },
 ] as const
 const THEMES = ['light', 'dark'] as const
-const KEPT = [
-  'overview-desktop-light',
-  'overview-desktop-dark',
-  'overview-phone-dark',
-  'chat-desktop-light',
-  'chat-phone-light',
-  'analytics-desktop-light',
-  'image-desktop-dark',
-  'model-desktop-light',
-  'usage-phone-light',
-  'call-desktop-light',
-  'keys-desktop-light',
-  'operator-catalogue-phone-light',
-  'operator-diff-desktop-dark',
-  'operator-vendors-desktop-light',
-]
+/** What the README shows. */
+const KEPT = ['overview-desktop-light']
 
 const only = process.argv[2]
 const folder = await mkdtemp(join(tmpdir(), 'tollgate-screenshots-'))
