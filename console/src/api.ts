@@ -270,6 +270,8 @@ export const api = {
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
+  checkRollback: (version: number) =>
+    call<wire.VendorCheck>('POST', '/catalog/rollback', { body: { version }, query: { dryRun: 1 } }),
   changeModel: (
     uid: string,
     input: {
@@ -284,15 +286,24 @@ export const api = {
   routeFigures: (uid: string, signal?: AbortSignal) =>
     get<wire.Page<wire.RouteFigures>>(`/models/${encode(uid)}/routes`, undefined, signal),
   vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),
-  vendorHistory: (signal?: AbortSignal) =>
-    get<wire.Page<wire.VendorHistory>>('/vendors/history', { hours: 24 }, signal),
+  vendorHistory: (hours: number, signal?: AbortSignal) =>
+    get<wire.Page<wire.VendorHistory>>('/vendors/history', { hours }, signal),
+  vendorErrors: (name: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.VendorError>>(`/vendors/${encode(name)}/errors`, undefined, signal),
+  checkVendor: (name: string, input: wire.VendorChange) =>
+    call<wire.VendorCheck>('PATCH', `/vendors/${encode(name)}`, { body: input, query: { dryRun: 1 } }),
+  changeVendor: (name: string, input: wire.VendorChange) => patch<wire.Applied>(`/vendors/${encode(name)}`, input),
+  checkRemoval: (name: string) =>
+    call<wire.VendorCheck>('DELETE', `/vendors/${encode(name)}`, { query: { dryRun: 1 } }),
+  /** With what no other vendor serves: whoever asks has seen it. */
+  removeVendor: (name: string) =>
+    call<wire.Applied>('DELETE', `/vendors/${encode(name)}`, { query: { force: 'true' } }),
   presets: (signal?: AbortSignal) => get<wire.Page<wire.Preset>>('/presets', undefined, signal),
   testConnection: (place: wire.ConnectPlace & { model?: string }) => post<wire.VendorTest>('/connect/test', place),
   checkConnection: (input: wire.ConnectInput) =>
     call<wire.ConnectCheck>('POST', '/connect', { body: input, query: { dryRun: 1 } }),
   connectVendor: (input: wire.ConnectInput) => post<wire.Applied>('/connect', input),
   testVendor: (name: string) => post<wire.VendorTest>(`/vendors/${encode(name)}/test`),
-  storeCredential: (name: string, value: string) => put<unknown>(`/vendors/${encode(name)}/credential`, { value }),
   byokKeys: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.ByokKey>>(account(id, '/byok-keys'), undefined, signal),
   putByokKey: (id: string, vendor: string, input: { value?: string; fallback?: boolean }) =>

@@ -60,6 +60,7 @@ const operatorRoutes: typeof routes = [
   ['/operator/vendors/new', page(() => import('./pages/operator/connect.tsx'), 'ConnectPage')],
   ['/operator/finance', page(() => import('./pages/operator/finance.tsx'), 'MarginPage')],
   ['/operator/finance/statements', page(() => import('./pages/operator/finance.tsx'), 'StatementsPage')],
+  ['/operator/vendors/:vendor', page(() => import('./pages/operator/vendor.tsx'), 'VendorPage')],
   ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
   ['/operator/alerts', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],
   ['/operator/alerts/:tab', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],

@@ -29,6 +29,7 @@ export type {
   ConnectCheckView as ConnectCheck,
   CurrentView as Catalog,
   PresetView as Preset,
+  VendorCheckView as VendorCheck,
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
@@ -98,6 +99,7 @@ export type {
   StatementSummary,
   UsageLatency,
   UsageSums,
+  VendorError,
 } from '../../src/reports/views.ts'
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 
@@ -118,6 +120,15 @@ export interface ConnectPlace {
   blanks?: Record<string, string>
   formats?: string[]
   credential?: { name?: string; value?: string }
+}
+
+/** What is to change of a vendor. */
+export interface VendorChange {
+  name?: string
+  format?: string
+  entry?: Record<string, unknown>
+  credential?: { value: string }
+  note?: string
 }
 
 export interface ConnectInput extends ConnectPlace {

@@ -18,7 +18,8 @@ const base = {
   },
   endpoints: {},
 }
-type Draft = any // Each case changes another corner of the document.
+// biome-ignore lint/suspicious/noExplicitAny: each case changes another corner of the document
+type Draft = any
 const changed = (change: (draft: Draft) => void) => {
   const draft: Draft = structuredClone(base)
   change(draft)

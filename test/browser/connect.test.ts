@@ -32,6 +32,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
     clicks += 1
     await page.getByRole(role, { name }).locator('visible=true').first().click()
   }
+  await click('link', 'Operator')
   await click('link', 'Vendors')
   await click('link', 'Add vendor')
   await page.getByLabel('Name in the catalog').fill('newcomer')
@@ -75,6 +76,14 @@ test('whoever would sell below cost is told so before it is applied, and the but
   await page.getByLabel('Base address').fill(`${stranger.url}/anthropic`)
   await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef')
   await page.getByRole('button', { name: 'Test the vendor' }).click()
+  // The vendor does not list it, so that it is not ticked by itself.
+  const fable = page
+    .getByRole('row', { name: /beta-fable-5/ })
+    .first()
+    .getByRole('checkbox')
+  await fable.waitFor()
+  assert.equal(await fable.isChecked(), false)
+  await fable.check()
   await page.getByRole('button', { name: 'Preview the change' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText(/beta-fable-5, route 1 .* costs more than it is sold for/).waitFor()
@@ -178,8 +187,8 @@ test('one call of a hundred is sent to a route, and policy and stickiness are ch
 test('a vendor gets a second credential, which is shown with its weight and state, and is taken away again', async () => {
   const { page } = operator
   await operator.go('/operator/vendors')
-  await page.getByRole('button', { name: 'Actions for newcomer' }).click()
-  await page.getByRole('menuitem', { name: 'Add another credential' }).click()
+  await page.getByRole('link', { name: 'newcomer' }).click()
+  await page.getByRole('button', { name: 'Add another credential' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('NEWCOMER_SECOND')
   await dialog.getByLabel('Value').fill('sk-second-0123456789wxyz')
@@ -198,7 +207,7 @@ test('a vendor gets a second credential, which is shown with its weight and stat
   await page.getByRole('button', { name: 'Actions for NEWCOMER_SECOND' }).click()
   await page.getByRole('menuitem', { name: 'Remove' }).click()
   await dialog.getByRole('button', { name: 'Remove' }).click()
-  await table.waitFor({ state: 'detached' })
+  await table.getByText('…wxyz').waitFor({ state: 'detached' })
   assert.equal(home.gateway.catalog.current.input.vendors.newcomer?.credential, 'NEWCOMER_API_KEY')
 })
 

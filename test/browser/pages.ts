@@ -304,6 +304,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       async act(page) {
         await editCatalogue(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
         await page.getByText('What will change').waitFor()
+        await page.getByText('Show the JSON').click()
       },
     },
     {
@@ -321,8 +322,25 @@ export function pagesOf(account: string): readonly PageToSee[] {
       act: (page) => page.getByLabel('Base address').waitFor(),
     },
     {
-      name: 'operator-vendors',
-      path: '/operator/vendors',
+      name: 'operator-rollback',
+      path: '/operator/catalogue/versions',
+      async act(page) {
+        await press(page, 'Roll back')
+        await page.getByRole('dialog').waitFor()
+      },
+    },
+    { name: 'operator-vendors', path: '/operator/vendors' },
+    {
+      name: 'operator-vendor-remove',
+      path: '/operator/vendors/gamma',
+      async act(page) {
+        await press(page, 'Remove')
+        await page.getByRole('dialog').waitFor()
+      },
+    },
+    {
+      name: 'operator-vendor',
+      path: '/operator/vendors/alpha',
       async act(page) {
         await press(page, /^Test$/)
         await page.getByText('It works.').waitFor()

@@ -1,6 +1,9 @@
 // What an operator does with vendors, and an owner with keys: each task by its clicks.
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { until } from '../until.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -9,14 +12,31 @@ let home: TestConsole
 let operator: Visitor
 let account = ''
 
+/** A receiver of webhooks. */
+const told: string[] = []
+let hookUrl = ''
+const hooks = createServer(async (request, response) => {
+  let body = ''
+  for await (const piece of request) body += piece
+  told.push(body)
+  response.end('ok')
+})
+
 before(async () => {
-  home = await startConsole()
+  await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
+  const host = `127.0.0.1:${(hooks.address() as AddressInfo).port}`
+  hookUrl = `http://${host}/alerts`
+  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host } })
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
 })
 
-after(() => home?.close())
+after(async () => {
+  hooks.close()
+  stranger.close()
+  await home?.close()
+})
 
 const chat = (model: string) => ({ model, messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 })
 
@@ -65,4 +85,155 @@ test('a key for two models and one endpoint is made in one form, and rotated wit
     limits: { spendPerDay: '7' },
   })
   assert.ok(Date.parse(items[0]?.expiresAt ?? '') > Date.now() + 80 * 86_400_000)
+})
+
+// A vendor of our own, which says by which key it was asked.
+const heard: string[] = []
+const stranger = createServer((request, response) => {
+  heard.push(String(request.headers.authorization))
+  const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 }
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
+  const answer = {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    data: [{ id: 'acme-large' }],
+    choices,
+    usage,
+  }
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+})
+
+const wait = { timeout: 30_000 }
+
+test('a vendor is added with the price that a markup makes, edited, given a second credential, and removed with what only it serves', async () => {
+  const { page } = operator
+  await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
+  const base = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/v1`
+  await operator.go('/operator/vendors')
+  await page.getByRole('link', { name: 'Add vendor' }).click()
+  await page.getByLabel('Name in the catalog').fill('acme')
+  await page.getByLabel('Base address').fill(base)
+  await page.getByLabel('Key', { exact: true }).fill('sk-first-0123456789')
+  await page.getByRole('button', { name: 'Test the vendor' }).click()
+  await page.getByRole('checkbox', { name: 'acme-large' }).check()
+  await page.getByLabel('Cost of input, acme-large', { exact: true }).fill('60')
+  await page.getByLabel('Cost of output, acme-large', { exact: true }).fill('240')
+  await page.getByLabel('Markup').fill('1.25')
+  // While it is typed, and before anything is previewed.
+  const price = page.getByTestId('price-acme-large')
+  await price.getByText('75 credits per million input tokens, cost 60, margin 20 %').waitFor()
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('acme-large: 75 credits per million input tokens, cost 60, margin 20 %').waitFor()
+  assert.equal(await dialog.getByRole('region', { name: 'Changed lines' }).count(), 0, 'JSON is one click further')
+  await dialog.getByText('Show the JSON').click()
+  await dialog.getByRole('region', { name: 'Changed lines' }).waitFor()
+  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('It is connected').waitFor()
+
+  // Edited: one form, sentences, applied.
+  await operator.go('/operator/vendors')
+  await page.getByRole('link', { name: 'acme', exact: true }).click()
+  await page.getByText('Timeouts, limits and headers').click()
+  await page.getByLabel('Connect timeout (ms)').fill('1500')
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog.getByText('Vendor acme: connect timeout (ms) becomes 1500.').waitFor()
+  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await page
+    .getByText(/Version \d+ is current now/)
+    .first()
+    .waitFor()
+  assert.equal(home.gateway.catalog.current.document.vendors.acme?.timeouts.connectMs, 1500)
+
+  // A second credential, and which one a call used.
+  await page.getByRole('button', { name: 'Add another credential' }).click()
+  await dialog.getByLabel('Name').fill('ACME_SECOND')
+  await dialog.getByLabel('Value').fill('sk-second-0123456789')
+  await dialog.getByLabel('Weight').fill('1000')
+  await dialog.getByRole('button', { name: 'Add' }).click()
+  await page.getByText('2 of 2 credentials in use').waitFor()
+  const { id, key } = await home.account()
+  const answer = await home.call('/v1/chat/completions', key, chat('acme-large'))
+  assert.equal(answer.status, 200)
+  const used = heard.at(-1) === 'Bearer sk-second-0123456789' ? 'ACME_SECOND' : 'ACME_API_KEY'
+  await home.settled()
+  await operator.go(`/a/${id}/usage/${answer.headers.get('x-request-id')}`)
+  await page.getByRole('definition').getByText(used, { exact: true }).waitFor()
+
+  // More models later, by the component that adds a vendor: nothing has to be typed again.
+  await operator.go('/operator/vendors/acme')
+  await page.getByRole('link', { name: 'Add models' }).click()
+  await page.getByRole('button', { name: 'Test the vendor' }).click()
+  await page.getByText(/It works\./).waitFor(wait)
+  await page.getByRole('checkbox', { name: 'acme-large' }).waitFor()
+
+  // Removed: what only it serves is named first.
+  await operator.go('/operator/vendors/acme')
+  await page.getByRole('button', { name: 'Remove', exact: true }).click()
+  await dialog.getByText('No other vendor serves these.').waitFor()
+  await dialog.locator('.note').getByText('acme-large').waitFor()
+  assert.ok(home.gateway.catalog.current.document.vendors.acme, 'nothing goes before it is agreed to')
+  await dialog.getByRole('button', { name: 'Remove it and 1 model' }).click()
+  await page.waitForURL((url) => url.pathname.endsWith('/operator/vendors'))
+  assert.equal(home.gateway.catalog.current.document.models['acme-large'], undefined)
+
+  // Rolled back: the same sentences, before and in the audit.
+  await operator.go('/operator/catalogue/versions')
+  await page.getByRole('button', { name: 'Roll back' }).first().click()
+  const sentence = 'acme-large: 75 credits per million input tokens, cost 60, margin 20 %'
+  await dialog.getByText(sentence).waitFor()
+  await dialog.getByRole('button', { name: 'Roll back' }).click()
+  await page
+    .getByText(/is current now, with the content of version/)
+    .first()
+    .waitFor()
+  assert.ok(home.gateway.catalog.current.document.models['acme-large'])
+  await operator.go('/operator/audit?action=catalog.rollback')
+  await page.getByRole('button', { name: 'catalog.rollback' }).click()
+  await dialog.getByRole('listitem').filter({ hasText: sentence }).waitFor()
+  assert.deepEqual(await home.violations(page), [])
+})
+
+test('failures of a vendor are told in words, each leading to a call', async () => {
+  const { page } = operator
+  const { key } = await home.account()
+  const body = { model: 'gamma-v4-pro', messages: [{ role: 'user', content: 'Hello [[503]]' }] }
+  await (await home.call('/v1/chat/completions', key, body)).text()
+  await home.settled()
+  await operator.go('/operator/vendors')
+  await page.getByRole('link', { name: 'gamma', exact: true }).click()
+  const failures = page.getByRole('table', { name: 'Failures of gamma' })
+  await failures.getByText('Vendor unavailable: it answered HTTP 503').waitFor()
+  await failures
+    .getByRole('link', { name: /gamma-v4-pro/ })
+    .first()
+    .click()
+  await page.getByRole('region', { name: 'What went wrong' }).waitFor()
+})
+
+test('an owner is told at 80 % of a spending limit, in the bell and by webhook', async () => {
+  const { page } = operator
+  const { id, key } = await home.account()
+  await home.operator('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '0.01' } })
+  const { rules } = await home.gateway.alerts.settings(id)
+  await home.gateway.alerts.change(id, { rules, receivers: [{ kind: 'webhook', to: hookUrl }] })
+  const spend = () => home.call('/v1/moderations', key, { model: 'alpha-moderation-1', input: Array(82).fill('Hi.') })
+  assert.equal((await spend()).status, 200)
+  await home.settled()
+  await home.gateway.alerts.look()
+  await operator.go(`/a/${id}`)
+  await page
+    .getByRole('button', { name: /^Alerts, 1 unread/ })
+    .locator('visible=true')
+    .click()
+  await page.getByRole('dialog').getByText('80 % of a limit on spending is used').waitFor()
+  const hook = await until(() => told.find((one) => one.includes('80 % of a limit on spending')))
+  assert.equal(JSON.parse(hook).type, 'alert.limit')
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+})
+
+test('nothing of it broke the content policy, raised an error or left this machine', () => {
+  assert.deepEqual(home.mishaps, [])
 })

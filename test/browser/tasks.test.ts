@@ -268,7 +268,7 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   await page.getByRole('button', { name: 'key.create' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText(id).waitFor()
-  await dialog.getByText('"audited"').waitFor()
+  await dialog.getByText('Name: audited').waitFor()
   await dialog.getByRole('button', { name: 'All about this object' }).click()
   await page.getByLabel('Object').waitFor()
   assert.equal(await page.getByLabel('Object').inputValue(), id)
@@ -331,7 +331,7 @@ test('why did this call fail: two clicks from home, with the reason, the advice 
   const asked = page.getByRole('region', { name: 'Request', exact: true })
   await asked.getByText('321', { exact: true }).waitFor()
   await asked.getByRole('link', { name: 'gamma', exact: true }).click()
-  await page.getByRole('heading', { name: 'Vendors' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'gamma' }).waitFor()
   await page.goBack()
   await asked.waitFor()
   const words = (await page.locator('main').textContent()) ?? ''
@@ -359,8 +359,8 @@ test('which vendor is ill: one click from the operator’s home, the worst first
       messages: [{ role: 'user', content: 'Hello [[500]]' }],
     })
   const page = await walk(made.id, follow('Operator'), follow('Vendors'))
-  const first = page.locator('.vendor-grid .card').first()
-  await first.getByRole('heading', { name: 'gamma' }).waitFor()
+  const first = page.getByRole('table', { name: 'Vendors' }).locator('tbody tr').first()
+  await first.getByRole('link', { name: 'gamma' }).waitFor()
   await first.getByText(/^(Circuit (open|half-open)|Degraded)/).waitFor()
 })
 

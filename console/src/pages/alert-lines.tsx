@@ -12,7 +12,8 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     failures: `${base}/usage?outcome=failed`,
     key: `${base}/keys`,
     job: `${base}/jobs/${encodeURIComponent(subject)}`,
-    vendor: '/operator/vendors',
+    // Of what it does, its name comes first.
+    vendor: `/operator/vendors/${encodeURIComponent(subject.split(' ')[0] ?? '')}`,
     verification: '/operator/ledger',
     test: undefined,
   }

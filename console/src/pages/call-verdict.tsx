@@ -102,7 +102,7 @@ function describeAttempt(attempt: Attempt): string {
   return attempt.fault ? `${who} failed${cause}: ${faultTitle(attempt.fault)}.` : `${who} answered.`
 }
 
-const PHASES: Record<string, string> = {
+export const PHASES: Readonly<Record<string, string>> = {
   connect: 'connecting',
   'first-byte': 'waiting for the first byte',
   idle: 'waiting for the next piece',

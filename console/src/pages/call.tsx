@@ -112,7 +112,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
           vendors.length > 0
             ? [
                 plural(vendors.length, 'Vendor').replace(/^\d+ /, ''),
-                <Link key="v" to={`/operator/vendors#${encodeURIComponent(vendors[0] ?? '')}`}>
+                <Link key="v" to={`/operator/vendors/${encodeURIComponent(vendors[0] ?? '')}`}>
                   {vendors.join(', ')}
                 </Link>,
               ]

@@ -10,6 +10,7 @@ import { Facts, Page, When } from '../../ui/page.tsx'
 import { Empty, RequestId } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import type { AuditRow } from '../../wire.ts'
+import { Sentences } from './review.tsx'
 
 const FILTERS = ['action', 'actor', 'object'] as const
 
@@ -105,7 +106,11 @@ function OneRow({ row, onClose }: { row: AuditRow; onClose: () => void }) {
           ['Request', row.requestId ? <RequestId key="r" id={row.requestId} /> : '–'],
         ]}
       />
-      <Code label="Detail" text={JSON.stringify(row.detail, null, 2)} wrap />
+      <Sentences lines={sentencesOf(row.detail)} />
+      <details className="fold">
+        <summary>Show the JSON</summary>
+        <Code label="Detail" text={JSON.stringify(row.detail, null, 2)} wrap />
+      </details>
       <div className="row">
         <Button small onClick={only('object', row.object)}>
           All about this object
@@ -129,11 +134,36 @@ function ObjectLink({ row }: { row: AuditRow }) {
 }
 
 function Detail({ value }: { value: AuditRow['detail'] }) {
-  const text = JSON.stringify(value)
-  if (text === '{}') return <span className="muted">–</span>
+  const lines = sentencesOf(value)
+  const [first] = lines
+  if (first === undefined) return <span className="muted">–</span>
   return (
-    <code className="clamp" title={text}>
-      {text}
-    </code>
+    <span className="clamp" title={lines.join('\n')}>
+      {first} {lines.length > 1 ? <span className="muted">and {lines.length - 1} more</span> : null}
+    </span>
   )
+}
+
+/** Changes of the catalog and of alerts are sentences already; of anything else each field is one. Fingerprints say nothing to a reader. */
+function sentencesOf(detail: AuditRow['detail']): string[] {
+  return Object.entries(detail).flatMap(([name, value]) => {
+    if (name === 'digest' || value === null || value === undefined) return []
+    if (name === 'changes' && Array.isArray(value)) return value.map(String)
+    const words = inWords(value)
+    return words === '' ? [] : [`${nameInWords(name)}: ${words}`]
+  })
+}
+
+/** "overlapSeconds" becomes "Overlap seconds". */
+function nameInWords(name: string): string {
+  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+function inWords(value: unknown): string {
+  if (Array.isArray(value)) return value.map(inWords).join(', ')
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value !== 'object' || value === null) return String(value)
+  const members = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
+  return members.map(([name, member]) => `${nameInWords(name).toLowerCase()} ${inWords(member)}`).join(', ')
 }

@@ -84,8 +84,8 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
       </Card>
       {reviewing && check && parsed.ok ? (
         <Review
-          before={original}
-          after={JSON.stringify(parsed.document, null, 2)}
+          before={catalog.document}
+          after={parsed.document}
           changes={check.changes}
           apply={async (note) => {
             const { version } = await api.applyCatalog(parsed.document, note)

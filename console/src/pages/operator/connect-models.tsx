@@ -27,11 +27,18 @@ const TYPES = KIND_NAMES.filter((kind) => kindRow(kind).priced.every(([unit]) =>
 const hasOutput = ({ type }: Offer) => kindRow(type).priced.flat().includes('output')
 const SHOWN_MAX = 50
 
-/** Those that the preset knows, and what the vendor lists besides. */
+/** What the server would make of an offer. */
+export interface MadePrice {
+  readonly pricing: Pricing
+  /** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." */
+  readonly sentence: string | undefined
+}
+
+/** Those that the preset knows, and what the vendor lists besides. Only what it lists is chosen: the rest may not be there any more. */
 export function offersOf(preset: Preset | undefined, listed: readonly string[]): Offer[] {
   const blank = { costInput: '', costOutput: '', priceInput: '', priceOutput: '' }
   const known = (preset?.models ?? []).map(({ model, uid, type, cost }) => ({
-    ...{ model, uid, type, chosen: cost !== null, list: cost, known: true, ...blank },
+    ...{ model, uid, type, chosen: cost !== null && listed.includes(model), list: cost, known: true, ...blank },
   }))
   const names = new Set(known.map(({ model }) => model))
   const others = listed
@@ -76,9 +83,13 @@ interface Props {
   markup: string
   onMarkup: (text: string) => void
   preset: Preset | undefined
+  /** By the id under which a model is offered. */
+  prices: ReadonlyMap<string, MadePrice>
+  /** The vendor said which models it has. */
+  isListed: boolean
 }
 
-export function ConnectModels({ offers, onOffers, markup, onMarkup, preset }: Props) {
+export function ConnectModels({ offers, onOffers, markup, onMarkup, preset, prices, isListed }: Props) {
   const [text, setText] = useState('')
   const sought = useDeferredValue(text.trim().toLowerCase())
   const found = offers.filter(({ model, uid }) => `${model} ${uid}`.toLowerCase().includes(sought))
@@ -86,6 +97,7 @@ export function ConnectModels({ offers, onOffers, markup, onMarkup, preset }: Pr
     onOffers(offers.map((offer) => (offer.model === model ? { ...offer, ...next } : offer)))
   return (
     <Card title="Models to offer" lead="In credits by the million tokens. Price = cost × markup, unless you set one.">
+      {isListed ? null : <Note>The vendor does not list its models. Choose those that it has.</Note>}
       {preset?.takesOver ? <Note>It takes over every route of the vendor {preset.takesOver}.</Note> : null}
       <div className="grid-2">
         <TextField
@@ -117,7 +129,12 @@ export function ConnectModels({ offers, onOffers, markup, onMarkup, preset }: Pr
           },
           { head: 'Offered as', cell: (row) => <UidField row={row} onChange={(next) => change(row.model, next)} /> },
           { head: 'Cost', cell: (row) => <CostFields row={row} onChange={(next) => change(row.model, next)} /> },
-          { head: 'Price', cell: (row) => <PriceFields row={row} onChange={(next) => change(row.model, next)} /> },
+          {
+            head: 'Price',
+            cell: (row) => (
+              <PriceFields row={row} made={prices.get(row.uid)} onChange={(next) => change(row.model, next)} />
+            ),
+          },
         ]}
       />
       {found.length > SHOWN_MAX ? (
@@ -174,10 +191,15 @@ function CostFields({ row, onChange }: RowProps) {
   )
 }
 
-function PriceFields({ row, onChange }: RowProps) {
+function PriceFields({ row, made, onChange }: RowProps & { made: MadePrice | undefined }) {
   if (!row.chosen) return null
   return (
     <>
+      {made ? (
+        <span className="small" data-testid={`price-${row.uid}`}>
+          {made.sentence?.slice(row.uid.length + 2) ?? <Price pricing={made.pricing} />}
+        </span>
+      ) : null}
       <Rate
         label={`Price of input, ${row.model}`}
         placeholder="by markup"

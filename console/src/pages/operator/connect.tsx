@@ -1,7 +1,8 @@
 // A vendor from nothing to the first call: who it is, its credential, a real test, which models, what changes, done.
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { api } from '../../api.ts'
 import { useQuery } from '../../query.ts'
+import { useLocation } from '../../router.tsx'
 import { lastAccount } from '../../session.tsx'
 import { useAction } from '../../ui/action.ts'
 import { Button, LinkButton } from '../../ui/button.tsx'
@@ -9,23 +10,40 @@ import { Segments, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Note, Page } from '../../ui/page.tsx'
 import { Fault, Loaded } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { ConnectCheck, ConnectInput, ConnectPlace, Preset, VendorTest } from '../../wire.ts'
+import type { Catalog, ConnectCheck, ConnectInput, ConnectPlace, Preset, VendorTest } from '../../wire.ts'
 import { catalogChanged } from './catalogue-models.tsx'
-import { ConnectModels, choiceOf, type Offer, offersOf } from './connect-models.tsx'
+import { ConnectModels, choiceOf, type MadePrice, type Offer, offersOf } from './connect-models.tsx'
 import { Review } from './review.tsx'
 import { TestReport } from './test-report.tsx'
+import { servedBy } from './vendors.tsx'
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
 
+/** Of a vendor that is in the catalog the address names it: more of its models are offered by the same steps. */
 export function ConnectPage() {
+  const { query } = useLocation()
+  const known = query.get('vendor') ?? undefined
   const presets = useQuery('presets', api.presets)
+  const catalog = useQuery('catalog', api.catalog)
   return (
     <Page
-      title="Add vendor"
-      lead="Choose a vendor, enter its key, test it, and choose which models to offer. Nothing changes before you apply it."
+      title={known ? `Add models of ${known}` : 'Add vendor'}
+      lead={
+        known
+          ? 'Test it, and choose which of its models to offer. Nothing changes before you apply it.'
+          : 'Choose a vendor, enter its key, test it, and choose which models to offer. Nothing changes before you apply it.'
+      }
       back={{ to: '/operator/vendors', label: 'Vendors' }}
     >
-      <Loaded query={presets}>{({ items }) => <Connect presets={items} />}</Loaded>
+      <Loaded query={presets}>
+        {({ items }) => (
+          <Loaded query={catalog}>
+            {(data) => (
+              <Connect presets={items} start={known ? placeOfVendor(known, data, items) : EMPTY} known={known} />
+            )}
+          </Loaded>
+        )}
+      </Loaded>
     </Page>
   )
 }
@@ -48,13 +66,30 @@ const EMPTY: Place = {
   ...{ preset: '', vendor: '', baseUrl: '', blanks: {}, format: FORMATS[0], way: 'stored', variable: '', key: '' },
 }
 
-function Connect({ presets }: { presets: readonly Preset[] }) {
-  const [place, setPlace] = useState<Place>(EMPTY)
+/** Where a vendor of the catalog is, and which of its credentials is used; its value stays where it is. */
+function placeOfVendor(name: string, catalog: Catalog, presets: readonly Preset[]): Place {
+  const entry = catalog.document.vendors[name]
+  const routes = servedBy(name, catalog).flatMap((product) => product.routes.filter(({ vendor }) => vendor === name))
+  const credential = entry?.credential ?? entry?.credentials?.[0]?.name ?? ''
+  const preset = presets.find((one) => one.name === name && one.baseUrl === entry?.baseUrl)
+  return {
+    ...EMPTY,
+    preset: preset?.name ?? '',
+    vendor: name,
+    baseUrl: entry?.baseUrl ?? '',
+    format: routes[0]?.protocol ?? FORMATS[0],
+    way: credential ? 'env' : 'none',
+    variable: credential,
+  }
+}
+
+function Connect({ presets, start, known }: { presets: readonly Preset[]; start: Place; known: string | undefined }) {
+  const [place, setPlace] = useState<Place>(start)
   const [test, setTest] = useState<VendorTest>()
   const [offers, setOffers] = useState<readonly Offer[]>([])
   const [markup, setMarkup] = useState('')
   const [check, setCheck] = useState<ConnectCheck>()
-  const [before, setBefore] = useState('')
+  const [before, setBefore] = useState<unknown>()
   const [done, setDone] = useState<readonly string[]>()
   const preset = presets.find(({ name }) => name === place.preset)
   const body = bodyOf(place, preset)
@@ -76,13 +111,14 @@ function Connect({ presets }: { presets: readonly Preset[] }) {
   })
   const preview = useAction(async () => {
     const [current, result] = await Promise.all([api.catalog(), api.checkConnection(input())])
-    setBefore(JSON.stringify(current.document, null, 2))
+    setBefore(current.document)
     setCheck(result)
   })
+  const prices = usePrices(test ? input() : undefined)
   if (done) return <Connected uids={done} />
   return (
     <>
-      <WhoCard place={place} presets={presets} preset={preset} onChange={change} />
+      {known ? null : <WhoCard place={place} presets={presets} preset={preset} onChange={change} />}
       <Card
         title="Test"
         lead="Lists its models and makes the smallest real call, which costs about one token at the vendor."
@@ -96,7 +132,12 @@ function Connect({ presets }: { presets: readonly Preset[] }) {
         {testing.error ? <Fault error={testing.error} /> : null}
       </Card>
       {test && (offers.length > 0 || preset?.takesOver) ? (
-        <ConnectModels offers={offers} onOffers={setOffers} markup={markup} onMarkup={setMarkup} preset={preset} />
+        <ConnectModels
+          {...{ offers, markup, preset, prices }}
+          isListed={test.models.length > 0}
+          onOffers={setOffers}
+          onMarkup={setMarkup}
+        />
       ) : null}
       {check && check.problems.length > 0 ? <Note tone="warn">{check.problems.join(' ')}</Note> : null}
       {preview.error ? <Fault error={preview.error} /> : null}
@@ -109,7 +150,7 @@ function Connect({ presets }: { presets: readonly Preset[] }) {
       {check && check.problems.length === 0 ? (
         <Review
           before={before}
-          after={JSON.stringify(check.document, null, 2)}
+          after={check.document}
           changes={check.changes}
           notes={check.notes}
           losses={check.losses}
@@ -125,6 +166,41 @@ function Connect({ presets }: { presets: readonly Preset[] }) {
       ) : null}
     </>
   )
+}
+
+const TYPED_MS = 300
+
+/** The prices that the server would make of what is entered, by the names under which the models are offered. */
+function usePrices(input: ConnectInput | undefined): ReadonlyMap<string, MadePrice> {
+  const wanted = input?.models?.length ? JSON.stringify(input) : ''
+  const [asked, setAsked] = useState('')
+  useEffect(() => {
+    const timer = window.setTimeout(() => setAsked(wanted), TYPED_MS)
+    return () => window.clearTimeout(timer)
+  }, [wanted])
+  const [prices, setPrices] = useState<ReadonlyMap<string, MadePrice>>(new Map())
+  useEffect(() => {
+    if (asked === '') return
+    let isLatest = true
+    // It was made of such an input above.
+    const input = JSON.parse(asked) as ConnectInput
+    api.checkConnection(input).then(
+      ({ document, changes }) => {
+        if (!isLatest) return
+        const all = Object.entries(document.models).map(([uid, { pricing }]): [string, MadePrice] => [
+          uid,
+          { pricing, sentence: changes.find((line) => line.startsWith(`${uid}: `)) },
+        ])
+        setPrices(new Map(all))
+      },
+      // What is wrong is said when the change is previewed; until then there is no price to show.
+      () => isLatest && setPrices(new Map()),
+    )
+    return () => {
+      isLatest = false
+    }
+  }, [asked])
+  return prices
 }
 
 /** As the server takes it. */

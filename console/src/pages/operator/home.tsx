@@ -170,9 +170,15 @@ function Vendors() {
           label="Unhealthy vendors"
           rows={ill}
           rowKey={(vendor) => vendor.name}
-          to={() => '/operator/vendors'}
+          to={(vendor) => `/operator/vendors/${encodeURIComponent(vendor.name)}`}
           columns={[
-            { head: 'Vendor', main: true, cell: (vendor) => <Named name={vendor.name} to="/operator/vendors" /> },
+            {
+              head: 'Vendor',
+              main: true,
+              cell: (vendor) => (
+                <Named name={vendor.name} to={`/operator/vendors/${encodeURIComponent(vendor.name)}`} />
+              ),
+            },
             {
               head: 'State',
               cell: (vendor) => <Badge tone={vendorState(vendor).tone}>{vendorState(vendor).label}</Badge>,

@@ -15,6 +15,7 @@ const WHY = { refused: 'not accepted', spent: 'its account has no money', limite
 export function CredentialTable({ vendor }: { vendor: Vendor }) {
   const [asking, setAsking] = useState<{ what: 'change' | 'remove'; credential: VendorCredential }>()
   const onClose = () => setAsking(undefined)
+  const several = vendor.credentials.length > 1
   return (
     <>
       <Table
@@ -36,22 +37,27 @@ export function CredentialTable({ vendor }: { vendor: Vendor }) {
           { head: 'State', cell: (one) => <CredentialState credential={one} /> },
           { head: 'Last success', cell: ({ lastSuccessAt }) => <Ago at={lastSuccessAt} none="None yet" /> },
           {
-            head: '',
+            head: 'Actions',
             cell: (credential) => (
               <Menu
                 label={`Actions for ${credential.name}`}
                 items={[
                   {
-                    label: 'Replace, or change its weight',
+                    label: several ? 'Replace, or change its weight' : 'Replace',
                     icon: 'key',
                     run: () => setAsking({ what: 'change', credential }),
                   },
-                  {
-                    label: 'Remove',
-                    icon: 'trash',
-                    danger: true,
-                    run: () => setAsking({ what: 'remove', credential }),
-                  },
+                  // One that only the environment has is removed there.
+                  ...(several || credential.source === 'stored'
+                    ? [
+                        {
+                          label: 'Remove',
+                          icon: 'trash' as const,
+                          danger: true,
+                          run: () => setAsking({ what: 'remove', credential }),
+                        },
+                      ]
+                    : []),
                 ]}
               />
             ),
@@ -61,7 +67,8 @@ export function CredentialTable({ vendor }: { vendor: Vendor }) {
       {asking?.what === 'change' ? (
         <CredentialDialog vendor={vendor} known={asking.credential} onClose={onClose} />
       ) : null}
-      {asking?.what === 'remove' ? (
+      {asking?.what === 'remove' && !several ? <RemoveOnly vendor={vendor} onClose={onClose} /> : null}
+      {asking?.what === 'remove' && several ? (
         <RemoveDialog vendor={vendor} credential={asking.credential} onClose={onClose} />
       ) : null}
     </>
@@ -98,7 +105,7 @@ export function CredentialDialog({
 }) {
   return (
     <FormDialog
-      title={known ? `${known.name} of ${vendor.name}` : `Another credential for ${vendor.name}`}
+      title={known ? `Replace ${known.name} of ${vendor.name}` : `Another credential for ${vendor.name}`}
       action={known ? 'Save' : 'Add'}
       run={async (form) => {
         const value = String(form.get('value') ?? '').trim()
@@ -140,6 +147,27 @@ export function CredentialDialog({
         required
       />
     </FormDialog>
+  )
+}
+
+function RemoveOnly({ vendor, onClose }: { vendor: Vendor; onClose: () => void }) {
+  return (
+    <Confirm
+      title="Remove the stored credential?"
+      action="Remove"
+      danger
+      run={async () => {
+        await api.removeCredential(vendor.name)
+        toast('The credential was removed.')
+        refresh('vendors')
+      }}
+      onClose={onClose}
+    >
+      <p>
+        Calls to <b>{vendor.name}</b> will fail unless the environment variable <code>{vendor.credential.name}</code> is
+        set.
+      </p>
+    </Confirm>
   )
 }
 
