@@ -1,4 +1,4 @@
-// The data endpoints as tools: one for each entry of the catalog's table, whole from that entry.
+// The data endpoints as tools: one tool for each data endpoint of the catalog, built entirely from its entry.
 import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import { type AccountDeps, quoteCall, readAccount } from '../api/account.ts'
 import type { createModelLists } from '../api/models.ts'
@@ -41,7 +41,7 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
     ].join(' '),
     price: (catalog) => priceText(catalog, spec.product),
     input: objectSchema(fieldSchemas(spec.params), required),
-    // What it holds stands in the description; its whole schema would double the listing.
+    // The description already says what the answer contains; a full schema would double the size of the listing.
     output: { type: spec.answer?.type === 'array' ? 'array' : 'object' },
     readOnly: true,
     openWorld: true,
@@ -70,7 +70,7 @@ function exampleOf({ params }: DataEndpointSpec, required: readonly string[]): s
   return JSON.stringify(Object.fromEntries(required.map((name) => [name, params[name]?.example])))
 }
 
-/** The arguments as the query that a caller of the endpoint would send; the endpoint's own checks do the rest. */
+/** Turns the arguments into the query that a caller of the endpoint would send; the endpoint then validates it. */
 function asRequest({ params, path }: Pick<DataEndpointSpec, 'params' | 'path'>, args: Arguments): Request {
   const inPath: Record<string, string> = {}
   const query = new URLSearchParams()
@@ -83,7 +83,7 @@ function asRequest({ params, path }: Pick<DataEndpointSpec, 'params' | 'path'>, 
   return { params: inPath, query: query.toString() }
 }
 
-/** Models like to send lists as lists. */
+/** Accepts JSON arrays for list parameters, because models often send them that way. */
 function plainValue(name: string, value: unknown, field: Field | undefined): string {
   if (Array.isArray(value) && field?.kind === 'list' && value.every((item) => typeof item === 'string'))
     return value.join(',')
@@ -95,10 +95,10 @@ function plainValue(name: string, value: unknown, field: Field | undefined): str
 
 const TOTALS = ['TotalCount', 'TotalRecords', 'totalRecords'] as const
 
-/** Which arguments to change for the rows that follow; undefined at the end, or where the answer does not say. */
+/** The arguments to change for the next page; undefined on the last page, or if the answer has no paging information. */
 function nextPage(spec: DataEndpointSpec, args: Arguments, value: unknown): Arguments | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const answer = value as Readonly<Record<string, unknown>> // Parsed JSON, and no array matters here.
+  const answer = value as Readonly<Record<string, unknown>> // Parsed JSON; an array has none of the members read here.
   const token = (answer.meta as { readonly next_token?: unknown } | null | undefined)?.next_token
   if ('pagination_token' in spec.params && typeof token === 'string') return { pagination_token: token }
   const page = spec.params.page ? 'page' : spec.params.Page ? 'Page' : undefined
@@ -111,7 +111,7 @@ function nextPage(spec: DataEndpointSpec, args: Arguments, value: unknown): Argu
   return at * size < total ? { [page]: at + 1 } : undefined
 }
 
-// What a key can ask about itself: its models, its balance, the price of a call. Free of charge.
+// Free tools with which a key asks about itself: its models, its balance, the price of a call.
 
 /** A model as /v1/models lists it. */
 interface ListedModel {
@@ -130,7 +130,7 @@ export function accountTools(
   const { catalog } = deps
 
   function listModels(principal: Principal, type: string | undefined): ListedModel[] {
-    const listed = JSON.parse(lists.list(principal, '', 'native')) as { data: ListedModel[] } // As written there.
+    const listed = JSON.parse(lists.list(principal, '', 'native')) as { data: ListedModel[] } // The JSON that lists.list writes.
     return listed.data.filter((model) => type === undefined || model.type === type)
   }
 
@@ -149,7 +149,7 @@ export function accountTools(
           const pricing = catalog.current.document.models[uid]?.pricing
           return { uid, name, type, price: pricing ? pricingText(pricing) : '' }
         })
-        // Models are few, and a cut list would hide some.
+        // The list is not shortened: there are few models, and a cut list would hide some.
         return { structured: { models }, text: rows.map((row) => Object.values(row).join(' · ')).join('\n') }
       },
     },
@@ -186,14 +186,14 @@ export function accountTools(
   ]
 }
 
-// Prices in words, for descriptions.
+// Prices as text, for tool descriptions.
 
 function priceText(catalog: Catalog, product: string): string {
   const found = findProduct(catalog, product)
   return found ? `Costs ${pricingText(found.pricing)}.` : ''
 }
 
-/** The last tier holds for everything; the others say when they do. */
+/** The last tier is the default; each other tier names the condition under which it applies. */
 function pricingText({ tiers }: Pricing): string {
   const last = tiers.at(-1)
   if (tiers.length === 1 && last) return tierText(last)

@@ -1,18 +1,18 @@
-// Which tools a client sees. Every word of a listing stands in a model's context, so a client may ask for fewer: by the
-// address, by name, or for a pair of tools that finds and calls the others.
+// Which tools a client sees. Every word of a listing uses up the model's context, so a client may ask for fewer tools: by path, by name, or
+// for the pair of discovery tools that find and call the others.
 import type { Tool as Listed } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { invalid } from '../kernel/fault.ts'
 import { type Arguments, type Group, objectSchema, requiredText, runTool, type Tool, type ToolCaller } from './tool.ts'
 
-/** What stands behind /mcp/ in an address. */
+/** The last segment of the path: /mcp/<subset>. */
 export const SUBSETS = ['analytics', 'social', 'media', 'discover'] as const satisfies readonly (Group | 'discover')[]
 
 const FOUND_MAX = 5
 const WORD = /[a-z0-9]+/g
 
-/** What the client sees: of the tools that its key may use, those that its address chooses. */
+/** The tools that the client's key may use, filtered by the path and the query of its address. */
 export function listFor(
   { path, query }: ToolCaller,
   { pair, offered, catalog }: { pair: readonly Tool[]; offered: readonly Tool[]; catalog: Catalog },
@@ -27,9 +27,9 @@ export function listFor(
   return [...pair.filter(isPaired), ...offered.filter(isChosen)].map((tool) => listed(tool, catalog))
 }
 
-/** A listing as the protocol writes it. */
+/** A tool in the protocol's listing format. */
 function listed(tool: Tool, catalog: Catalog): Listed {
-  // Schemas are JSON, and objectSchema makes every input.
+  // Schemas are JSON, and objectSchema builds every input.
   const properties = tool.input.properties as NonNullable<Listed['inputSchema']['properties']>
   return {
     name: tool.name,
@@ -49,14 +49,14 @@ function listed(tool: Tool, catalog: Catalog): Listed {
   }
 }
 
-/** Its name says it, and the instructions of the server: a description in every paid tool would cost 500 tokens. */
+/** No description: the name and the server's instructions explain it, and a description in every paid tool would cost 500 tokens. */
 const MAX_COST = { type: 'number' } as const
 
 function wordsOf({ description, price }: Tool, catalog: Catalog): string {
   return [description, price?.(catalog)].filter(Boolean).join(' ')
 }
 
-/** The pair; `offered` are the tools that the key may use. */
+/** The pair of discovery tools (find, call); `offered` returns the tools that the key may use. */
 export function discoveryTools(offered: (principal: Principal) => readonly Tool[], current: () => Catalog): Tool[] {
   const shared = { group: 'account', openWorld: true, offered: () => true } as const
   return [
@@ -101,10 +101,10 @@ export function discoveryTools(offered: (principal: Principal) => readonly Tool[
 export function objectArgument(args: Arguments, name: string): Arguments {
   const value = args[name] ?? {}
   if (typeof value !== 'object' || Array.isArray(value)) throw invalid(`"${name}" must be an object.`, name)
-  return value as Arguments // Of parsed JSON, what is no array.
+  return value as Arguments // Parsed JSON that is not an array.
 }
 
-/** Those with the most words of the question; a word in the name counts most, and a rare one more than a common one. */
+/** The tools that match the most words of the query. A word in the name weighs most, and a rare word weighs more than a common one. */
 function search(query: string, tools: readonly Tool[], catalog: Catalog): Tool[] {
   const stems = (text: string) =>
     (text.toLowerCase().match(WORD) ?? []).map((word) => word.replace(/(?:ies|es|s)$/, ''))

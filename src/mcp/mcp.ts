@@ -1,4 +1,4 @@
-// Everything that agents are offered: the endpoints as tools, the models and prices as resources, common questions as prompts.
+// Everything that the MCP server offers to agents: endpoints as tools, models and prices as resources, common questions as prompts.
 import type { PromptMessage, ServerContext, UriTemplate } from '@modelcontextprotocol/server'
 import type { Principal } from '../admission/api-key.ts'
 import type { AccountDeps } from '../api/account.ts'
@@ -35,7 +35,7 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
   return createTransport({
     tool({ principal }, name) {
       const tool = [...tools, ...pair].find((one) => one.name === name)
-      // What is paid is refused by its endpoint, in the endpoint's words.
+      // A paid tool is found even if it is not offered: its endpoint then rejects the call with its own error.
       return tool?.endpoint !== undefined || tool?.offered(principal, current()) ? tool : undefined
     },
     list: (guest) => listFor(guest, { pair, offered: offered(guest.principal), catalog: current() }),
@@ -47,7 +47,7 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
   })
 }
 
-// Questions that people ask often, written so that an agent uses the right tools in the right order.
+// Prompts: common questions, worded so that an agent uses the right tools in the right order.
 
 type Given = Readonly<Record<string, string>>
 
@@ -95,10 +95,10 @@ const OWN_PROMPTS: readonly Prompt[] = [
   },
 ]
 
-// What a client may read without a call: the models and the price list of its key.
+// Resources that a client reads without a tool call: the models and the price list of its key.
 
 export interface Resource {
-  /** With `template`, the template itself. */
+  /** If `template` is set, this is the template's text. */
   readonly uri: string
   readonly template?: UriTemplate
   readonly name: string

@@ -1,4 +1,4 @@
-// What models make: text, pictures and videos, as tools.
+// Tools that generate: text, images and videos.
 
 import { mayCall, mayUse } from '../admission/api-key.ts'
 import { findOwnJob, hasEnded } from '../api/jobs.ts'
@@ -40,7 +40,7 @@ function sold(spec: EndpointSpec, kind: KindName): PaidSpec {
   return { ...spec, sells: kind }
 }
 
-/** The key may use the endpoint, and there is a model of its kind that the key may use. */
+/** True if the key may use the endpoint and at least one model of its kind. */
 const sells =
   (spec: PaidSpec): Tool['offered'] =>
   (principal, { document }: Catalog) =>
@@ -49,7 +49,7 @@ const sells =
       ([uid, { type, enabled }]) => type === spec.sells && enabled && mayUse(principal, uid),
     )
 
-/** The members of a body that an agent needs; the endpoint takes more. */
+/** The body's members that an agent needs; the endpoint itself accepts more. */
 function members(body: JsonSchema | undefined, names: readonly string[]): Record<string, JsonSchema> {
   const properties = body?.properties as Record<string, JsonSchema> // Every body of the table is an object.
   const short = ({ description, ...rest }: JsonSchema) =>
@@ -99,7 +99,7 @@ function askModel(deps: MediaDeps): Tool {
         call,
         deps,
       )
-      // The chat format's own answer, which the protocol has read.
+      // An answer in the chat format, already parsed by the protocol.
       const { model, usage, choices } = value as ChatAnswer
       const [choice] = choices ?? []
       const text = choice?.message?.content ?? ''
@@ -144,7 +144,7 @@ function generateImage(deps: MediaDeps): Tool {
         call,
         deps,
       )
-      const { data = [] } = value as { readonly data?: readonly { readonly url: string }[] } // As the relay writes it.
+      const { data = [] } = value as { readonly data?: readonly { readonly url: string }[] } // The relay writes this form.
       const mimeType = IMAGE_TYPE[String(call.args.output_format)] ?? 'image/png'
       const content = data.map(({ url }, index) => link(url, `image ${index + 1}`, mimeType))
       return { structured: value, text: data.map(({ url }) => url).join('\n'), content, ...paid }
@@ -179,7 +179,7 @@ function createVideo(deps: MediaDeps): Tool {
         call,
         deps,
       )
-      const { data } = value as { readonly data: { readonly jobId: string } } // As the job's row has it.
+      const { data } = value as { readonly data: { readonly jobId: string } } // The endpoint answers with the job's row.
       return { structured: data, text: `Job ${data.jobId} has begun. Call wait_for_video with this job_id.`, ...paid }
     },
   }
@@ -235,7 +235,7 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
     },
   ]
 
-  /** The job when it has ended, or as it was last seen when the time is over or nobody waits any more. */
+  /** Resolves with the job once it has ended, or with its last known state on timeout or when the client disconnects. */
   function waitFor(job: JobRow, call: ToolCall, after: (done: () => void) => () => void): Promise<JobRow> {
     return new Promise((resolve) => {
       let last = job
@@ -260,7 +260,7 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
   }
 }
 
-/** PENDING, CONNECT, PROCESSING and the end. */
+/** PENDING, CONNECT, PROCESSING and the final state. */
 const STEPS = 4
 
 function secondsOf(given: unknown): number {

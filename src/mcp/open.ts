@@ -1,5 +1,5 @@
-// The protocol's paths, and its answers without its library until somebody first speaks it: that takes 20 MB of memory and a
-// moment of every start, which most gateways never need.
+// The protocol's paths. The MCP library is loaded at the first request only: loading it takes 20 MB of memory and slows each start, and most
+// gateways never use it.
 import type { FastifyInstance } from 'fastify'
 import type { Api } from '../api/api.ts'
 import { type FetchCall, mountFetch } from '../api/fetch-route.ts'
@@ -17,7 +17,7 @@ export function openMcp(
 ): Answer {
   let loading: ReturnType<typeof load> | undefined
   return async (call) => {
-    // What failed once (a file that was being replaced, no memory left) may succeed with the next call.
+    // A failed load (a file that was being replaced, no memory left) is retried by the next call.
     loading ??= load().catch((error: unknown) => {
       loading = undefined
       throw error
@@ -26,7 +26,7 @@ export function openMcp(
   }
 }
 
-/** The tools at their paths, for keys and for programs that a person has allowed. */
+/** Registers the tools' paths, for API keys and for programs that a person has authorized by OAuth. */
 export function openTools(app: FastifyInstance, api: Api, deps: McpDeps & OauthDeps): ReturnType<typeof openOauth> {
   const oauth = openOauth(app, deps, MCP_PATHS)
   const { publicUrl } = deps

@@ -1,5 +1,5 @@
-// A tool call on the path: the ask that the HTTP endpoint would make of the same parameters, read by the same reader, held,
-// served and settled by the same functions. Only the caller's end is another.
+// A paid tool call. It builds the same PaidRequest as the HTTP endpoint would from the same parameters, and uses the same functions to parse,
+// hold, serve and settle. Only the response sink differs.
 import { estimate } from '../admission/admit.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -15,21 +15,21 @@ import { faultBody } from '../server/envelope.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
 import { askConsent, costBound, type ToolCall } from './tool.ts'
 
-/** What a model could never read, and no client wants in one message. */
+/** No model can read more than this, and no client expects more in one message. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
 export interface PaidDeps extends ArriveDeps {
   readonly catalog: CatalogStore
   readonly budget: ByteBudget
-  /** Where the bytes of calls may be kept. */
+  /** Records the bytes of calls for accounts with content logging. */
   readonly contents: Pick<Recordings, 'begin'>
 }
 
-/** What stands in the place of an HTTP request. */
+/** The parts of an HTTP request that a tool call supplies. */
 export interface Request {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: string
-  /** Of a POST: its JSON. */
+  /** The JSON body of a POST. */
   readonly body?: Buffer
 }
 
@@ -69,7 +69,7 @@ export async function callEndpoint(
   }
 }
 
-/** What is kept of a tool's call is what a caller of its endpoint would have sent and got. */
+/** The recording of a tool call is what a caller of its endpoint would have sent and received. */
 function recordingOf(spec: PaidSpec, request: Request, call: ToolCall, { contents }: PaidDeps): Recording | undefined {
   const { requestId, principal } = call
   const { content: rule, accountId: account, keyId: key } = principal
@@ -114,7 +114,7 @@ function taken(out: BufferedSink): Paid {
 
 const EMPTY = readJson(Buffer.from('{}'))
 
-/** Pictures in the arguments are there twice while they are read. */
+/** Images in the arguments are in memory twice while they are parsed. */
 function leaseFor({ body }: Request, { signal, principal }: ToolCall, { budget }: PaidDeps): Promise<ByteLease> {
   return budget.acquire(principal.accountId, 2 * (body?.length ?? 0), signal)
 }

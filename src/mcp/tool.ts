@@ -1,4 +1,4 @@
-// A tool: an endpoint as an agent sees it.
+// A tool: an endpoint in the form that an agent sees.
 import {
   type CallToolResult,
   type ContentBlock,
@@ -14,51 +14,51 @@ import type { Catalog } from '../catalog/store.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 
-/** By which a listing is cut: each of the first three has an address of its own. */
+/** Listings are filtered by group; each of the first three has its own path. */
 export type Group = 'analytics' | 'social' | 'media' | 'text' | 'account'
 
 export type Arguments = Readonly<Record<string, unknown>>
 
-/** One request of a client, whatever it asks for. */
+/** One client request of any kind. */
 export interface ToolCaller {
   readonly principal: Principal
-  /** The HTTP request's own for its first call; a batch has more calls than requests. */
+  /** The first call of an HTTP request uses that request's id. Further calls of a batch get new ids. */
   readonly newRequestId: () => string
-  /** Aborts when the client is gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Of the HTTP request, by lower-case names. */
+  /** Reads a header of the HTTP request, by its lower-case name. */
   readonly header: (name: string) => string | undefined
-  /** Of the address that the client was given. */
+  /** Path and query of the server address that the client is configured with. */
   readonly path: string
   readonly query: URLSearchParams
 }
 
-/** One call of a tool. */
+/** One tool call. */
 export interface ToolCall extends ToolCaller {
   readonly requestId: string
   readonly args: Arguments
-  /** The session, or what the program calls itself: by which its spending is summed. */
+  /** The session, or the program's own name; spending is summed by it. */
   readonly client: string
-  /** Nothing is done that may cost more. */
+  /** The call is rejected if it may cost more than this. */
   readonly costMax: Credits | undefined
   readonly idempotencyKey: string | undefined
-  /** As the protocol has it, with what the client was asked and answered. */
+  /** The protocol's request context, with the questions to the client's user and their answers. */
   readonly request: ServerContext['mcpReq']
-  /** Whether the client can ask its user. */
+  /** Whether the client supports asking its user (elicitation). */
   readonly canAsk: boolean
-  /** For clients that want to hear how far it is; a no-op for the others. */
+  /** Reports progress to clients that asked for it; a no-op for the others. */
   readonly progress: (done: number, total: number, message: string) => void
 }
 
 export interface ToolAnswer {
   readonly structured: unknown
-  /** For whoever reads: compact, not complete. */
+  /** A compact, incomplete form for readers of text. */
   readonly text: string
   /** Absent: the tool is free of charge. */
   readonly charge?: string | undefined
-  /** Arguments of the next page. */
+  /** The arguments to change for the next page. */
   readonly next?: Arguments | undefined
-  /** What is no text, such as links to files that it made. */
+  /** Content other than text, such as links to generated files. */
   readonly content?: readonly ContentBlock[]
 }
 
@@ -67,20 +67,20 @@ export interface Tool {
   readonly group: Group
   readonly title: string
   readonly description: string
-  /** In words, which follow the description; absent: its description tells. */
+  /** The price as text, appended to the description. Absent: the description already names it. */
   readonly price?: (catalog: Catalog) => string
   readonly input: JsonSchema
-  /** Absent: it promises nothing. */
+  /** Absent: the tool declares no output schema. */
   readonly output?: JsonSchema
-  /** Whether calling it changes nothing: looking up is reading, whatever it costs. */
+  /** Whether calling it changes nothing. A lookup is read-only even if it costs credits. */
   readonly readOnly: boolean
-  /** It reaches out of the gateway. */
+  /** The tool reaches systems outside the gateway. */
   readonly openWorld: boolean
-  /** The endpoint by which a quote reads its arguments. Absent: it is free of charge. */
+  /** The endpoint that parses the arguments for a quote. Absent: the tool is free of charge. */
   readonly endpoint?: string
-  /** The body that the endpoint takes, where the arguments are another. */
+  /** Converts the arguments to the endpoint's body, where the two differ. */
   readonly asBody?: (args: Arguments) => Arguments
-  /** Whether this key may use it at all, and there is something to use. */
+  /** Whether this key may use the tool and the catalog has something to serve it with. */
   readonly offered: (principal: Principal, catalog: Catalog) => boolean
   readonly run: (call: ToolCall) => Promise<ToolAnswer>
 }
@@ -92,7 +92,7 @@ export function objectSchema(
   return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
 }
 
-/** An argument that must be a text; undefined when it is not there. */
+/** Reads an argument that must be a text; undefined if it is absent. */
 export function textArgument(args: Arguments, name: string): string | undefined {
   const value = args[name]
   if (value === undefined || value === null) return undefined
@@ -107,12 +107,12 @@ export function requiredText(args: Arguments, name: string): string {
 }
 
 export function runTool(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
-  // Data endpoints refuse unknown names by themselves, and say which were meant.
+  // Data endpoints reject unknown names themselves and suggest the right ones.
   if (tool.group !== 'analytics' && tool.group !== 'social') checkNames(tool, call.args)
   return tool.run(call)
 }
 
-/** Refuses names that the tool does not know: a misspelt argument must not be ignored. */
+/** Rejects names that the tool does not know, because a misspelt argument must not be ignored. */
 function checkNames({ name, input }: Tool, args: Arguments): void {
   const known = Object.keys(input.properties as JsonSchema)
   const unknown = Object.keys(args).find((given) => !known.includes(given))
@@ -122,9 +122,9 @@ function checkNames({ name, input }: Tool, args: Arguments): void {
     )
 }
 
-// A person's yes before a call that costs more than they set: `?confirm_above=5` in the address that a client was given.
+// User confirmation for expensive calls: `?confirm_above=5` in the server address asks the user before each call above 5 credits.
 
-/** Not a fault: the client is to ask, and to call again with the answer. */
+/** Not a fault: the client should ask its user and repeat the call with the answer. */
 export class InputNeeded extends Error {
   readonly result: InputRequiredResult
 
@@ -136,14 +136,17 @@ export class InputNeeded extends Error {
 
 const KEY = 'consent'
 
-/** What the call may cost at most: as the agent says, or as much as needs no confirmation, or as the user is asked to confirm. */
+/**
+ * The most that the call may cost: the agent's own limit if it set one, else the confirmation threshold or the wanted cost, whichever is
+ * higher. Undefined: there is no limit.
+ */
 export function costBound(call: ToolCall, want: Credits): Credits | undefined {
   if (call.costMax !== undefined) return call.costMax
   const above = readThreshold(call.query.get('confirm_above'))
   return above === undefined || above > want ? above : want
 }
 
-/** Returns when the call may be made. */
+/** Returns if the call may be made; otherwise throws InputNeeded or access_denied. */
 export function askConsent(call: ToolCall, cost: Credits): void {
   const above = readThreshold(call.query.get('confirm_above'))
   if (above === undefined || cost <= above) return
@@ -170,7 +173,7 @@ export function askConsent(call: ToolCall, cost: Credits): void {
         },
       }),
     )
-  // Whatever a call says for itself, such as a max_cost, the model may have written: only a person's answer is one.
+  // The model may have written any argument itself, such as max_cost, so only an answer from the user counts as consent.
   throw new Fault('access_denied', {
     message: `This call may cost up to ${price} credits, which the user wants to confirm, and this client cannot ask. Nothing was charged. The user can raise confirm_above in the address of this server, or use a client that asks.`,
   })
@@ -184,9 +187,9 @@ function readThreshold(given: string | null): Credits | undefined {
   return above
 }
 
-// What a tool's ending looks like to the protocol: an answer, or an error that an agent can act on.
+// A tool's result in the protocol's form: an answer, or an error that an agent can act on.
 
-/** The names of what stands beside an answer. */
+/** Names of the metadata that accompanies an answer. */
 const REQUEST_ID = 'tollgate/requestId'
 const CHARGE = 'tollgate/charge'
 const NEXT = 'tollgate/next'
@@ -200,7 +203,7 @@ export function answered({ structured, text, charge, next, content }: ToolAnswer
   const told = [text, ...notes].filter(Boolean).join('\n\n')
   return {
     content: [...(told ? [{ type: 'text' as const, text: told }] : []), ...(content ?? [])],
-    structuredContent: structured as NonNullable<CallToolResult['structuredContent']>, // Parsed JSON, or our own object.
+    structuredContent: structured as NonNullable<CallToolResult['structuredContent']>, // Parsed JSON, or an object of our own.
     _meta: {
       [REQUEST_ID]: requestId,
       [CHARGE]: charge ?? '0',
@@ -209,7 +212,7 @@ export function answered({ structured, text, charge, next, content }: ToolAnswer
   }
 }
 
-/** One sentence on what went wrong, one on what to do, and the same for programs. */
+/** One sentence on what went wrong, one on what to do, and the same in structured form for programs. */
 export function refused(fault: Fault, requestId: string): CallToolResult {
   const { message, code, kind, details } = fault
   const advice = ADVICE[kind]
@@ -237,8 +240,8 @@ const ADVICE: Partial<Record<Fault['kind'], string>> = {
   internal: 'Nothing was charged. Tell the user the request id if it happens again.',
 }
 
-// The compact form of an answer, for whoever reads it as text: tables as Markdown, long lists cut, deep values in one line.
-// The whole answer is in the structured content.
+// The compact text form of an answer: tables as Markdown, long lists cut, nested values on one line. The structured content has the whole
+// answer.
 
 const ROWS_MAX = 25
 const COLUMNS_MAX = 12
@@ -255,7 +258,7 @@ export function markdownOf(value: unknown): string {
     : `${text.slice(0, text.lastIndexOf('\n', CHARS_MAX)).toWellFormed()}\n… cut here; all of it is in the structured content.`
 }
 
-/** Plain objects, of which every value of parsed JSON is one that is no array. */
+/** Within parsed JSON, every object that is not an array is a plain object. */
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -265,12 +268,12 @@ function write(value: unknown, path: string, lines: string[], depth: number): vo
   else if (!isObject(value) || depth === DEPTH_MAX) lines.push(path ? `${path}: ${cell(value)}` : cell(value))
   else
     for (const [name, member] of rowsFirst(Object.entries(value))) {
-      // What is null says nothing.
+      // Null members are left out.
       if (member !== null) write(member, path ? `${path}.${name}` : name, lines, depth + 1)
     }
 }
 
-/** Analytics answers have lists of their filters before what was asked for. */
+/** Analytics answers list their filters before the data, so the data is moved to the front. */
 function rowsFirst<T>(members: ReadonlyArray<readonly [string, T]>): ReadonlyArray<readonly [string, T]> {
   const isRows = ([name]: readonly [string, T]) => /^(?:data|records)$/i.test(name)
   return [...members.filter(isRows), ...members.filter((member) => !isRows(member))]
@@ -296,8 +299,8 @@ function cell(value: unknown): string {
   return text.length <= CELL_CHARS_MAX ? text : `${text.slice(0, CELL_CHARS_MAX).toWellFormed()}…`
 }
 
-// The input schema of a data tool, from the fields of its endpoint. Every word of it is read by a model with every listing, so
-// it says only what a model would not guess: the first sentence of a description, and no parameter that has only one value.
+// The input schema of a data tool, built from its endpoint's fields. A model reads every word of it with every listing, so it contains only
+// what a model would not guess: the first sentence of a description, and no parameter that has only one value.
 
 export function fieldSchemas(params: Readonly<Record<string, Field>>): Record<string, JsonSchema> {
   const open = Object.entries(params).filter(([, field]) => !('allowed' in field) || field.allowed.length > 1)
@@ -338,7 +341,7 @@ export function firstSentence(text: string): string {
 function describe(field: Field): string {
   const what = firstSentence(field.description)
   switch (field.kind) {
-    // Their values, and names such as `from` and `includeSubDomains`, say enough.
+    // These need no description: their values, and names such as `from` and `includeSubDomains`, are clear enough.
     case 'boolean':
     case 'date':
     case 'choice':

@@ -1,5 +1,5 @@
-// The protocol's side of the tools: what a server offers, in both eras of the protocol. Stateless: each request is answered by a
-// server that is made for it, so that any process answers any request, and nothing is lost with a process but the calls that it ran.
+// The MCP server, for both the older and the current protocol revisions. It is stateless: a new server object answers each request, so any
+// process can answer any request, and a crash loses only the calls in flight.
 import {
   createMcpHandler,
   isInputRequiredResult,
@@ -23,9 +23,9 @@ import type { Prompt, Resource } from './mcp.ts'
 import { type Arguments, answered, InputNeeded, refused, runTool, type Tool, type ToolCaller } from './tool.ts'
 
 interface Offer {
-  /** Undefined: there is none of that name for this client's key. */
+  /** Undefined: this client's key has no tool of that name. */
   readonly tool: (guest: ToolCaller, name: string) => Tool | undefined
-  /** Those that this client sees. */
+  /** The tools that this client sees. */
   readonly list: (guest: ToolCaller) => Listed[]
   readonly resources: readonly Resource[]
   readonly prompts: readonly Prompt[]
@@ -36,7 +36,7 @@ interface Offer {
 }
 
 const BATCH_MAX = 20
-/** Streams on which nothing is ever said, because the listing changes with the catalog only. */
+/** Limit on open subscription streams. They stay silent, because the listing changes only with the catalog. */
 const SUBSCRIPTIONS_MAX = 100
 const IDEMPOTENCY_KEY = 'tollgate/idempotencyKey'
 const CHARS_SHOWN = 64
@@ -77,7 +77,7 @@ function serverFor(guest: ToolCaller, offer: Offer): Server {
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const tool = offer.tool(guest, params.name)
     if (!tool) throw unknown('tool', params.name)
-    // Of the older revisions no request knows what its client can do.
+    // In older protocol revisions a request does not carry the client's capabilities.
     const canAsk = server.getClientCapabilities()?.elicitation !== undefined
     const client = clientOf(guest, server.getClientVersion()?.name)
     const result = await callTool(tool, params.arguments ?? {}, { guest, context, offer, canAsk, client })
@@ -139,14 +139,14 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
       progress(done, total, message) {
         if (token === undefined) return
         const params = { progressToken: token, progress: done, total, message }
-        // Whoever has gone hears nothing more.
+        // A failure is ignored: the client has disconnected.
         mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
       },
     })
     return answered({ ...answer, structured: asPromised(answer.structured, tool) }, requestId)
   } catch (error) {
     if (error instanceof InputNeeded) return error.result
-    // Only what the protocol has a code for; a tool's own failure is an answer.
+    // Only protocol errors are thrown; a tool's own failure is returned as an answer.
     if (error instanceof ProtocolError) throw error
     const fault = asFault(error)
     if (!guest.signal.aborted) logFault(fault, requestId, offer.log)
@@ -154,7 +154,7 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
   }
 }
 
-/** Of the older revisions no request names its program, but every HTTP client says something of itself. */
+/** In older protocol revisions a request does not name its program, so the session id or the user agent stands in. */
 function clientOf({ header }: ToolCaller, name: string | undefined): string {
   const said = header('mcp-session-id') || name || header('user-agent')?.split(' ')[0] || ''
   return said
@@ -164,7 +164,7 @@ function clientOf({ header }: ToolCaller, name: string | undefined): string {
     .toWellFormed()
 }
 
-/** What a listing promises as an object is one, also when a vendor surprises us, or another tool was called. */
+/** Wraps a value that is not an object if the listing promises one, e.g. after an unexpected vendor answer or a call through the discovery tool. */
 function asPromised(value: unknown, { output }: Tool): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   return output?.type === 'object' && !isObject ? { result: value } : value
