@@ -370,6 +370,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
       inputTokens: 0,
       outputTokens: 0,
       cost: 7n,
+      vendor: 'textworks',
       attemptLog: {
         heldMs: 1,
         attempts: [
@@ -406,6 +407,13 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   ]
   assert.deepEqual(await costSeenBy(operator), ['0.000007', ['0.000007'], '0.000007'])
   for (const person of [owner, member]) assert.deepEqual(await costSeenBy(person), [undefined, [undefined], undefined])
+  // So is who answered it.
+  const vendorSeenBy = async (ask: Ask) => [
+    (await ask<UsageDetail>('GET', '/usage/req_01call')).data.vendor,
+    (await ask<Page<UsageDetail>>('GET', `/accounts/${mine}/usage`)).data.items.map(({ vendor }) => vendor),
+  ]
+  assert.deepEqual(await vendorSeenBy(operator), ['textworks', ['textworks']])
+  for (const person of [owner, member]) assert.deepEqual(await vendorSeenBy(person), [undefined, [undefined]])
   const traceSeenBy = async (ask: Ask) => (await ask<UsageDetail>('GET', '/usage/req_01call')).data.trace
   assert.equal(await traceSeenBy(operator), 'https://traces.example/search?id=req_01call')
   for (const person of [owner, member]) assert.equal(await traceSeenBy(person), undefined)

@@ -114,7 +114,7 @@ function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFig
 
 /** Against as long a time right before. */
 export function changeOf(now: number, before: number): string {
-  if (before === 0) return now === 0 ? 'none before either' : 'none before'
+  if (before === 0) return now === 0 ? 'as before' : 'none before'
   const share = (now - before) / before
   if (Math.abs(share) < 0.0005) return 'as before'
   const size =
