@@ -1,5 +1,5 @@
-// Cancelling on the caller's wish: free before the vendor has heard of the job, and where the vendor allows it while the
-// task waits there. What runs cannot be stopped.
+// Cancels a job at the caller's request. It costs nothing before the job is submitted, and while the task is queued at a vendor that allows it.
+// A running task cannot be cancelled.
 import { Fault } from '../kernel/fault.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { ClaimedJob, JobRow, StepEnding } from './job.ts'
@@ -19,7 +19,7 @@ export async function cancelJob(
     try {
       await finish(claimed, await end(claimed, deps))
     } catch (error) {
-      // Cut off is not refused: the job may have ended, and the next step must see that its caller was not told.
+      // Only a conflict is a refusal. After any other error the job may have ended, so `attempts` stays above zero: the next step then sends the webhook.
       const refused = error instanceof Fault && error.kind === 'conflict'
       const attempts = Math.max(refused ? 0 : 1, claimed.attempts - 1)
       await finish(claimed, { afterMs: 0, attempts, misses: claimed.misses })
@@ -31,7 +31,7 @@ export async function cancelJob(
   throw refusal(now ?? job)
 }
 
-/** A look at the task takes moments; whoever has the job for longer is making or fetching the video. */
+/** Polling a task takes moments. A worker that holds the job longer is submitting it or fetching the video, so we stop waiting. */
 async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const now = tries === 0 ? job : await deps.jobs.find(job.id)
@@ -45,7 +45,7 @@ async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined
 
 async function end(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   if (job.verdict !== null || (job.status !== 'PENDING' && job.status !== 'CONNECT')) throw refusal(job)
-  // Of a submission without an answer nobody knows whether there is a task to cancel.
+  // A submission without an answer may or may not have made a task, so there is nothing certain to cancel.
   if (job.task_id === null && job.submit_age_ms !== null) throw refusal(job)
   if (job.task_id !== null && !(await deps.tasks.cancel(job.task_id, await placeOf(job, deps)))) throw refusal(job)
   return decide(job, { verdict: 'CANCELLED' }, deps)

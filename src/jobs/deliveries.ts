@@ -1,6 +1,5 @@
-// Everything that is sent to receivers outside, whoever has something to say: one row a message and receiver, written with every attempt. What a
-// dead process was sending is sent again when its lease has ended, so that a message is delivered at least once, and no two processes make the
-// same attempt.
+// Every message to an outside receiver: job webhooks and alerts. There is one row per message and receiver, updated with every attempt. When a process
+// crashes, another process sends its messages again after the lease has expired. So delivery is at least once, and no two processes make the same attempt.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
@@ -29,19 +28,19 @@ interface DeliveryFilter extends Paging {
 }
 
 export interface Deliveries {
-  /** Writes them down, each once however often it is added. They are sent by somebody, also if nobody says so. */
+  /** Stores the messages, each id once. The workers send them even without a call of `wake`. */
   add(on: Queryable, messages: readonly Message[]): Promise<void>
-  /** Some are written, and can be sent now. */
+  /** New messages are stored: send them now. */
   wake(): void
-  /** Of an account; of '' the gateway's own; of undefined all. Newest first. */
+  /** Newest first. `account` '' means the gateway's own deliveries, undefined means all. */
   list(filter: DeliveryFilter): Promise<DeliveryPage>
-  /** Those about jobs or alerts. */
+  /** Deliveries by subject: the id of a job or an alert. */
   about(subjects: readonly string[]): Promise<ReadonlyMap<string, DeliveryView[]>>
-  /** `accounts`: only if it is of one of these. Throws not_found. */
+  /** With `accounts`, only a delivery of one of these accounts. Throws not_found. */
   find(id: string, accounts?: readonly string[]): Promise<DeliveryDetail>
   /** Sends it again, now, under the same id; throws `conflict` while it is being sent. */
   repeat(id: string, by: By, accounts?: readonly string[]): Promise<DeliveryView>
-  /** Gives up what waits of an account's alerts, or of '' the gateway's own, and is no longer wanted. */
+  /** Gives up those waiting alerts of an account ('' for the gateway's own) that `unwanted` selects. */
   withdrawAlerts(
     account: string,
     why: string,
@@ -61,15 +60,15 @@ export interface DeliveryOptions extends SendDeps {
 }
 
 const AT_ONCE_MAX = 50
-/** Slow receivers of one account must not keep those of others, and of the operator, waiting. */
+/** Slow receivers of one account must not delay those of other accounts and of the operator. */
 const ACCOUNT_AT_ONCE_MAX = 3
-/** With doubling pauses the last attempt is some six hours after the first. */
+/** With doubling pauses, the last attempt is some six hours after the first. */
 const TRIES_MAX = 13
 const PAUSE_SECONDS_MAX = 7_200
-/** An attempt is cut off before another process could begin the next. */
+/** An attempt is aborted before its lease expires, so that no other process begins the next attempt meanwhile. */
 const LEASE_SHARE = 0.75
 
-/** Its version is the number of the attempt. */
+/** `version` is the number of the attempt. */
 interface Claimed extends WorkRow {
   readonly kind: DeliveryKind
   readonly sealed: Buffer | null
@@ -92,7 +91,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     async run(row, { askedMs, stopping }) {
       const startedMs = world.elapsedMs()
       const leftMs = leaseMs * LEASE_SHARE - (startedMs - askedMs)
-      // A process that slept meanwhile must not send what another may be sending.
+      // A process that was suspended since it took the row must not send it: another process may be sending it.
       if (leftMs <= 0) return undefined
       const outcome = await attempt(row, leftMs, stopping)
       return endingOf(row, outcome, Math.round(world.elapsedMs() - startedMs))
@@ -115,7 +114,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     }
   }
 
-  /** `outcome` undefined: this process stops, and somebody else sends it at once. */
+  /** `outcome` undefined: this process is shutting down, and another process sends the message at once. */
   function endingOf({ id, kind, version, tries }: Claimed, outcome: Outcome | undefined, ms: number): AttemptEnding {
     const error = outcome ? outcome.error : 'The gateway stopped before the receiver had answered.'
     const ended = outcome && !outcome.delivered && (outcome.final || tries >= TRIES_MAX)
@@ -128,7 +127,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     return { afterMs: state === 'waiting' ? pauseMs : undefined, state, told }
   }
 
-  /** Doubling, with up to half as much again by chance, so that what failed together does not come back together. */
+  /** Exponential backoff with up to 50 % jitter, so that deliveries that failed together are not retried together. */
   function pauseMsAfter(tries: number): number {
     const seconds = Math.min(PAUSE_SECONDS_MAX, timing.webhookRetrySeconds * 2 ** (tries - 1))
     return Math.round(seconds * 1000 * (1 + world.bytes(2).readUInt16BE() / 131_072))
@@ -207,7 +206,7 @@ const notThere = () => new Fault('not_found', { message: 'There is no such deliv
 interface Attempt {
   readonly number: number
   readonly at: string
-  /** Absent while it runs, or when its process died. */
+  /** Absent while the attempt runs, or when its process crashed. */
   readonly ms?: number
   readonly status?: number | null
   readonly error?: string | null
@@ -279,15 +278,15 @@ const ADD = statement(
   `insert into delivery (id, account_id, kind, event, subject, shown, sealed) values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
 )
 const CLAIMED = 'account_id, id, version, kind, sealed, tries'
-// Of the attempts so many are kept.
+// The row keeps the last 20 attempts.
 const TAKEN = `tries = tries + 1,
   attempts = (case when jsonb_array_length(attempts) >= 20 then attempts - 0 else attempts end) || jsonb_build_object('number', version + 1,
     'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
-// What was withdrawn meanwhile stays so, unless it arrived.
+// A delivery that was withdrawn during the attempt stays given up, unless the receiver accepted it.
 const ENDED = `attempts = jsonb_set(attempts, '{-1}', (attempts -> -1) || (e.ending -> 'told')),
   delivered_at = case when e.ending ->> 'state' = 'delivered' then now() end,
   given_up_at = case e.ending ->> 'state' when 'given_up' then now() when 'waiting' then given_up_at end`
-// A page goes on below its last row; where that one is gone, all that were older are gone too.
+// A page continues below its cursor. If the cursor's row was pruned, all older rows were pruned too.
 const LIST = statement(
   'delivery_list',
   `select ${SEEN} from delivery
@@ -306,12 +305,12 @@ const REPEAT = statement(
   'delivery_repeat',
   `update delivery set tries = 0, lease_until = null, open = true, step_at = now(), delivered_at = null, given_up_at = null where id = $1 returning ${SEEN}`,
 )
-// Alerts only: webhooks of jobs go to the address that each job named, and an account may have any number of them waiting.
+// Alerts only: each job names the address of its own webhook, and an account may have any number of those waiting.
 const OPEN_ALERTS = statement(
   'delivery_open_alerts',
   `select id, kind, sealed from delivery where account_id = $1 and open and event like 'alert.%'`,
 )
-// An attempt that runs says itself how it went.
+// An attempt in flight records its own outcome.
 const WITHDRAW = statement(
   'delivery_withdraw',
   `update delivery set given_up_at = now(), open = false, attempts = case when lease_until > now() then attempts

@@ -1,4 +1,4 @@
-// Deliveries: what was sent to whom outside, each attempt, and what is still to come.
+// Deliveries as the API shows them: the message, its receiver, each attempt, and the next one.
 import * as z from 'zod'
 import { count, page, time } from '../kernel/view.ts'
 
@@ -12,18 +12,18 @@ export const deliveryView = z.object({
   /** The same for every attempt and repetition; receivers see it as `webhook-id`. */
   id: z.string(),
   at: time,
-  /** Null: the gateway's own. */
+  /** Null: a delivery of the gateway itself. */
   account: z.string().nullable(),
   kind: z.enum(DELIVERY_KINDS),
   /** Such as `job.completed` or `alert.balance`. */
   event: z.string(),
   /** The job or the alert that it is about. */
   subject: z.string(),
-  /** Of an address on the web its host, since the rest may be a secret; of a mail its mailbox. */
+  /** For a URL only its host, because the rest may contain a secret; for a mail the mailbox. */
   to: z.string(),
   status: z.enum(DELIVERY_STATUSES),
   attempts: count,
-  /** What the receiver answered last. */
+  /** The status of the receiver's last answer. */
   statusCode: count.nullable(),
   /** Why the last attempt failed. */
   error: z.string().nullable(),
@@ -37,20 +37,20 @@ export type DeliveryView = z.infer<typeof deliveryView>
 const deliveryAttempt = z.object({
   number: count,
   at: time,
-  /** Null while it runs, or when the process ended before it knew. */
+  /** Null while the attempt runs, or when its process ended before the answer. */
   durationMs: count.nullable(),
   statusCode: count.nullable(),
   error: z.string().nullable(),
-  /** The beginning of what the receiver answered. */
+  /** The beginning of the receiver's answer. */
   response: z.string().nullable(),
 })
 
 export const deliveryDetail = deliveryView.extend({
-  /** What is sent, without secrets in addresses; null where it was not kept. */
+  /** The body that is sent, with secrets in URLs removed; null where it was not stored. */
   body: z.string().nullable(),
-  /** How long it is in truth. */
+  /** The length of the whole body, which `body` may show only in part. */
   bodyBytes: count.nullable(),
-  /** The last twenty, oldest first. */
+  /** The last twenty attempts, oldest first. */
   history: z.array(deliveryAttempt),
 })
 export type DeliveryDetail = z.infer<typeof deliveryDetail>

@@ -1,5 +1,5 @@
-// One attempt at one delivery: a signed webhook, a message for Slack and what reads the same JSON, or a mail; and what may be
-// shown of it. Whoever receives it sees the same id and the same body in every attempt.
+// One attempt at one delivery: a signed webhook, a message to Slack or a service that reads the same JSON, or a mail. Also what may be shown of it.
+// The receiver sees the same id and the same body in every attempt.
 import { Fault } from '../kernel/fault.ts'
 import { redact, withoutCredentials, withoutFiles } from '../kernel/redact.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
@@ -11,30 +11,30 @@ import type { Mailer } from './mailer.ts'
 import { signedHeaders } from './webhook.ts'
 
 export interface Message {
-  /** The same for every attempt, so that a receiver can tell a repetition. */
+  /** The same for every attempt, so that a receiver can recognise a duplicate. */
   readonly id: string
-  /** Empty: the gateway's own. */
+  /** Empty: a message of the gateway itself. */
   readonly account: string
   readonly kind: DeliveryKind
   readonly event: string
-  /** The job or the alert that it is about. */
+  /** The id of the job or the alert. */
   readonly subject: string
   readonly to: string
   /** JSON, or the text of a mail. */
   readonly body: string
-  /** Of a mail. */
+  /** The subject line of a mail. */
   readonly title?: string
 }
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export interface Outcome {
   readonly delivered: boolean
-  /** The receiver's own word that it wants no more, or there is nothing that could be sent. */
+  /** No retry: the receiver answered 410, or the message can no longer be read. */
   readonly final?: boolean
   readonly statusCode: number | null
   readonly error: string | null
   readonly response: string | null
-  /** The next attempt has no chance before. */
+  /** An earlier retry would be refused again. */
   readonly notBeforeMs?: number
 }
 
@@ -54,14 +54,14 @@ export function sealMessage({ id, to, body, title }: Message, { secrets, world }
   return seal(secrets.key('delivery'), placeOf(id), text, world)
 }
 
-/** Undefined when it was not kept, or the secret is another. */
+/** Undefined when the message was not stored, or was sealed with another secret. */
 export function unsealMessage(id: string, sealed: Buffer | null, secrets: Secrets): Sealed | undefined {
   const text = sealed === null ? undefined : unseal(secrets.key('delivery'), placeOf(id), sealed)
-  // It is what `sealMessage` wrote, or would not open.
+  // Only text that `sealMessage` wrote can be unsealed.
   return text === undefined ? undefined : (JSON.parse(text) as Sealed)
 }
 
-/** To whom, without what would let somebody else tell them: of an address on the web its host. */
+/** The receiver without its secret: of a URL only the host, because the path of a webhook can be enough to post to it. */
 export function shownTarget({ kind, to }: Pick<Message, 'kind' | 'to'>): string {
   return kind === 'email' ? to : (URL.parse(to)?.host ?? '')
 }
@@ -69,10 +69,10 @@ export function shownTarget({ kind, to }: Pick<Message, 'kind' | 'to'>): string 
 const RESPONSE_CHARS_MAX = 1_024
 const ERROR_CHARS_MAX = 300
 const BODY_CHARS_MAX = 20_000
-/** The user, and what follows the path: either may be a token. */
+/** The user part, and the query and fragment: each may be a token. */
 const ADDRESS_SECRETS = /(https?:\/\/)(?:[^\s"'\\/?#@]{1,500}@)?([^\s"'\\?#]{1,4000})(?:[?#][^\s"'\\]*)?/g
 
-/** What somebody may read of what is sent. */
+/** The body as the API shows it: without credentials, file contents and the receiver's address. */
 export function shownBody({ to, body }: Sealed): string {
   const clean = withoutCredentials(withoutFiles(redact(body, [to], '[address]'))).replaceAll(
     ADDRESS_SECRETS,
@@ -81,7 +81,7 @@ export function shownBody({ to, body }: Sealed): string {
   return clean.length > BODY_CHARS_MAX ? `${clean.slice(0, BODY_CHARS_MAX).toWellFormed()}…` : clean
 }
 
-/** A stranger's words, so that they can be stored and shown: no control characters, and not many. */
+/** Makes a receiver's text safe to store and show: no control characters, no credentials, limited length. */
 function cleaned(text: string, charsMax: number): string {
   return withoutCredentials(text.replaceAll(/[\p{Cc}\p{Cf}\ufffd]+/gu, ' '))
     .slice(0, charsMax)
@@ -89,7 +89,7 @@ function cleaned(text: string, charsMax: number): string {
     .trim()
 }
 
-/** Never throws, unless `signal` fires: its reason then. */
+/** Throws only when `signal` fires, with its reason. */
 export async function attemptDelivery(
   message: Omit<Message, 'to' | 'body' | 'title' | 'event' | 'subject'> & { readonly sealed: Buffer | null },
   deps: SendDeps,
@@ -134,7 +134,7 @@ async function send(message: Sent, deps: SendDeps, signal: AbortSignal) {
   return deps.guard.post(to, body, headers, { account, signal })
 }
 
-/** The library of mails knows no signal: what it still does then has no effect here. */
+/** The mail library takes no signal. After an abort it goes on, and its result is ignored. */
 function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)
@@ -149,7 +149,7 @@ function mailStatusOf(error: unknown): number | null {
   return Number.isInteger(code) && code > 0 ? code : null
 }
 
-/** For whoever has the account: nothing of our own network, which a receiver's address could be made to ask about. */
+/** Shown to the account's owner, so it says nothing about our own network: a receiver's address could be chosen to probe it. */
 function whyOf(error: unknown): string {
   if (!(error instanceof Fault)) {
     const code = codeOf(error)

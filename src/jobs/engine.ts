@@ -1,4 +1,4 @@
-// Video jobs and deliveries of one process, on its part of everything that waits.
+// The job engine of one process: it runs the due steps of video jobs and deliveries.
 import type { CatalogStore } from '../catalog/store.ts'
 import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import type { Database } from '../database/database.ts'
@@ -45,13 +45,13 @@ export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' 
   readonly timing?: Partial<JobTiming>
 }
 
-/** A job that has no row yet. */
+/** A prepared job without a row. */
 interface OpenedJob {
-  /** Made by the statement that makes its hold. */
+  /** Inserted by the statement that makes the hold. */
   readonly row: NonNullable<Reservation['job']>
-  /** It has its row: its first step is due now. */
+  /** The row exists: run the first step now. */
   begin(): void
-  /** It gets none, because of this fault if there was one. */
+  /** There will be no row, because of `error` if given. Removes the stored body. */
   drop(error?: unknown): Promise<void>
 }
 
@@ -59,29 +59,29 @@ export interface JobEngine {
   readonly jobs: Jobs
   readonly results: ResultStore
   readonly events: JobEvents
-  /** For what else waits, and at which pace; stops with the engine. */
+  /** The step runner, also for other kinds of background work. It stops with the engine. */
   readonly work: Work
   readonly deliveries: Deliveries
   readonly timing: JobTiming
-  /** Prepares a job: what is too large to travel with the reservation is stored first. */
+  /** Prepares a job. An order too large for the reservation's statement is stored first. */
   open(
     order: VideoRequest,
     call: { requestId: string; endpoint: string; client?: string | undefined; own?: OwnUse | undefined },
     signal: AbortSignal,
   ): Promise<OpenedJob>
-  /** A job has its row: its first step is due now. */
+  /** A new job has its row: run its first step now. */
   wake(): void
-  /** Throws `conflict` where it cannot be cancelled any more. */
+  /** Throws `conflict` when the job can no longer be cancelled. */
   cancel(job: JobRow): Promise<JobRow>
   facts(): Promise<JobFacts>
-  /** Takes nothing more; lets the running steps end, or hands them over after `forMs`. */
+  /** Takes no more steps and waits up to `forMs` for the running ones. Other processes continue the rest. */
   stop(forMs: number): Promise<void>
 }
 
 const STEPS_AT_ONCE_MAX = 1_000
 const ACCOUNT_STEPS_MAX = 500
 const TIDY_EVERY_MS = 600_000
-/** Of pictures on their way to vendors; each is there some three times while it is read and sent. */
+/** Bytes of large orders in memory at once. Each order exists some three times while it is read and sent. */
 const ORDERS_BYTES_MAX = 64_000_000
 
 export function startJobs(options: EngineOptions): JobEngine {
@@ -96,7 +96,7 @@ export function startJobs(options: EngineOptions): JobEngine {
     jobs,
     tasks: createVendorTasks(options),
     timing,
-    // Nobody waits in line: a step that waits keeps others from being taken.
+    // No queue: a waiting step would occupy a slot that other steps need.
     orders: createByteBudget({ world, bytesMax: ORDERS_BYTES_MAX, queueMax: 0 }),
     async callBack(jobId) {
       const job = await jobs.findCallback(jobId)
@@ -107,7 +107,7 @@ export function startJobs(options: EngineOptions): JobEngine {
     },
   }
 
-  /** What nobody foresaw. It is tried a few times, and then the job is given up. */
+  /** After an unexpected error the step is retried a few times, then the job fails. */
   function afterFailure(job: ClaimedJob, error: unknown): StepEnding {
     const away = error instanceof Fault && error.kind === 'unavailable'
     log.error(
@@ -116,7 +116,7 @@ export function startJobs(options: EngineOptions): JobEngine {
     )
     return {
       afterMs: backoffMs(timing, job.attempts),
-      // Never back to none: the next step must see that this one was cut off, perhaps just before its caller was told.
+      // Never back to zero: the next step must see that this one was cut off, perhaps just before the webhook was stored.
       attempts: away ? Math.max(1, job.attempts - 1) : Math.min(job.attempts, ATTEMPTS_MAX),
       misses: job.misses,
     }
@@ -158,7 +158,7 @@ export function startJobs(options: EngineOptions): JobEngine {
         },
         begin: steps.wake,
         async drop(error) {
-          // When it is not known whether the row was made, the body stays; a job that is given up takes it along.
+          // If it is unknown whether the row was made, the body stays. The job deletes it when it ends; otherwise `prune` does.
           if (apart === undefined || (error instanceof Fault && error.kind === 'unavailable')) return
           await jobs.dropBody(id).catch(() => undefined)
         },

@@ -1,5 +1,4 @@
-// Changes of status for those who listen. All listeners of a process are served by one question a second to the database, so
-// it does not matter which process moves a job.
+// Status changes for listeners. One query a second serves all listeners of a process, so it does not matter which process works on a job.
 
 import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { Log } from '../kernel/log.ts'
@@ -7,7 +6,7 @@ import type { World } from '../kernel/world.ts'
 import type { JobRow, Jobs } from './job.ts'
 
 export interface JobEvents {
-  /** Calls back with each new status; the answer ends it. */
+  /** Calls `onChange` with each new status. The returned function ends the subscription. */
   listen(job: JobRow, onChange: (job: JobRow) => void): () => void
   stop(): void
 }
@@ -26,7 +25,7 @@ export function createJobEvents(options: { jobs: Jobs; world: World; log: Log; e
 
   async function ask(): Promise<void> {
     const asked = [...listeners]
-    // Many may follow the same job: it is asked for once for each status that they saw.
+    // Many listeners may follow the same job: the query names it once for each status that they last saw.
     const once = [...new Map(asked.map((one) => [`${one.id} ${one.seen}`, one])).values()]
     const rows = await jobs.changed(
       once.map(({ id }) => id),

@@ -1,5 +1,5 @@
-// The rows of jobs: one statement for each change, fenced by the version that the worker raised. A worker that was thought
-// dead and wakes up finds another version, and nothing of what it writes has any effect.
+// The rows of jobs: one statement for each change, fenced by the version that the worker raised when it took the job. A worker that lost its lease
+// finds another version, and its writes have no effect.
 import { sightOf } from '../admission/api-key.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -10,7 +10,7 @@ import { createWorkTable } from './work.ts'
 const FACTS_OF_ONE =
   'id, account_id, key_id, product, hold_id, status, error, files, version, created_at, started_at, completed_at'
 const SEEN = `${FACTS_OF_ONE}, input`
-/** Of what callers sent, in one answer of the database: what is beyond it comes with the next. */
+/** Bytes of callers' input in one result of the database. Further rows come with the next query. */
 const INPUT_BYTES_MAX = 4_000_000
 
 const FIND = statement('job_find', `select ${SEEN} from job where id = $1`)
@@ -19,7 +19,7 @@ const FIND_CALLBACK = statement('job_find_callback', `select ${SEEN}, callback_u
 
 const LIST = statement(
   'job_list',
-  // A page ends before its bytes are too many, but never before its first row.
+  // A page stops at the byte limit, but always has at least one row.
   `with page as (
      select ${SEEN} from job
      where account_id = $1 and ($2::text is null or status = $2)
@@ -54,12 +54,12 @@ const CLAIMED = `${FACTS_OF_ONE}, catalog_version, request, callback_url, attemp
   extract(epoch from now() - submit_started_at)::float8 * 1000 as submit_age_ms,
   extract(epoch from submit_started_at)::float8 as submit_started_seconds`
 
-// A status moves forward only.
+// The status only moves forward.
 const ENDED = `attempts = (e.ending ->> 'attempts')::int, misses = (e.ending ->> 'misses')::int,
   status = case when e.ending ? 'status' and job_rank(e.ending ->> 'status') > job_rank(status) then e.ending ->> 'status' else status end,
   started_at = case when e.ending ->> 'status' = 'PROCESSING' then coalesce(started_at, now()) else started_at end`
 
-/** Whether its hold stands, by its account and its id: it may lie on another server than the job. */
+/** Whether the job's hold still exists. It is found by account and id, because it may be on another server than the job. */
 const HELD = (FROM: number) => `select 1 from hold where account_id = $${FROM} and id = $${FROM + 1}`
 
 const BEGIN_SUBMISSION = statement(
@@ -94,9 +94,8 @@ const SUBMITTED = statement(
 )
 
 /**
- * From a worker that slept while its order was on its way: the job is in other hands, but the task is its task, and nobody
- * else may ever find it. The fence is the number of the submission; whoever holds the job now loses it, and what they believe
- * of it with it.
+ * For a worker that lost its lease while the vendor was accepting the order: another worker has the job, but only this one knows the task's id.
+ * The fence is the number of the submission. Raising the version takes the job from the other worker, whose view of it is out of date.
  */
 const KEEP_TASK = statement(
   'job_keep_task',
@@ -166,7 +165,7 @@ async function apply(on: Queryable, { what, values }: Change): Promise<boolean> 
 }
 
 export function createJobs(database: Database, { leaseMs }: { leaseMs: number }): Jobs {
-  // Each change is a statement of its own, but those of a moment share a commit: the disk is the slow part.
+  // Each change is its own statement, but changes of the same moment share a commit, because the disk is the slow part.
   const changes = createBatch<Change, boolean>({
     flush: (group) =>
       group.length === 1
@@ -179,13 +178,13 @@ export function createJobs(database: Database, { leaseMs }: { leaseMs: number })
             })
             .catch((error: unknown) => {
               if (error instanceof Fault) throw error
-              // One that the database refuses must not take the others with it.
+              // A change that the database rejects must not fail the others.
               return Promise.all(group.map((one) => apply(database, one).catch((cause: Error) => cause)))
             }),
     flushesMax: 2,
     sizeMax: 200,
   })
-  // However many are sent at once, they leave most connections to the others.
+  // However many bodies arrive at once, they use two connections at most.
   const bodies = createBatch<readonly [id: string, body: string], void>({
     flush: async ([one]) => database.query(KEEP_BODY, one).then(() => [undefined]),
     flushesMax: 2,

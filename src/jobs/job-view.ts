@@ -3,7 +3,7 @@ import type { JobRow, ListedJob } from './job.ts'
 import type { ResultStore } from './result.ts'
 import type { JobView, ListedJobView } from './views.ts'
 
-/** Addresses are signed anew each time, so that they are good for their whole life from now. */
+/** URLs are signed at each call, so that they are valid for their whole lifetime from now. */
 export function viewJob(job: JobRow, results: Pick<ResultStore, 'url'>): JobView {
   const { error } = job
   return {

@@ -1,4 +1,4 @@
-// What a job is, and every way it changes.
+// The types of a job, and every change of it.
 
 import type { Viewer } from '../admission/api-key.ts'
 import type { JobStatus } from '../catalog/generation-answers.ts'
@@ -9,10 +9,10 @@ import type { Ending, WorkTable } from './work.ts'
 export type Verdict = 'COMPLETED' | 'FAILED' | 'CANCELLED'
 
 export interface JobError {
-  /** Absent in rows of the version before. */
+  /** Absent in rows of an earlier version. */
   readonly name?: FaultName
   readonly code: number
-  /** The HTTP status that goes with it, for the usage row. */
+  /** The HTTP status for the usage row. */
   readonly status: number
   readonly message: string
   readonly reason?: string
@@ -24,7 +24,7 @@ export interface JobFiles {
   readonly lastFrame?: string
 }
 
-/** What the vendor says that it delivered. */
+/** What the vendor reports as delivered. */
 export interface Delivered {
   readonly seconds?: number
   readonly resolution?: string
@@ -49,7 +49,7 @@ export interface JobRow {
 }
 
 export interface ListedJob extends JobRow {
-  /** Null while the hold is there. */
+  /** Null while the hold exists. */
   readonly charged: bigint | null
 }
 
@@ -57,7 +57,7 @@ export interface CallbackRow extends JobRow {
   readonly callback_url: string | null
 }
 
-/** A job in the hands of a worker. */
+/** A job that a worker has leased. */
 export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
   readonly catalog_version: number
   readonly request: string
@@ -66,7 +66,7 @@ export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
   readonly submissions: number
   readonly vendor: string | null
   readonly route: number
-  /** Which of the vendor's credentials made the task; null: the only one. */
+  /** The vendor credential that made the task; null: the vendor's only one. */
   readonly credential: string | null
   readonly task_id: string | null
   readonly verdict: Verdict | null
@@ -75,52 +75,52 @@ export interface ClaimedJob extends Omit<CallbackRow, 'input'> {
   readonly overdue: boolean
   readonly watching: boolean
   readonly age_ms: number
-  /** Since a submission left of which nothing is known; null when there is none. */
+  /** Time since a submission whose outcome is unknown; null when there is none. */
   readonly submit_age_ms: number | null
   readonly submit_started_seconds: number | null
 }
 
 export interface Jobs {
-  /** Their steps. */
+  /** The jobs' steps. */
   readonly work: WorkTable<ClaimedJob, StepEnding>
   find(id: string): Promise<JobRow | undefined>
   findCallback(id: string): Promise<CallbackRow | undefined>
-  /** Newest first, fewer than `limit` where they are large; `before` is the id of the last one of the page before. */
+  /** Newest first, fewer than `limit` when the rows are large. `before` is the id of the last job of the previous page. */
   list(
     account: string,
-    /** Without a viewer: all of them. */
+    /** Without a viewer: all jobs of the account. */
     options: { status?: JobStatus; before?: string; limit: number; viewer?: Viewer },
   ): Promise<{ rows: ListedJob[]; more: boolean }>
-  /** Those whose status is another than the one that was seen; where they are large, the rest is told next time. */
+  /** The jobs whose status differs from the one seen. When the rows are large, the rest comes with the next call. */
   changed(ids: readonly string[], seen: readonly JobStatus[]): Promise<JobRow[]>
-  /** Says that a submission is about to leave. Refused when the hold is gone, the job was cancelled, or one is under way. */
+  /** Records that a submission is about to be sent. False when the hold is gone, the job was cancelled, or a submission is in flight. */
   beginSubmission(job: Fenced & Held, to: SubmittedTo): Promise<boolean>
   /** The vendor has certainly not accepted it. */
   refusedSubmission(job: Fenced): Promise<boolean>
-  /** The vendor has it. The stored request is no longer needed. */
+  /** The vendor has accepted it. The stored order is no longer needed. */
   submitted(job: Fenced, taskId: string, request: string): Promise<boolean>
-  /** The same from a worker that has lost the job since its submission (counted from 1) left. False: it is known, or too late. */
+  /** The same from a worker that lost the job after it sent the submission (counted from 1). False: the task is known, or the job is decided. */
   storeTask(
     job: { readonly id: string; readonly submission: number },
     taskId: string,
     request: string,
   ): Promise<boolean>
   isDecided(id: string): Promise<boolean>
-  /** The vendor works on it, or has made it and we are fetching it. */
+  /** The vendor is working on it, or has finished and we are fetching the result. */
   processing(job: Fenced): Promise<void>
-  /** Decides how the job ends; once, for ever. */
+  /** Fixes how the job ends. The first decision is final. */
   decide(job: Fenced, decision: Decision): Promise<boolean>
-  /** After the money: the status says what was decided. Refused while the hold is there. */
+  /** Sets the final status after the settlement. False while the hold exists. */
   conclude(job: Fenced & Held): Promise<boolean>
   noteAnomaly(id: string, anomaly: string): Promise<void>
   body(id: string): Promise<string | undefined>
-  /** Keeps a request that is too large to travel with the reservation; to be called before it. */
+  /** Stores an order that is too large for the reservation's statement. Call it before the reservation. */
   storeBody(id: string, body: string): Promise<void>
   dropBody(id: string): Promise<void>
   isHeld(job: { readonly account_id: string; readonly hold_id: string }): Promise<boolean>
-  /** How many open jobs were made by this credential of a vendor, and can be looked after by no other. */
+  /** The number of open jobs whose tasks this vendor credential made. No other credential can see those tasks. */
   openAt(vendor: string, credential: string): Promise<number>
-  /** Removes the requests of creations that died half way. */
+  /** Removes orders whose job was never created. */
   prune(): Promise<void>
   facts(): Promise<JobFacts>
 }
@@ -144,7 +144,7 @@ interface Held {
 export interface StepEnding extends Ending {
   readonly attempts: number
   readonly misses: number
-  /** Moves forward only; ignored when the job is there already, or beyond. */
+  /** Ignored when the job has this status already, or a later one. */
   readonly status?: 'CONNECT' | 'PROCESSING'
 }
 
@@ -153,6 +153,6 @@ export interface Decision {
   readonly error?: JobError
   readonly files?: readonly JobFiles[]
   readonly delivered?: Delivered
-  /** How long the vendor's task is looked at afterwards. */
+  /** How long the vendor's task is still watched after the decision. */
   readonly watchMs?: number
 }

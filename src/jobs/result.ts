@@ -1,6 +1,5 @@
-// Finished files are copied to our own store before a job is said to be completed, because the vendor's addresses die. They
-// come from addresses that the vendor names, so they are fetched with the same guard as everything that is not ours; only
-// the vendor's own host may be a private one, as the simulated vendors' is.
+// Finished files are copied to our own store before a job is completed, because the vendor's URLs expire. The vendor names these URLs, so
+// they are fetched with the same guard as all outside addresses. Only the vendor's own host may be private, as for the simulated vendors.
 
 import type { AssetHost, AssetUpload } from '../assets/host.ts'
 import type { AssetExtension, AssetSigner } from '../assets/store.ts'
@@ -11,9 +10,9 @@ import { imageTypeOf } from '../parsers/image-file.ts'
 import { createGuardedFetch, type GuardedFetch } from '../upstream/guard.ts'
 
 export interface ResultStore {
-  /** Copies a file and answers its name in the store. `trusted` is the vendor's own address. */
+  /** Copies a file and returns its name in the store. `trusted` is the vendor's own base URL. */
   copy(url: string, options: { readonly type: 'video' | 'image'; readonly trusted: string }): Promise<string>
-  /** An address at which anybody who has it can fetch the file, until the file expires. */
+  /** A signed URL. Anyone who has it can fetch the file until the file expires. */
   url(name: string): string
 }
 
@@ -72,7 +71,7 @@ export function createResultStore(options: {
       try {
         return await copy(url, about)
       } finally {
-        // The place goes to whoever waits.
+        // The slot goes to the next waiting copy.
         const next = waiting.shift()
         if (next) next()
         else running -= 1
@@ -82,7 +81,7 @@ export function createResultStore(options: {
   }
 }
 
-/** A full disk is no verdict on the job: it is tried again until there is room. */
+/** Turns an error of our own store into `unavailable`: a full disk must not fail the job, which is retried until there is room. */
 async function ours<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -93,7 +92,7 @@ async function ours<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** By the first bytes, whatever the vendor calls it. */
+/** Decided by the first bytes, not by the vendor's content type or file name. */
 function extensionOf(start: Buffer, type: 'video' | 'image'): AssetExtension {
   if (type === 'image') {
     const image = imageTypeOf(start)

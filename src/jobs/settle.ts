@@ -1,5 +1,5 @@
-// The one money outcome of a job: charged for what was delivered, or given back whole. The resolution bears the hold's id, so
-// that it may be repeated until it is known to be durable.
+// The settlement of a job: it is charged for what was delivered, or the whole hold is released. The resolution has the hold's id, so
+// it can be retried until it is known to be durable.
 
 import { type Catalog, findProduct } from '../catalog/store.ts'
 import { byokFeeOf } from '../credentials/byok-keys.ts'
@@ -14,7 +14,7 @@ import { worstTokens } from '../protocols/media/video-task/request.ts'
 import type { ClaimedJob, Delivered, Verdict } from './job.ts'
 import { readStoredRequest, type StoredRequest } from './stored-request.ts'
 
-/** Cancelled on the caller's own wish: no fault of anybody's. */
+/** Cancelled by the caller, so no error of gateway or vendor. */
 const CANCELLED_STATUS = 499
 
 export interface Decided extends ClaimedJob {
@@ -26,7 +26,7 @@ export function isByTokens(pricing: Pricing): boolean {
 }
 
 export function jobResolution(job: Decided, catalog: Catalog): Resolution {
-  // A refund needs nothing but the hold, so that no row is too broken for it.
+  // A release needs only the hold, so that it works even if the stored request cannot be read.
   const paid = job.verdict === 'COMPLETED' ? jobCharge(job, readStoredRequest(job.request), catalog) : undefined
   return {
     id: job.hold_id,
@@ -90,7 +90,7 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   const resolution = job.delivered?.resolution ?? request.resolution
   const asked = chargeOf(pricing, usage, { resolution: request.resolution })
   const got = chargeOf(pricing, usage, { resolution })
-  // Less than was asked for costs less; more than was asked for does not cost more.
+  // The caller pays for the cheaper of the requested and the delivered resolution.
   const isLess = got.amount < asked.amount
   const charge: Charge = isLess ? got : asked
   const attributes = decidingOf(pricing, { resolution: isLess ? resolution : request.resolution })
@@ -100,7 +100,7 @@ function jobCharge(job: Decided, request: StoredRequest, catalog: Catalog) {
   return { charge, estimated, outputTokens: usage.output ?? 0, cost, attributes }
 }
 
-/** What the vendor reports, cut to what the job can have used; what it leaves out is taken from what was asked for. */
+/** The usage that the vendor reports, capped at the job's maximum. Missing figures are taken from the request. */
 function deliveredUsage(
   delivered: Delivered,
   request: StoredRequest,

@@ -1,5 +1,4 @@
-// What a job's row remembers of what was asked: the order for the vendor until the vendor has it, and for ever what the
-// price was made of.
+// The request as a job's row stores it: the order until the vendor has accepted it, and permanently the facts that decide the price.
 import type { World } from '../kernel/world.ts'
 import type { VideoOrder, VideoRequest } from '../protocols/media/video-task/request.ts'
 
@@ -7,21 +6,21 @@ export interface StoredRequest {
   readonly seconds: number
   readonly resolution: string
   readonly hasVideos: boolean
-  /** What its usage row says was called. Absent: rows of before this was kept. */
+  /** The endpoint for the usage row. Absent in rows of an earlier version. */
   readonly endpoint?: string
-  /** Which agent asked, if one did. */
+  /** The agent that sent the request, if known. */
   readonly client?: string | undefined
-  /** It was held for at the fee of the account's own key; and whether it may also go by the gateway's, at the price. */
+  /** The hold covers only the fee for the account's own key. `fallback`: the gateway's credential may be used too, at the price. */
   readonly byok?: { readonly fallback: boolean }
-  /** Drawn by us when the caller chose none: a task can be recognised by it. */
+  /** Chosen by us when the caller gave none: it identifies the task in a search. */
   readonly seed?: number
-  /** Absent: it is stored apart, or the vendor has it already. */
+  /** Absent: it is stored in its own table, or the vendor has accepted it. */
   readonly order?: VideoOrder
-  /** How long the order is that is stored apart: known before it is read. */
+  /** The length of an order stored in its own table, known before it is read. */
   readonly apartChars?: number
 }
 
-/** Beyond this the order is stored apart, so that large pictures do not travel with the reservation. */
+/** Longer orders go to their own table, so that large pictures do not burden the reservation's statement. */
 const INLINE_CHARS_MAX = 8_000
 
 interface Asked {
@@ -29,7 +28,7 @@ interface Asked {
   readonly own?: { readonly fallback: boolean } | undefined
 }
 
-/** The row's text, and what must be stored apart first. */
+/** The row's text, and the order to store first in its own table if it is large. */
 export function storeRequest(
   request: VideoRequest,
   { endpoint, client, own }: Pick<StoredRequest, 'client'> & Asked,
@@ -58,7 +57,7 @@ export function withoutOrder({ order: _, ...facts }: StoredRequest): string {
   return JSON.stringify(facts)
 }
 
-/** 19 digits of which 62 bits are random: beyond what a float holds, and beyond guessing. */
+/** 19 digits with some 62 random bits: too large for a float, and not guessable. */
 export function newJobId(world: World): string {
   const least = 1_000_000_000_000_000_000n
   return String(least + (world.bytes(8).readBigUInt64BE() % (9_000_000_000_000_000_000n - least)))

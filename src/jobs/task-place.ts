@@ -1,4 +1,4 @@
-// Where a job's task is made, and where it is looked for afterwards: route and credential.
+// The route and the credential by which a job's task is made and later polled.
 
 import { catalogFor } from '../catalog/simulated.ts'
 import { type CatalogStore, findProduct } from '../catalog/store.ts'
@@ -19,8 +19,8 @@ interface PlaceDeps {
 }
 
 /**
- * Vendors show a task only to the credential that made it, so a job stays with its route and its credential for life. One that was taken away
- * has left the task to the others of the vendor, which see it where they are of the same account there.
+ * Vendors show a task only to the credential that made it, so a job keeps its route and credential. If that credential was removed,
+ * another credential of the vendor is used; it sees the task if it belongs to the same vendor account.
  */
 export async function placeOf(job: ClaimedJob, deps: PlaceDeps): Promise<TaskPlace> {
   const candidates = await candidatesOf(job, deps)
@@ -31,7 +31,7 @@ export async function placeOf(job: ClaimedJob, deps: PlaceDeps): Promise<TaskPla
   return credential ? withCredential(place, credential) : place
 }
 
-/** What was held for the job says by whose key it may go: it is decided when it is created. */
+/** The hold, made when the job was created, decides whether the account's own key or the gateway's credentials may be used. */
 async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate[]> {
   const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
   const product = findProduct(catalog, job.product)
@@ -43,13 +43,13 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   if (!byok) return candidates
   const own = ownUseOf(() => deps.byokKeys.use(job.account_id, product, catalog, product.routes))
   if (own) return byByokKey(candidates, { ...own, fallback: byok.fallback })
-  // Its key was taken away. What it may have made can only be asked for by others; they make one only if the account allows it, as only the fee is
-  // held otherwise. A submission that was refused has made nothing.
+  // The account's key was removed. A task that it may have made can be polled only with the gateway's credentials. They may make a new task only if
+  // the account allows the fallback, because otherwise the hold covers just the fee. A refused submission has made no task.
   const mayBeMade = job.task_id !== null || job.submit_age_ms !== null
   return byok.fallback || mayBeMade ? candidates : []
 }
 
-/** One that can no longer be read is as good as taken away. */
+/** A key that can no longer be decrypted counts as removed. */
 function ownUseOf(use: () => OwnUse | undefined): OwnUse | undefined {
   try {
     return use()
@@ -59,14 +59,14 @@ function ownUseOf(use: () => OwnUse | undefined): OwnUse | undefined {
   }
 }
 
-/** Another route than the one that has just refused, if there is one that works. */
+/** Prefers a usable route other than the one that has just refused. */
 export async function chooseRoute(
   job: ClaimedJob,
   deps: PlaceDeps & { readonly vendors: Vendors },
 ): Promise<Candidate | undefined> {
   const { vendors } = deps
   const { credential } = job
-  // What one of several credentials met is nothing against its route.
+  // A fault of one of several credentials does not count against its route.
   const wasAside = ({ vendorName, credentials }: Candidate) =>
     credentials !== undefined && credential !== null && vendors.credentials.health(vendorName, credential).why !== null
   const isSame = (one: Candidate) => (one.credential === BYOK) === (credential === BYOK)

@@ -1,25 +1,25 @@
-// How often and how long: the figures of the job engine in one place, so that tests can run at another pace.
+// The job engine's intervals and timeouts in one place, so that tests can run at another pace.
 
 export interface JobTiming {
-  /** Between two looks at a task: drawn anew each time, so that jobs made together do not ask together. */
+  /** The interval between two polls of a task, random each time so that jobs made together are not polled together. */
   readonly pollMsMin: number
   readonly pollMsMax: number
-  /** How often the tables are asked for steps that have come due; more rarely while there are none. */
+  /** How often the tables are queried for due steps; less often while there are none. */
   readonly fetchEveryMs: number
-  /** How long a silent worker is believed to be working. */
+  /** How long a worker keeps a job without renewing its lease. */
   readonly leaseMs: number
   /** The first pause after a failure; it doubles with each. */
   readonly retryMs: number
-  /** How long a vendor that refuses everything is tried. */
+  /** How long a submission is retried while vendors refuse it. */
   readonly submitForMs: number
-  /** How long a submission of which nothing is known is searched for. */
+  /** How long the vendor is searched for the task of a submission whose outcome is unknown. */
   readonly searchForMs: number
-  /** After an ending that we declared ourselves. */
+  /** Watching the vendor's task after we gave the job up. */
   readonly watchEveryMs: number
   readonly watchForMs: number
   /** The first pause after a delivery that failed; it doubles with each. */
   readonly webhookRetrySeconds: number
-  /** How long a silent process is believed to be sending. */
+  /** How long a process keeps a delivery without renewing its lease. */
   readonly deliveryLeaseMs: number
   readonly eventsEveryMs: number
 }
@@ -41,7 +41,7 @@ export const JOB_TIMING: JobTiming = {
 
 /** Steps in a row that may fail before a job is given up. */
 export const ATTEMPTS_MAX = 5
-/** Looks in a row that find no such task before it counts as lost. */
+/** Polls in a row that do not find the task before it counts as lost. */
 export const MISSES_MAX = 5
 const RETRY_MS_MAX = 60_000
 

@@ -1,4 +1,4 @@
-// Talks to the vendors' task APIs. Looks at many tasks are gathered into one question, so that ten thousand open jobs cost
+// The client of the vendors' task APIs. Polls of many tasks are batched into one request, so that ten thousand open jobs cost
 // a vendor some dozen requests a second and not a thousand.
 
 import { asFault, Fault } from '../kernel/fault.ts'
@@ -29,49 +29,49 @@ import type { Candidate } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { HttpCall, Upstream } from '../upstream/call.ts'
 
-/** Where the tasks of a job are. */
+/** The route and credential of a job's task. */
 export interface TaskPlace extends Candidate {
-  /** Whose job it is, where one is submitted; questions are the gateway's own. */
+  /** The job's account, for a submission. Absent for polls, which count as the gateway's own calls. */
   readonly account?: string
 }
 
-/** The vendor has certainly not taken it. */
+/** The vendor has certainly not accepted it. */
 export interface Refused {
   readonly outcome: 'refused'
-  /** Set when it never will. */
+  /** Set when a retry is pointless. */
   readonly fault?: Fault
-  /** What it says while it takes none; another time it may. */
+  /** The vendor's temporary error; a retry may succeed. */
   readonly forNow?: Fault
   readonly waitMs?: number
-  /** What the operator must mend. */
+  /** A problem that the operator must fix. */
   readonly ours?: string
   /** The credential was put aside. */
   readonly aside?: boolean
-  /** It does not take the account's own key. */
+  /** The vendor refused the account's own key. */
   readonly byok?: boolean
 }
 
 type Submission =
   | { readonly outcome: 'accepted'; readonly taskId: string }
   | Refused
-  /** Nobody knows. */
+  /** The vendor may or may not have accepted it. */
   | { readonly outcome: 'unknown'; readonly why: Readonly<Record<string, unknown>> }
-  /** It was not to be begun after all. */
+  /** `begin` returned false, so nothing was sent. */
   | { readonly outcome: 'stopped' }
 
 export interface VendorTasks {
-  /** `begin` is called when the vendor has a place for it, and before anything is sent; false stops it. */
+  /** `begin` is called when the vendor has a free slot, before anything is sent. False stops the submission. */
   submit(
     order: VideoOrder,
     place: TaskPlace,
     mark: Pick<TaskMark, 'token' | 'seed'>,
     begin: () => Promise<boolean>,
   ): Promise<Submission>
-  /** Undefined: there is no such task. Rejects when the vendor gives no answer, which is no verdict. */
+  /** Undefined: there is no such task. Rejects when the vendor gives no usable answer, which says nothing about the task. */
   look(taskId: string, place: TaskPlace): Promise<Task | undefined>
-  /** The task that bears the mark, if the vendor has one. */
+  /** The task that carries the mark, if the vendor has one. */
   search(mark: TaskMark, place: TaskPlace): Promise<Task | undefined>
-  /** True: it is cancelled. False: the vendor does not allow it. */
+  /** True: the task is cancelled. False: the vendor does not allow it. */
   cancel(taskId: string, place: TaskPlace): Promise<boolean>
 }
 
@@ -92,24 +92,24 @@ interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** Set where the status is no success. */
+  /** Set unless the status is 2xx. */
   readonly refused: Refusal | undefined
 }
 
 export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   const looks = new Map<string, Batch<string, Task | undefined>>()
-  /** Vendors that do not take questions about several tasks. */
+  /** Vendors that cannot show several tasks in one request. */
   const oneByOne = new Set<string>()
 
   async function ask(call: HttpCall, place: TaskPlace, begin?: () => Promise<boolean>): Promise<Reply> {
     const { vendorName, vendor, target, account = '' } = place
-    // The breaker is about the gateway's credentials.
+    // The circuit breaker judges only calls with the gateway's credentials.
     const isOwn = place.credential === BYOK
     const { upstream, vendors, world } = deps
     let heard = false
     let leave: (() => void) | undefined
     try {
-      // A submission is never cut short: whatever stops the gateway, its answer is worth waiting for.
+      // A submission is never aborted, not even by a shutdown: its answer says whether there is a task.
       const entered = vendors.enter(vendorName, vendor, NEVER)
       leave = entered instanceof Promise ? await entered : entered
       if (begin && !(await begin())) throw STOPPED
@@ -137,7 +137,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     }
   }
 
-  /** As it counts against the vendor: what it has against one of several credentials puts that one aside. */
+  /** The refusal as it counts against the vendor. A refusal of one of several credentials puts only that credential aside. */
   function judged(
     place: TaskPlace,
     { status, headers }: Pick<Reply, 'status' | 'headers'>,
@@ -167,7 +167,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       return Promise.all(ids.map(one))
     }
     const found = new Map(readTasks(okBody(reply, place), place.target).map((task) => [task.id, task]))
-    // Whether one that the list leaves out is really gone, only a question about itself can tell.
+    // A task missing from the list may still exist, so it is polled on its own.
     return Promise.all(ids.map((id) => found.get(id) ?? one(id)))
   }
 
@@ -186,7 +186,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       } catch (error) {
         if (error === STOPPED) return { outcome: 'stopped' }
         if (!(error instanceof Fault)) throw error
-        // Refused by our own side, or never sent: the vendor has not heard of it.
+        // Refused by the gateway itself, or never sent: the vendor has not received it.
         const unheard = error.details.internal?.sent === false || error.kind === 'upstream_unavailable'
         return unheard ? { outcome: 'refused' } : { outcome: 'unknown', why: kindOf(error) }
       }
@@ -210,7 +210,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
         const said = ofByokKey.kind === 'byok_key_limited' ? { forNow: ofByokKey } : { fault: ofByokKey }
         return { outcome: 'refused', byok: true, ...said, ...wait }
       }
-      // Our credential, our account, its load: another time it may well take it.
+      // The cause is our credential or our account at the vendor: a retry may succeed.
       if (ours !== undefined) return { outcome: 'refused', ours, ...wait }
       if (busy) return { outcome: 'refused', ...forNow, ...wait }
       if (fault.blame === 'caller' && fault.kind !== 'conflict') return { outcome: 'refused', fault: told }
@@ -228,7 +228,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
         })
         looks.set(name, batch)
         const look = batch.run(taskId)
-        // Accounts bring keys of their own, and change them: what is not in use is not remembered.
+        // Accounts use and change their own keys, so an idle batch is removed.
         void batch.idle().then(() => looks.delete(name))
         return look
       }
@@ -247,7 +247,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     },
 
     async cancel(taskId, place) {
-      // What has ended would be removed by the same request, and its result with it: only what waits is cancelled.
+      // The same request deletes a finished task and its result, so only a queued task is cancelled.
       const task = await lookAtOne(taskId, place)
       if (task?.status === 'cancelled') return true
       if (task?.status !== 'queued') return false
@@ -258,7 +258,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   }
 }
 
-/** What the log may say of it. */
+/** The fields for the log. */
 function kindOf({ kind, details }: Fault): Readonly<Record<string, unknown>> {
   return { fault: kind, ...details.internal }
 }

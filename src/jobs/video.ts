@@ -1,5 +1,5 @@
-// One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and be
-// repeated by anybody: what was written durably says where to go on, and nothing is done twice that costs money.
+// One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and repeated by any
+// process: the stored row says where to continue, and nothing that costs money is done twice.
 
 import type { CatalogStore } from '../catalog/store.ts'
 import type { ByokKeys } from '../credentials/byok-keys.ts'
@@ -33,9 +33,9 @@ export interface StepDeps {
   readonly world: World
   readonly log: Log
   readonly timing: JobTiming
-  /** For orders that are stored apart: so many large ones are in memory at once, and whoever does not fit comes again. */
+  /** Limits the bytes of large orders in memory. A step that does not fit is retried later. */
   readonly orders: Pick<ByteBudget, 'acquire'>
-  /** The job has ended: tell its caller's own address. */
+  /** The job has ended: store the webhook for its callback URL. */
   readonly callBack: (jobId: string) => Promise<void>
 }
 
@@ -55,7 +55,7 @@ const isTerminal = (status: string) => status === 'COMPLETED' || status === 'FAI
 
 async function submit(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   const { jobs, timing } = deps
-  // However long the gateway was away, each job gets its try.
+  // Each job is submitted at least once, however long the gateway was down.
   const late = job.age_ms > timing.submitForMs
   if (late && job.submissions > 0) return fail(job, failure('upstream_unavailable'), deps)
   const candidate = await chooseRoute(job, deps)
@@ -77,7 +77,7 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
   const { jobs, timing } = deps
   const request = readStoredRequest(job.request)
   const mark = { token: job.id, ...(request.seed === undefined ? {} : { seed: request.seed }) }
-  // Durable before the vendor can hear of it: whoever finds this later knows that there may be a task.
+  // Stored before anything is sent: after a crash the next worker knows that there may be a task.
   const { vendorName: vendor, number: route, credential } = candidate
   const begin = () => jobs.beginSubmission(job, { vendor, route, credential })
   const submission = await deps.tasks.submit(order, { ...candidate, account: job.account_id }, mark, begin)
@@ -96,7 +96,7 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
         'video submission refused',
       )
       await jobs.refusedSubmission(job)
-      // The account allows the gateway's credential where its own key fails.
+      // The account allows a fallback to the gateway's credential when its own key fails.
       if (submission.byok && request.byok?.fallback) return again(timing.retryMs, 'CONNECT')
       if (submission.fault) return fail(job, errorOf(submission.fault), deps)
       return refusedForNow(job, submission, deps)
@@ -108,11 +108,11 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
   }
 }
 
-/** Tried again while there is time; else the job ends by what its last try met. */
+/** Retries while there is time. Then the job fails with the error of its last submission. */
 async function refusedForNow(job: ClaimedJob, refused: Refused, deps: StepDeps): Promise<StepEnding> {
   const { timing } = deps
   const { aside, forNow = new Fault('upstream_unavailable'), waitMs } = refused
-  // One that is put aside does not hold up the others.
+  // If the credential was put aside, another one is tried soon.
   const afterMs = aside ? timing.retryMs : (waitMs ?? backoffMs(timing, job.submissions + 1))
   if (job.age_ms + afterMs > timing.submitForMs) return fail(job, errorOf(forNow), deps)
   return again(afterMs, 'CONNECT')
@@ -121,8 +121,8 @@ async function refusedForNow(job: ClaimedJob, refused: Refused, deps: StepDeps):
 async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps: StepDeps): Promise<StepEnding> {
   const kept = withoutOrder(readStoredRequest(job.request))
   if (await deps.jobs.submitted(job, taskId, kept)) return again(pollMs(deps), 'CONNECT')
-  // Somebody else took the job for abandoned. They may find the task by its mark, but not every vendor repeats a mark; if
-  // they have ended it, the vendor works for nobody.
+  // Another worker took the job after the lease expired. It may find the task by its mark, but not every vendor returns the mark. If that worker
+  // has ended the job, the task is an anomaly: the vendor works on it for nothing.
   if (await deps.jobs.storeTask({ id: job.id, submission: job.submissions }, taskId, kept))
     deps.log.info({ job: job.id, task: taskId }, 'video task was kept for those who took the job over')
   else if (await deps.jobs.isDecided(job.id))
@@ -141,7 +141,7 @@ async function noteLate(
   await deps.tasks.cancel(task, place).catch(() => false)
 }
 
-/** Nobody knows whether the vendor took it. It is searched for; it is never submitted again. */
+/** It is unknown whether the vendor accepted the job. The task is searched for; the job is never submitted again. */
 async function search(job: ClaimedJob, ageMs: number, deps: StepDeps): Promise<StepEnding> {
   const { timing } = deps
   const place = await placeOf(job, deps)
@@ -165,11 +165,11 @@ function markOf(job: ClaimedJob, place: TaskPlace): TaskMark {
   }
 }
 
-// ---- Looking at the vendor's task.
+// ---- Polling the vendor's task.
 
 async function look(job: ClaimedJob, taskId: string, deps: StepDeps): Promise<StepEnding> {
   const task = await deps.tasks.look(taskId, await placeOf(job, deps)).catch(unlessOurs)
-  // No answer is no verdict: the hold stays, and the question is asked again.
+  // A failed poll says nothing about the task: the hold stays, and the task is polled again.
   if (task instanceof Fault) return { ...again(2 * pollMs(deps)), misses: job.misses }
   if (task === undefined) {
     const misses = job.misses + 1
@@ -231,7 +231,7 @@ async function fetchResult(job: ClaimedJob, task: Task, deps: StepDeps): Promise
 
 // ---- Endings.
 
-/** Past the deadline. Unless the vendor has just made it, it is asked to stop, and looked at for a while longer. */
+/** Past the deadline. If the vendor has just finished, the result is used. Otherwise the task is cancelled and watched for a while. */
 async function giveUpLate(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   if (job.task_id !== null) {
     const place = await placeOf(job, deps)
@@ -251,14 +251,14 @@ function fail(job: ClaimedJob, error: JobError, deps: StepDeps, watchMs?: number
   return decide(job, { verdict: 'FAILED', error, ...(watchMs === undefined ? {} : { watchMs }) }, deps)
 }
 
-/** Writes the verdict. After this line the job's end is fixed, and only the settlement is left to be made. */
+/** Writes the verdict. From then on the job's end is fixed, and only the settlement is left. */
 export async function decide(job: ClaimedJob, decision: Decision, deps: StepDeps): Promise<StepEnding> {
   if (!(await deps.jobs.decide(job, decision))) return again(deps.timing.retryMs)
   const { verdict, error = null, files = null, delivered = null, watchMs } = decision
   return settle({ ...job, verdict, error, files, delivered, watching: watchMs !== undefined }, deps)
 }
 
-/** Money first, then the status: whoever sees the end of a job has been charged for it, or has the credits back. */
+/** Settles first, then sets the status: a caller who sees a finished job has been charged or has the credits back. */
 async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
   const catalog = await deps.catalog.at(job.catalog_version)
   const resolved = await deps.ledger.resolve(jobResolution(job, catalog))
@@ -269,16 +269,16 @@ async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
   return afterwards({ ...job, status: job.verdict, attempts: ATTEMPTS_MAX }, deps)
 }
 
-/** A job that has ended: its caller is told, and a task that we gave up is looked at from time to time. */
+/** After the end of a job: sends the webhook, and keeps watching a task that we gave up. */
 async function afterwards(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
-  // The first time, and after a step that was cut off: of a delivery there is never more than one.
+  // The first time, and again after a step that was cut off. The delivery's id is fixed, so there is never a second delivery.
   if (job.attempts > 1 && job.callback_url !== null) await deps.callBack(job.id)
   if (!job.watching || job.verdict === 'COMPLETED') return DONE
   if (job.attempts > 1) return again(deps.timing.watchEveryMs)
   return (await watchedEnough(job, deps)) ? DONE : again(deps.timing.watchEveryMs)
 }
 
-/** Whether the vendor has come to an end with what we gave up. A success that comes now is ours to pay for. */
+/** Whether the vendor has ended the task that we gave up. We bear the cost of a success that comes now. */
 async function watchedEnough(job: ClaimedJob, deps: StepDeps): Promise<boolean> {
   const place = await placeOf(job, deps)
   const task = await (job.task_id !== null
@@ -297,7 +297,7 @@ async function watchedEnough(job: ClaimedJob, deps: StepDeps): Promise<boolean> 
 
 const DONE: StepEnding = { afterMs: undefined, attempts: 0, misses: 0 }
 
-// ---- Small things.
+// ---- Helpers.
 
 function again(afterMs: number, status?: 'CONNECT' | 'PROCESSING'): StepEnding {
   return { afterMs, attempts: 0, misses: 0, ...(status ? { status } : {}) }
@@ -317,7 +317,7 @@ function errorOf(fault: Fault, reason?: string): JobError {
   return { name, code, status, message, ...(reason === undefined ? {} : { reason }) }
 }
 
-/** What is the vendor's fault is an answer here; what is ours goes up. */
+/** Returns a fault of the vendor and throws any other error. */
 function unlessOurs(error: unknown): Fault {
   if (error instanceof Fault && error.blame === 'upstream') return error
   throw error

@@ -1,4 +1,4 @@
-// A job as callers see it: in answers, events and webhooks alike.
+// A job as callers see it in answers, events and webhooks.
 import * as z from 'zod'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import { count, credits, time } from '../kernel/view.ts'
@@ -11,19 +11,19 @@ export const jobView = z.object({
   createdAt: time,
   startedAt: time.nullable(),
   completedAt: time.nullable(),
-  /** Beyond the contract, and only when it failed. */
+  /** An addition to the contract, only for failed jobs. */
   error: z.object({ code: z.number(), message: z.string(), reason: z.string().exactOptional() }).exactOptional(),
 })
 export type JobView = z.infer<typeof jobView>
 
-/** With what an owner wants to know besides: what it was, and what it cost. */
+/** Also shows the product and the charge to the job's owner. */
 export const listedJob = jobView.extend({ product: z.string(), charged: credits.nullable() })
 export type ListedJobView = z.infer<typeof listedJob>
 
 /** Open jobs, over all processes. */
 export const jobFacts = z.object({
   byStatus: z.record(z.string(), count),
-  /** In somebody's hands; waiting for their next step; waiting because the last one failed. */
+  /** `active`: leased by a worker. `created`: waiting for the next step. `failed`: waiting for a retry. */
   active: count,
   created: count,
   failed: count,

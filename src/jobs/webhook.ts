@@ -1,4 +1,4 @@
-// Messages to a caller's own address, signed as Standard Webhooks has it: the secret, the signature, and what a job's end says.
+// Webhooks signed as Standard Webhooks specifies: the secret, the signature, and the message about a finished job.
 import { createHmac } from 'node:crypto'
 import { type Secrets, sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -17,7 +17,7 @@ function keyOf(secrets: Secrets, account: string): Buffer {
   return sign(secrets.key('webhook'), account)
 }
 
-/** For whoever has the secret of this account; the operator's own is that of no account. */
+/** Signed with the account's secret. The operator's own webhooks use the secret of the empty account. */
 export function signedHeaders(
   { secrets, world }: { readonly secrets: Secrets; readonly world: World },
   { account, id, body }: Pick<Message, 'account' | 'id' | 'body'>,
@@ -34,7 +34,7 @@ export function signedHeaders(
   }
 }
 
-/** What a job that has ended tells its caller; undefined where nobody is to be told. */
+/** The message about a finished job; undefined without a callback URL. */
 export function jobMessage(job: CallbackRow, results: Pick<ResultStore, 'url'>): Message | undefined {
   if (job.callback_url === null || job.completed_at === null) return undefined
   const event = `job.${job.status.toLowerCase()}`

@@ -1,6 +1,6 @@
-// Everything that waits: videos, deliveries, batches, responses in the background. Each is a row of a table of its own, and the row is its own queue: it
-// says when its next step is due, who has it until when, and by which version of it that one may write. Any number of processes take what is due from
-// the same tables; a step may be cut off anywhere, and whoever takes the row when its lease has ended goes on.
+// The step runner for all background work: videos, deliveries, batches, background responses. Each kind has a table, and the table is the queue:
+// a row says when its next step is due, until when it is leased, and which version fences its writes. Any number of processes take due rows from
+// the same tables. A step may be cut off anywhere; the process that takes the row after its lease has expired continues.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
@@ -11,24 +11,24 @@ import { createBatch } from '../ledger/batch.ts'
 const NAMES = ['job', 'delivery', 'batch', 'background'] as const
 type WorkName = (typeof NAMES)[number]
 
-/** What every row has that somebody works on. The version is the fence: whoever took the row has raised it, and writes only while it has that value. */
+/** The columns of every work row. The version is the fence: a worker raises it when it takes the row, and writes only while it is unchanged. */
 export interface WorkRow {
   readonly account_id: string
   readonly id: string
   readonly version: number
 }
 
-/** How a step ended. What else it says is written by the table's own columns. */
+/** How a step ended. A table may add its own fields, which its ENDED part writes. */
 export interface Ending {
-  /** When the next step is due; undefined: there is none. */
+  /** When the next step is due; undefined: the work is done. */
   readonly afterMs: number | undefined
 }
 
-/** What is particular to one table: in SQL, each a list of columns. */
+/** The SQL parts of one table, each a list of columns. */
 interface TableParts {
-  /** Set by whoever takes a row. */
+  /** Assignments when a row is taken. */
   readonly TAKEN?: string
-  /** Set when a step ends: `e.ending` is the ending as JSON. */
+  /** Assignments when a step ends; `e.ending` is the ending as JSON. */
   readonly ENDED?: string
   readonly COLUMNS: string
 }
@@ -36,20 +36,20 @@ interface TableParts {
 export interface WorkTable<T extends WorkRow, E extends Ending = Ending> {
   readonly name: WorkName
   readonly leaseMs: number
-  /** Some that are due, those first whose accounts have the fewest: `busy` says how many this process has of each, which may have `shareMax`. */
+  /** Takes due rows, first those of the least busy accounts. `busy` is how many rows of each account this process has; an account may have `shareMax`. */
   take(room: number, busy: ReadonlyMap<string, number>, shareMax: number): Promise<T[]>
-  /** One, due or not. Undefined: nothing is left to be done, or somebody has it. */
+  /** Takes one row, due or not. Undefined: its work is done, or another worker has it. */
   claim(id: string): Promise<T | undefined>
   renew(rows: readonly WorkRow[]): Promise<void>
-  /** Whether its next step is due already; undefined: the row is no longer this worker's. */
+  /** Returns whether the next step is due already; undefined: this worker has lost the row. */
   release(row: WorkRow, ending: E): Promise<boolean | undefined>
 }
 
-/** In nobody's hands. */
+/** Not leased. */
 const FREE = '(lease_until is null or lease_until < now())'
 const DUE = `open and step_at <= now() and ${FREE}`
 
-// One question for all tables, so that nothing to do costs next to nothing.
+// One query for all tables, so that an idle process costs the database almost nothing.
 const LOOK = statement(
   'work_due',
   NAMES.map((TABLE) => `select '${TABLE}' as name where exists (select from ${TABLE} where ${DUE})`).join(
@@ -60,8 +60,8 @@ const LOOK = statement(
 function statementsOf(TABLE: WorkName, { TAKEN, ENDED, COLUMNS }: TableParts) {
   const CLAIM = `version = version + 1, lease_until = now() + make_interval(secs => $1)${TAKEN ? `, ${TAKEN}` : ''}`
   return {
-    // The gateway's own, without an account, has no share. Rows are found again by their place, so that no plan reads the whole table; one that
-    // somebody took meanwhile is locked, or no longer free.
+    // Rows of the gateway itself have no account and no share limit. Rows are found again by ctid, so that no plan reads the whole table. A row that
+    // another process took meanwhile is locked, or no longer free.
     take: statement(
       `${TABLE}_take`,
       `with due as (
@@ -79,7 +79,7 @@ function statementsOf(TABLE: WorkName, { TAKEN, ENDED, COLUMNS }: TableParts) {
       `${TABLE}_claim`,
       `update ${TABLE} set ${CLAIM} where id = $2 and open and ${FREE} returning ${COLUMNS}`,
     ),
-    // A row that is being written this moment is left alone: waiting for it here could be waiting in a circle.
+    // A locked row is skipped: waiting for it could deadlock.
     renew: statement(
       `${TABLE}_renew`,
       `with held as (
@@ -90,7 +90,7 @@ function statementsOf(TABLE: WorkName, { TAKEN, ENDED, COLUMNS }: TableParts) {
        update ${TABLE} set lease_until = now() + make_interval(secs => $4) from held where account_id = held_account and id = held_id`,
       SHORT_MS,
     ),
-    // Whoever wants a row to be looked at now, also if somebody has it, sets its next step to -infinity.
+    // A step_at of -infinity, set while a worker has the row, asks for another step at once.
     release: statement(
       `${TABLE}_release`,
       `update ${TABLE} set lease_until = null, open = ${TABLE}.open and e.ending ? 'afterMs',
@@ -116,7 +116,7 @@ export function createWorkTable<T extends WorkRow, E extends Ending = Ending>(
     rows.map(({ account_id }) => account_id),
   ]
   const key = ({ id, version }: Pick<WorkRow, 'id' | 'version'>) => `${version} ${id}`
-  // Steps of many rows end in the same moment, and share a statement.
+  // Steps that end in the same moment share a statement.
   const releases = createBatch<{ row: WorkRow; ending: E }, boolean | undefined>({
     async flush(ended) {
       const endings = ended.map(({ ending }) => JSON.stringify(ending))
@@ -146,33 +146,33 @@ export function createWorkTable<T extends WorkRow, E extends Ending = Ending>(
 /** One kind of work. */
 interface Kind<T extends WorkRow, E extends Ending> {
   readonly table: WorkTable<T, E>
-  /** Of one process. */
+  /** Rows that one process works on at once. */
   readonly atOnceMax: number
-  /** Of them, of one account: whoever has thousands that wait holds up nobody else. */
+  /** Of these, rows of one account: an account with thousands of waiting rows must not delay the others. */
   readonly shareMax: number
-  /** One step. Undefined: nothing is known of the row, which is left until its lease ends. */
+  /** One step. Undefined: the row is left alone until its lease expires. */
   run(row: T, about: Turn): Promise<E | undefined>
-  /** After a step that threw; absent: it is tried again after a while. */
+  /** The ending of a step that threw. Absent: the step is retried after `retryMs`. */
   failed?(row: T, error: unknown): E
 }
 
 interface Turn {
-  /** When the row was asked for, by the world's clock: its lease is as old as that. */
+  /** When the row was requested, by the world's clock. The lease is at most as old as that. */
   readonly askedMs: number
-  /** The process leaves: begin nothing more. */
+  /** Fires at shutdown: begin nothing new. */
   readonly stopping: AbortSignal
 }
 
 interface Steps<E extends Ending> {
-  /** There may be something due now. */
+  /** A row may be due now. */
   wake(): void
-  /** For a row that was claimed and not taken. False: it is no longer the caller's. */
+  /** For a row taken by `claim`. False: the caller has lost it. */
   release(row: WorkRow, ending: E): Promise<boolean>
 }
 
 export interface Work {
   begin<T extends WorkRow, E extends Ending>(kind: Kind<T, E>): Steps<E>
-  /** Takes nothing more; lets the running steps end, or leaves them to others after `forMs`. */
+  /** Takes no more rows and waits up to `forMs` for the running steps. Other processes continue the rest. */
   stop(forMs: number): Promise<void>
 }
 
@@ -190,7 +190,7 @@ interface Worker {
 }
 
 const TAKE_MAX = 500
-/** After so many turns without a step the tables are looked at more rarely. What is made here wakes its worker all the same. */
+/** After so many idle intervals the tables are queried less often. Work created in this process still wakes its worker at once. */
 const QUIET_TURNS = 30
 const QUIET_FACTOR = 5
 
@@ -240,7 +240,7 @@ export function startWork({ database, world, log, timing }: WorkOptions): Work {
 interface WorkerOptions extends Pick<WorkOptions, 'world' | 'log'> {
   readonly retryMs: number
   readonly stopping: AbortSignal
-  /** Something was due, or nobody knows. */
+  /** Called when rows were taken, or when the query failed. */
   readonly taken: () => void
 }
 
@@ -250,7 +250,7 @@ function startWorker<T extends WorkRow, E extends Ending>(
 ): Worker & Steps<E> {
   const { table, atOnceMax, shareMax } = kind
   const running = new Map<T, Promise<void>>()
-  /** How many of each account. */
+  /** The number of running rows of each account. */
   const busy = new Map<string, number>()
   let taking: Promise<void> | undefined
   let woken = false
@@ -267,7 +267,7 @@ function startWorker<T extends WorkRow, E extends Ending>(
     while (woken) {
       woken = false
       const room = stopping.aborted ? 0 : Math.min(TAKE_MAX, atOnceMax - running.size)
-      // Whoever ends while there is none wakes us.
+      // A step that ends at full capacity calls `wake`.
       if (room <= 0) return
       const askedMs = world.elapsedMs()
       const rows = await table.take(room, busy, shareMax).catch((error: unknown) => {
