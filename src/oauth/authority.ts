@@ -1,6 +1,6 @@
-// Our authorization server: OAuth 2.1 for programs that act for a person, such as hosted agents. The library keeps the protocol's rules; what
-// is ours is said here. A code for PKCE with S256, tokens for one resource (/mcp), short access tokens, refresh tokens that are exchanged with each
-// use, and a person who consents each time.
+// Our authorization server: OAuth 2.1 for programs that act for a person, such as hosted agents. The library enforces the protocol; this file
+// sets our policy: authorization codes with PKCE (S256), tokens for one resource (/mcp), short-lived access tokens, refresh tokens that rotate
+// with each use, and a person's consent each time.
 import { createPrivateKey } from 'node:crypto'
 import Provider, { errors, type RequestContext } from 'oidc-provider'
 import { tokenDigest } from '../admission/api-key.ts'
@@ -15,10 +15,10 @@ import { createResourceName, mayRedirectTo, resourceOf, SCOPE } from './connecti
 export interface AuthorityDeps extends AdapterDeps {
   readonly secrets: Secrets
   readonly guard: Pick<GuardedFetch, 'download'>
-  /** Whether a program's own document may be fetched now from this address. */
+  /** Whether the rate limits allow fetching a program's metadata document from this address now. */
   readonly mayFetch: (url: string) => boolean
   readonly log: Log
-  /** The paths of what tokens are for. */
+  /** The paths that tokens give access to. */
   readonly resources: readonly string[]
 }
 
@@ -42,14 +42,14 @@ const TTL = {
 } as const
 const DOCUMENT_BYTES_MAX = 10_240
 const SCOPES = ['offline_access', SCOPE]
-/** How a code is sent back. A form or a fragment would need a page of ours, or scripts of theirs, for nothing that a query cannot do. */
+/** How the code is returned. Other modes (form, fragment) would need a page of ours or scripts of the program, and offer nothing more. */
 const RESPONSE_MODE = 'query'
 
 export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   const key = deps.secrets.key('oauth')
   const documents = createClientDocuments(deps.database)
   const nameOf = createResourceName(issuer, deps.resources)
-  /** A code or a refresh token is good once: a request that asks for something else must not use it up. */
+  /** A code or a refresh token can be used once, so a request for another resource is rejected before it consumes one. */
   function beforeConsume(): void {
     const params = Provider.ctx?.oidc.params
     if (params?.resource === undefined) return
@@ -67,7 +67,7 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
       long: { httpOnly: true, sameSite: 'lax', signed: true },
       short: { httpOnly: true, sameSite: 'lax', signed: true },
     },
-    // Programs on people's machines and hosted ones alike cannot keep a secret that everybody may register.
+    // All clients are public: anybody may register, and neither local nor hosted programs could keep a secret.
     clientAuthMethods: ['none'],
     clientDefaults: {
       token_endpoint_auth_method: 'none',
@@ -94,7 +94,7 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
     clientBasedCORS: () => true,
     findAccount: (_: unknown, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
     loadExistingGrant: ({ oidc }: ConsentContext) => {
-      // Nothing is allowed by an earlier consent: which account and how much is asked each time.
+      // An earlier consent is never reused: the person chooses account and limit each time.
       const grant = oidc.result?.consent?.grantId
       return grant === undefined ? undefined : oidc.provider.Grant.find(grant)
     },
@@ -104,7 +104,7 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
     renderError,
     features: featuresOf(issuer),
   })
-  // Who is asked under which name is known, and not read from what a request says; the routes put it there.
+  // The routes set our public name as the forwarded host, so the library can trust it instead of the request's own headers.
   provider.proxy = true
   provider.use(async (context, next) => {
     if (context.path === ROUTES.authorization) {
@@ -113,7 +113,7 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
       context.query = { ...others, scope: scopeOf(scope), ...(resource && { resource: nameOf(resource) }) }
     }
     await next()
-    // The library names all that it could do.
+    // By default the library lists all scopes and modes that it supports; only ours are published.
     if (context.path.startsWith('/.well-known/') && context.status === 200)
       context.body = { ...context.body, scopes_supported: SCOPES, response_modes_supported: [RESPONSE_MODE] }
   })
@@ -126,19 +126,19 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
 }
 
 /**
- * Anybody may register an address, so that nobody is sent to it by a link alone (RFC 9700, 4.11.2): until a person has answered, what is wrong is
- * said on a page.
+ * Anybody may register a redirect address, so a link alone must not send a person there (RFC 9700, 4.11.2). Until the person has answered,
+ * errors are shown on our page.
  */
 function keepHere({ oidc }: RequestContext, error: Error & { allow_redirect?: boolean }): void {
   if (oidc.entities.Interaction?.result === undefined) error.allow_redirect = false
 }
 
-/** What belongs to `openid`: a program that asks for that sends these along, and the library refuses them without it. */
+/** Parameters that programs send together with the `openid` scope. The library rejects them without that scope, so they are removed. */
 const OF_OPENID = ['acr_values', 'claims', 'claims_locales', 'id_token_hint', 'max_age', 'nonce']
 
 /**
- * A program that names no scope wants what there is. `openid` is known to the library whatever it is told, and nobody can grant it: the consent would be
- * asked for again after each Allow.
+ * Without a scope, a program gets the default one. `openid` is removed: the library always knows it but nobody can grant it, so the consent
+ * page would return after each Allow.
  */
 function scopeOf(asked: string | string[] | undefined): string | string[] {
   if (Array.isArray(asked)) return asked
@@ -147,7 +147,7 @@ function scopeOf(asked: string | string[] | undefined): string | string[] {
 }
 
 function checkRedirectUris(_context: unknown, _name: string, uris: unknown): void {
-  // What is no list of addresses, the library refuses.
+  // The library rejects a value that is not a list of addresses.
   const wrong = Array.isArray(uris) ? uris.find((uri) => URL.canParse(uri) && !mayRedirectTo(new URL(uri))) : undefined
   if (wrong !== undefined)
     throw new errors.InvalidClientMetadata(
@@ -186,14 +186,14 @@ function featuresOf(issuer: string): Record<string, unknown> {
   }
 }
 
-/** The library wants a key to sign with, though nothing is signed that anybody is given. All processes have the same. */
+/** The library requires a signing key, although we issue nothing that is signed. All processes derive the same key. */
 function signingKey(seed: Buffer): object {
-  // An Ed25519 key in PKCS 8 is these sixteen bytes and its seed.
+  // An Ed25519 key in PKCS 8 is this fixed 16-byte prefix and the seed.
   const key = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed.subarray(0, 32)])
   return { ...createPrivateKey({ key, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' }), use: 'sig' }
 }
 
-/** As it is now; where that cannot be known, or is asked for too often, the last good one of a program that somebody has allowed. */
+/** Fetches a program's current metadata document. If that fails or is rate limited, falls back to the last good copy of an authorized program. */
 async function findDocument(
   url: string,
   documents: ClientDocuments,
@@ -211,7 +211,7 @@ async function findDocument(
   return new Response(kept.text, { headers: { 'content-type': kept.contentType } })
 }
 
-/** A program may name itself by the address of a document about it: a stranger's address, fetched by the rules for such. */
+/** Fetches the document by whose address a program identifies itself. The address comes from a stranger, so the guarded fetch is used. */
 async function fetchDocument(
   url: string,
   documents: ClientDocuments,
@@ -223,17 +223,17 @@ async function fetchDocument(
     return undefined
   }
   const signal = AbortSignal.timeout(5_000)
-  // Not along redirects: its host vouches for it, and many hosts send visitors on to wherever a link says.
+  // Redirects are not followed: the host vouches for the document, and many hosts have open redirects.
   const { contentType } = await guard.download(url, keep, { bytesMax: DOCUMENT_BYTES_MAX, signal, redirectsMax: 0 })
   const text = Buffer.concat(pieces).toString()
   if (isAbout(text, url)) await documents.keep(url, { text, contentType })
   return new Response(text, { headers: { 'content-type': contentType } })
 }
 
-/** What is no document about this program is not a good one. */
+/** Only a document that names its own address as client_id is stored. */
 function isAbout(text: string, url: string): boolean {
   try {
-    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id === url // A stranger's JSON, of which one member is compared.
+    return (JSON.parse(text) as { client_id?: unknown } | null)?.client_id === url // A stranger's JSON, of which only one member is compared.
   } catch {
     return false
   }
@@ -245,16 +245,16 @@ interface Page {
   body: string
 }
 
-/** For the person whose browser was sent here with something wrong; it must not go on to an address that nobody vouches for. */
+/** Shows an error to the person whose browser was sent here. It must not redirect to an unverified address. */
 function renderError(page: Page, out: { error: string; error_description?: string }): void {
-  // Some errors are made for a redirect, and have its status.
+  // Some errors carry the status of a redirect.
   page.status = Math.max(page.status, 400)
   page.type = 'text/plain; charset=utf-8'
   page.body = `This connection could not be made: ${out.error}${out.error_description ? `, ${out.error_description}` : ''}.`
 }
 
-// Where the library for OAuth keeps what it must not forget: in our database, so that any process goes on with what another began. Ids of
-// codes and tokens are secrets, and only their digests are written.
+// The OAuth library's storage: in our database, so that any process can continue what another one began. Ids of codes and tokens are secrets,
+// so only their digests are stored.
 
 type Payload = Record<string, unknown> & { grantId?: string; jti?: string }
 
@@ -263,7 +263,7 @@ interface Row {
   readonly consumed: number | null
 }
 
-/** Whoever registers and never connects is forgotten; a program that is in use is written anew with each grant. */
+/** A program that registers and never connects expires after a day; each grant extends the lifetime of its program. */
 const CLIENT_SECONDS = 86_400
 
 const UPSERT = statement(
@@ -275,13 +275,13 @@ const UPSERT = statement(
 const LIVES = `(o.expires_at is null or o.expires_at > now())`
 const SELECT = `select o.payload, extract(epoch from o.consumed_at)::float8 as consumed from oauth_object o`
 const FIND = statement('oauth_find', `${SELECT} where o.model = $1 and o.digest = $2 and ${LIVES}`)
-// A grant lives as long as the key that it is listed as.
+// A grant is valid as long as the API key that represents it.
 const FIND_GRANT = statement(
   'oauth_find_grant',
   `${SELECT} join api_key k on k.grant_id = $3 where o.model = $1 and o.digest = $2 and ${LIVES}
    and (k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now())`,
 )
-// Of two that come at once, one finds it unused.
+// Of two concurrent uses, only one finds the row unused.
 const CONSUME = statement(
   'oauth_consume',
   'update oauth_object set consumed_at = now() where model = $1 and digest = $2 and consumed_at is null returning 1',
@@ -293,7 +293,7 @@ const KEEP_CLIENT = statement(
   `update oauth_object set expires_at = greatest(expires_at, now() + make_interval(secs => $2))
    where model in ('Client', 'ClientDocument') and digest = $1`,
 )
-/** A document is kept for a consent that is under way, and from then on as long as the grant. */
+/** A document is kept for 15 minutes while a consent is in progress, and after that as long as the grant. */
 const DOCUMENT_SECONDS = 900
 const KEEP_DOCUMENT = statement(
   'oauth_keep_document',
@@ -305,15 +305,15 @@ const KEEP_DOCUMENT = statement(
 
 interface AdapterDeps {
   readonly database: Database
-  /** The key of a grant ends with it. */
+  /** Revokes the key of a grant. */
   readonly revoked: (grant: string) => Promise<void>
-  /** Every process forgets the tokens that it knows. */
+  /** Clears the cached tokens of every process. */
   readonly forget: () => Promise<void>
-  /** The network address of whoever asks; undefined for a person at the console. */
+  /** The caller's network address; undefined for a person at the console. */
   readonly origin: () => string | undefined
 }
 
-/** The last good document of each program that names itself by one. */
+/** The last good metadata document of each program that identifies itself by one. */
 interface ClientDocuments {
   keep(url: string, document: ClientDocument): Promise<void>
   find(url: string): Promise<ClientDocument | undefined>
@@ -374,7 +374,7 @@ function createAdapter({ database, revoked, forget, origin }: AdapterDeps, befor
   })
 }
 
-/** What the database cannot keep is the fault of whoever sent it. */
+/** A value that the database cannot store is rejected as the client's error. */
 function keepable(_: string, value: unknown): unknown {
   if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
     throw new errors.InvalidRequest('a value has a NUL character or half of a surrogate pair')

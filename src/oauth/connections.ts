@@ -1,5 +1,5 @@
-// A person's consent: which program asks, and what it gets. What is allowed becomes a key of the account, with restrictions and a daily limit, listed
-// among the others; the tokens of the grant stand for it.
+// A person's consent: which program asks, and what it gets. A consent creates an API key of the account, with restrictions and a daily limit,
+// listed among the others. The grant's tokens stand for that key.
 import type { Keys } from '../admission/keys.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Connections } from '../operator/resources/session.ts'
@@ -8,7 +8,7 @@ import type { Authority } from './open.ts'
 const CLIENT_CHARS_MAX = 80
 
 export function createConnections(authority: Authority, { keys }: { keys: Pick<Keys, 'create'> }): Connections {
-  /** The consent that the browser of this request was sent to, and no other. */
+  /** The pending consent that belongs to this request's browser; another browser cannot use it. */
   async function asked(http: Parameters<Connections['look']>[0], uid: string) {
     const provider = await authority.load()
     const interaction = await provider.interactionDetails(http.request, http.response).catch(() => undefined)
@@ -27,7 +27,7 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
       const isDocument = client.clientId.startsWith('https://')
       return {
         client: nameOf(client),
-        // Who vouches for the name: the host of its document, or nobody.
+        // The host that vouches for the program's name: the host of its metadata document, or none.
         vouchedBy: isDocument ? new URL(client.clientId).host : null,
         redirectsTo: shownRedirect(redirectTo),
       }
@@ -51,7 +51,7 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
   }
 }
 
-/** Anybody may call a program anything: what is shown is one short line. */
+/** A program may register under any name, so it is shown as one short line. */
 function nameOf({ clientName, clientId }: { clientName?: string; clientId: string }): string {
   const name = (clientName ?? '')
     .replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
@@ -61,9 +61,12 @@ function nameOf({ clientName, clientId }: { clientName?: string; clientId: strin
   return name || clientId.slice(0, CLIENT_CHARS_MAX)
 }
 
-// Where a program may have people sent back to, and how that is shown to them.
+// Which redirect addresses a program may use, and how they are shown to people.
 
-/** Browsers let any website answer these, by `registerProtocolHandler` or an extension: such an address is no program on the person's machine. */
+/**
+ * Schemes that any website can claim in a browser, by `registerProtocolHandler` or an extension. They do not prove that a program on the
+ * person's machine answers.
+ */
 const CLAIMABLE =
   /^(?:(?:web|ext)\+.*|bitcoin|ethereum|ftps?|geo|im|ircs?|magnet|mailto|matrix|mms|news|nntp|openpgp4fpr|sftp|sip|sms|smsto|ssh|tel|urn|webcal|wtai|xmpp):$/
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
@@ -72,21 +75,21 @@ export function mayRedirectTo({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' ? LOOPBACK.test(hostname) : !CLAIMABLE.test(protocol)
 }
 
-/** With its scheme. The host is shown only where it means a machine: in a scheme of a program's own it is any word. */
+/** The redirect address as people see it. The host is shown only for web addresses: in a program's own scheme it can be any word. */
 function shownRedirect({ protocol, host }: URL): string {
   const isWeb = protocol === 'https:' || protocol === 'http:'
   return isWeb ? `${protocol}//${host}` : `${protocol} (a program on your device)`
 }
 
-/** There is one: to use the tools, as far as the consent goes. */
+/** The only scope: use of the tools, within the limits of the consent. */
 export const SCOPE = 'mcp'
 
-/** What tokens are for. */
+/** The one resource that tokens give access to. */
 export const resourceOf = (issuer: string) => `${issuer}/mcp`
 
 /**
- * Programs name what they were pointed at: any of the paths, with or without a slash. All of them are the one resource; anything else stays
- * what it is, and is refused.
+ * Programs name the address that they were configured with: any of the paths, with or without a trailing slash. All of these map to the one
+ * resource; any other value is left unchanged and then rejected.
  */
 export function createResourceName(issuer: string, paths: readonly string[]) {
   const listed = new Set(paths.map((path) => issuer + path))

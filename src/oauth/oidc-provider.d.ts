@@ -1,4 +1,4 @@
-// What of the library is used here. Its own package has no types.
+// Types for the part of the library that is used here. Its own package has none.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

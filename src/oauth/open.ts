@@ -1,5 +1,5 @@
-// OAuth without its library until somebody first asks for it: most gateways never do. It is there where people reach the gateway by https,
-// or on the machine itself: a code that travels in the clear is anybody's.
+// Registers OAuth. Its library is loaded at the first request only, because most gateways never use it. OAuth is available only over https or
+// on the local machine: a code sent in clear text could be stolen.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance } from 'fastify'
@@ -28,24 +28,24 @@ export interface OauthDeps {
   readonly log: Log
 }
 
-/** The authorization server, and the name under which it is known. */
+/** The authorization server and its public name. */
 export interface Authority {
   readonly issuer: () => string
   readonly load: () => Promise<Provider>
 }
 
-/** Documents that programs name themselves by, fetched by this process: for one address, for one at one host, and from one host. */
+/** Limits on this process's fetches of metadata documents: per caller address, per caller address and host, and per host. */
 const DOCUMENTS_PER_MINUTE = { address: 20, addressAndHost: 5, host: 60 }
 const BY = { actor: 'oauth', ip: null, requestId: null }
 
 export function openOauth(
   app: FastifyInstance,
   deps: OauthDeps,
-  /** The paths of what tokens are for. */
+  /** The paths that tokens give access to. */
   resources: readonly [string, ...string[]],
 ): { challenge: () => string; connections: Connections } {
   const { publicUrl: issuer, database, keys, world } = deps
-  /** The network address of whoever asks, for what the library calls on the way. */
+  /** The caller's network address, for callbacks of the library. */
   const asker = new AsyncLocalStorage<string>()
   const origin = () => asker.getStore()
   const byAddress = createMinuteBudget(world, DOCUMENTS_PER_MINUTE.address)
@@ -70,7 +70,7 @@ export function openOauth(
     return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch, origin, resources })
   }
   function load(): Promise<Provider> {
-    // What failed once may succeed with the next call.
+    // A failed load is retried by the next call.
     loading ??= make().catch((error: unknown) => {
       loading = undefined
       throw error
@@ -101,11 +101,11 @@ function isTrustworthy({ protocol, hostname, pathname }: URL): boolean {
   return pathname === '/' && (protocol === 'https:' || isLoopback)
 }
 
-// What keeps the table of OAuth small: strangers may register programs, and most of what is written expires within minutes.
+// Limits on the size of the OAuth table: strangers may register programs, and most rows expire within minutes.
 
-/** Over all processes. A program registers once for each of its installations. */
+/** For all processes together. A program registers once for each of its installations. */
 const CLIENTS_PER_HOUR = 2_000
-/** One address may have this part of what is left, so that hundreds of them together leave room for the next. */
+/** One address may use a hundredth of the registrations that are left, so hundreds of addresses together still leave room for the next. */
 const ADDRESS_PART = 100
 
 const REGISTERED = statement(

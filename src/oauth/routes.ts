@@ -1,5 +1,5 @@
-// The addresses of OAuth: what it says about itself, and those that its library answers. Strangers come here, so that each network address
-// has so many requests a minute.
+// The OAuth routes: its metadata, and the routes that the library answers. They are open to strangers, so each network address has a limit of
+// requests per minute.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
@@ -13,18 +13,18 @@ import { createMinuteBudget } from '../upstream/budget.ts'
 interface OauthRoutes {
   readonly enabled: () => boolean
   readonly publicUrl: () => string
-  /** For whoever asks from this network address. */
+  /** Lets the library answer a request from this network address. */
   readonly answer: (address: string, request: IncomingMessage, response: ServerResponse) => Promise<void>
   /** Whether another program may register from this network address. */
   readonly mayRegister: (address: string) => Promise<boolean>
-  /** The paths of what tokens are for; the first is its name. */
+  /** The paths that tokens give access to; the first one is the resource's name. */
   readonly resources: readonly [string, ...string[]]
   readonly scope: string
   readonly world: World
   readonly log: Log
 }
 
-/** What its library answers, below our own names for it. */
+/** The routes that the library answers, by their public paths. */
 const ANSWERED = [
   ['GET', '/.well-known/oauth-authorization-server'],
   ['GET', '/.well-known/openid-configuration'],
@@ -37,12 +37,12 @@ const ANSWERED = [
 ] as const
 const METADATA = '/.well-known/oauth-protected-resource'
 const BODY_BYTES_MAX = 65_536
-/** What is registered is kept, so that it is small and says beforehand how small. */
+/** Registrations are stored, so they must be small and announce their length. */
 const REGISTRATION_BYTES_MAX = 8_192
 const REQUESTS_PER_MINUTE = 120
 const REGISTRATIONS_PER_MINUTE = 20
 
-/** What a 401 says to programs that can connect by themselves. */
+/** The WWW-Authenticate header of a 401, from which programs learn how to connect. */
 export function challengeOf({ enabled, publicUrl, resources, scope }: OauthRoutes): () => string {
   return () =>
     enabled() ? `Bearer resource_metadata="${publicUrl()}${METADATA}${resources[0]}", scope="${scope}"` : 'Bearer'
@@ -75,7 +75,7 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
       method,
       url,
       config: { surface: 'native' },
-      // Before the framework would read the body: the library reads it.
+      // In onRequest, before the framework reads the body: the library reads it itself.
       async onRequest(request, reply) {
         if (url !== '/oauth/authorize') reply.headers(CORS)
         await admit(request, url)
@@ -85,9 +85,10 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
         reply.raw.setHeader('x-frame-options', 'DENY').setHeader('referrer-policy', 'no-referrer')
         if (url === '/oauth/register')
           for (const [name, value] of Object.entries(CORS)) reply.raw.setHeader(name, value)
-        // Nothing is left of an earlier consent: who consents is whoever is signed in to the console then.
+        // Cookies of an earlier consent are dropped: the person who consents is the one now signed in to the console.
         if (url === '/oauth/authorize') delete request.raw.headers.cookie
-        // On the way back the consent's cookies are needed; whom the library remembers may be who used this browser before.
+        // After the consent, its own cookies are needed. The library's session cookie is dropped, because it may belong to an earlier user of
+        // this browser.
         if (url === '/oauth/authorize/:uid') request.raw.headers.cookie = withoutSession(request.raw.headers.cookie)
         await options.answer(networkOf(request.ip), request.raw, reply.raw).catch((error: unknown) => {
           logFault(new Fault('internal', { cause: error }), request.id, options.log)
@@ -113,9 +114,9 @@ export function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
     })
     app.crossSite(url)
   }
-  // The consent's cookie is bound to this path, below which the console's page asks.
+  // The consent cookie is bound to this path, so the console's page makes its requests below it.
   app.get('/console/api/connect/:uid', (request, reply) => {
-    const { uid } = request.params as { uid: string } // As the path says.
+    const { uid } = request.params as { uid: string } // The path has this parameter.
     return reply.redirect(`/console/connect?consent=${encodeURIComponent(uid)}`, 303)
   })
 }
@@ -127,7 +128,7 @@ function tooMany(retryAfterSeconds: number): Fault {
   })
 }
 
-/** Cookies without those of the library's session, and their signatures. */
+/** Removes the library's session cookies and their signatures. */
 function withoutSession(cookies = ''): string {
   const kept = cookies.split(';').filter((cookie) => !cookie.trimStart().startsWith('tg_oauth_session'))
   return kept.join(';')
