@@ -12,6 +12,7 @@ import { IS_TEST } from '../kernel/test-account.ts'
 import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
+import { LIMITS as SPENDING } from '../ledger/views.ts'
 import { HELD } from '../reports/overview.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import {
@@ -383,21 +384,31 @@ async function balances(on: Queryable, thresholds: string): Promise<AlertFact[]>
   })
 }
 
+interface LimitRow {
+  readonly account_id: string
+  /** The account, or the id of a key. */
+  readonly scope: string
+  readonly name: string
+  readonly key_name: string | null
+  readonly used: bigint
+  readonly max: bigint
+}
+
 async function limits(on: Queryable, thresholds: string, rulesOf: RulesOf): Promise<AlertFact[]> {
-  const rows = await on.query<{ account_id: string; scope: string; name: string; used: bigint; max: bigint }>(LIMITS, [
-    thresholds,
-  ])
-  return rows.flatMap(({ account_id: account, scope, name, used, max }) => {
+  const rows = await on.query<LimitRow>(LIMITS, [thresholds])
+  return rows.flatMap(({ account_id: account, scope, name, key_name: key, used, max }) => {
     const percent = max === 0n ? 100 : Number((used * 100n) / max)
     const share = Math.max(0, ...rulesOf(account).limitShares.filter((one) => one <= percent))
     if (share === 0) return []
-    const whose = scope === 'account' ? 'the account' : `key ${scope}`
+    const whose = scope === 'account' ? 'the account' : `the key "${key ?? scope}"`
+    const span = Object.entries(SPENDING).find(([limit]) => limit === name)?.[1].span
+    const when = span === 'total' ? 'in total' : `this ${span} (UTC)`
     return [
       fact(account, 'limit', `${scope} ${name}`, {
         level: String(share),
         rank: share,
-        title: `${share} % of a limit on spending is used`,
-        message: `${formatCredits(used)} of ${formatCredits(max)} credits of ${name} of ${whose} are spent. At 100 % calls are refused with 429.`,
+        title: `A spending limit has reached ${share} %`,
+        message: `${formatCredits(used)} of the ${formatCredits(max)} credits that ${whose} may spend ${when} are spent. At 100 % calls are rejected with 429.`,
       }),
     ]
   })
@@ -467,7 +478,7 @@ const BALANCES = statement(
 const LIMITS = statement(
   'alert_limits',
   `${RULES}
-   select n.account_id, n.scope, n.name, n.used, n.max
+   select n.account_id, n.scope, n.name, n.used, n.max, (select k.name from api_key k where k.id = n.scope) as key_name
    from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
    ${RULED('c.account_id')}
    where c.account_id <> '' and ${OWN('c.account_id')} and c.unit = 'credits' and n.used > 0 and n.used::numeric * 100 >= n.max::numeric * ${RULE('share')}`,

@@ -60,7 +60,7 @@ const CASES: readonly [promise: string, change: (draft: Draft) => void, sentence
       ]
     },
     [
-      'small: up to 200,000 input tokens: 10 credits per million input tokens; 20 credits per million output tokens; else: 20 credits per million input tokens; 40 credits per million output tokens.',
+      'small: up to 200,000 input tokens: 10 credits per million input tokens; 20 credits per million output tokens; else: 20 credits per million input tokens; 40 credits per million output tokens (until now 10 credits per million input tokens; 20 credits per million output tokens).',
     ],
   ],
   [

@@ -115,11 +115,15 @@ function priceSentence(uid: string, before: Tree, after: Tree): string[] {
   return rates === '' ? [] : [`${uid}: ${rates}.`]
 }
 
-/** Of a known price only what has changed, unless its tiers are others. */
+/** Of a known price only what has changed; where its tiers are others, both prices. */
 function ratesInWords(before: Tree | undefined, after: Tree): string {
   const tiers = tiersOf(after.pricing)
   const old = before && tiersOf(before.pricing)
   const isAlike = old !== undefined && isSame(old.map(conditionsOf), tiers.map(conditionsOf))
+  if (before && !isAlike) {
+    const was = ratesInWords(undefined, { pricing: before.pricing })
+    return `${ratesInWords(undefined, after)} (until now ${was || 'no price'})`
+  }
   const [costs, oldCosts] = [costsOf(after), before && isAlike ? costsOf(before) : []]
   const parts = tiers.flatMap((tier, index) => {
     const was = isAlike ? old[index] : undefined
