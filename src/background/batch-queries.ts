@@ -1,5 +1,5 @@
-// Batches for people who look after them: what they cost, what became of each line, and whether a file would do. Lines are read from
-// where they are: from the database while a batch runs, from its files when it has ended.
+// Batches as the console, the command line and the operator API show them: the cost, the result of each line, and a check of an input file.
+// Lines are read from the database while a batch runs, and from its files when it has ended.
 import { playerOf } from '../admission/api-key.ts'
 import type { Database } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -15,15 +15,15 @@ import type { BatchDetail, BatchLineView, BatchView, FileCheck } from './views.t
 
 export interface BatchQueries {
   list(account: string, page: Paging & { status?: string | undefined }): Promise<Page<BatchView>>
-  /** Undefined: there is none. */
+  /** Undefined: there is no such batch. */
   find(account: string, id: string): Promise<BatchDetail | undefined>
-  /** Those that failed, or those that were answered. */
+  /** The answered lines if `ok`, else the failed ones. */
   lines(account: string, id: string, page: Paging & { ok: boolean }): Promise<Page<BatchLineView> | undefined>
-  /** What would be wrong with a batch of this file. */
+  /** The errors that a batch of this file would have. */
   check(account: string, file: string, endpoint: string): Promise<FileCheck | undefined>
 }
 
-/** A page ends when so much of the file was read for it, but has one line at least. */
+/** A page ends after reading so many bytes of the file, but has at least one line. */
 const PAGE_BYTES = 8_000_000
 const MESSAGE_CHARS_MAX = 500
 const LINE_BREAK = 10
@@ -33,7 +33,7 @@ export function createBatchQueries(
   deps: Pick<DeferredDeps, 'catalog' | 'read'> & { database: Database; files: Files; table: BatchTable },
 ): BatchQueries {
   const { database, files, table } = deps
-  /** Reading a file of 100 MB takes a while: an account has it done once at a time. */
+  /** Accounts with a check in flight. Reading a file of 100 MB takes a while, so each account may run one at a time. */
   const checking = new Set<string>()
 
   async function viewed(account: string, rows: readonly BatchRow[]): Promise<BatchView[]> {
@@ -57,7 +57,7 @@ export function createBatchQueries(
     async lines(account, id, { ok, cursor, limit }) {
       const batch = await table.find(account, id)
       if (!batch) return undefined
-      // One that no page gave begins at the beginning.
+      // An invalid cursor starts at the first line.
       const [after = 0, byte = 0] = cursor !== undefined && CURSOR.test(cursor) ? cursor.split('-').map(Number) : []
       const read = batch.ended_at ? fromFile : fromRows
       const { heads, next } = await read(batch, { ok, after, byte, limit })
@@ -101,7 +101,7 @@ export function createBatchQueries(
     }
   }
 
-  /** The cursor says which line was the last, for a batch that has ended meanwhile, and where the next one begins. */
+  /** The cursor has the number of the last line, in case the batch has ended since the previous page, and the byte where the next line begins. */
   async function fromFile(batch: BatchRow, { ok, after, byte, limit }: Wanted): Promise<Heads> {
     const id = ok ? batch.output_file_id : batch.error_file_id
     const file = id === null ? undefined : await files.find(batch.account_id, id)
@@ -132,7 +132,7 @@ interface Heads {
   readonly next: string | null
 }
 
-/** The beginning of each line, and where the next one begins. */
+/** The beginning of each line, and the byte where the next line begins. */
 async function* headsOf(
   pieces: AsyncIterable<Buffer>,
   firstByte: number,
@@ -165,7 +165,7 @@ const numberIn = (head: string): number | undefined => {
   return found === undefined ? undefined : Number(found)
 }
 
-/** A line of the results, as `batches.ts` writes them. Where it is long, what comes before its body suffices. */
+/** Reads a result line as `batches.ts` writes it. For a long line, the part before its body suffices. */
 function lineOf(head: string, ok: boolean): BatchLineView[] {
   const line = numberIn(head)
   const read = parsed(head) ?? parsed(`${head.slice(0, head.indexOf(BODY))}}}`)
@@ -184,7 +184,7 @@ function lineOf(head: string, ok: boolean): BatchLineView[] {
   ]
 }
 
-/** In no text: there the quotes would be escaped. */
+/** Cannot occur inside a JSON string, because its quotes would be escaped. */
 const BODY = ',"body":'
 
 function parsed(json: string): Record<string, unknown> | undefined {
@@ -196,7 +196,7 @@ function parsed(json: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Each format has its own place for it. */
+/** Each client format has its own field for the message. */
 function messageIn(body: unknown): string | undefined {
   const error = isObject(body) ? body.error : undefined
   const message = isObject(error) ? text(error.message) : undefined

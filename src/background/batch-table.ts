@@ -1,4 +1,4 @@
-// The rows of batches and of their lines. What a worker writes is fenced by the version that it raised; what a line came to is
+// The rows of batches and their lines. A worker's writes are fenced by the version that it raised when it took the batch. The result of a line is
 // written once.
 import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
@@ -31,7 +31,7 @@ export interface BatchRow extends WorkRow {
 }
 
 export interface ClaimedBatch extends BatchRow {
-  /** Its time is over. */
+  /** The completion window has passed. */
   readonly overdue: boolean
 }
 
@@ -72,7 +72,7 @@ const PUT_LINES = statement(
    select $1, $2, * from unnest($3::int[], $4::text[], $5::bigint[], $6::int[]) on conflict do nothing`,
 )
 const DROP_LINES = statement('batch_drop_lines', 'delete from batch_line where account_id = $1 and batch_id = $2')
-/** Undefined columns keep what they have: a status only moves forward, and only by whoever holds the batch. */
+/** Null values keep the column. The status only moves forward, and only the worker that holds the batch may change it. */
 const MOVE = statement(
   'batch_move',
   `update batch set status = $4, total = coalesce($5, total), errors = coalesce($6, errors),
@@ -99,7 +99,7 @@ const TOLD = statement(
    update batch set completed = completed + (select count(*) from told where $5), failed = failed + (select count(*) from told where not $5)
    where account_id = $1 and id = $2 returning status`,
 )
-/** As many as fit into one answer of the database, but one at least. */
+/** Bytes of results in one query's answer, which has at least one line. */
 const RESULTS_BYTES_MAX = 4_000_000
 const RESULTS = statement(
   'batch_results',
@@ -130,7 +130,7 @@ interface ListPage {
   readonly after?: string | undefined
   readonly limit: number
   readonly status?: string | undefined
-  /** Only what this key made. */
+  /** Only batches that this key created. */
   readonly key?: string | null
 }
 
@@ -141,7 +141,7 @@ interface ResultLine {
   readonly ok: boolean | null
 }
 
-/** One account may have so many that have not ended. */
+/** The number of batches of one account that have not ended. */
 export const OPEN_MAX = 50
 
 export function createBatchTable(database: Database, sealer: ContentSealer, { leaseMs }: { leaseMs: number }) {
@@ -152,7 +152,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
     column: 'sealed',
   })
 
-  /** Some lines after a number, of those that ended so or of all. What was sealed under another secret is as if it had not ended. */
+  /** Some lines after a number; `ok` null means all of them. A result sealed with another secret is treated as missing. */
   async function results(batch: WorkRow, after: number, ok: boolean | null = null): Promise<ResultLine[]> {
     type Row = ResultLine & { readonly sealed: Buffer | null }
     const rows = await database.query<Row>(RESULTS, [...of(batch), after, ok])
@@ -164,9 +164,9 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
   }
 
   return {
-    /** Their steps. */
+    /** The batches' steps. */
     work: createWorkTable<ClaimedBatch>(database, 'batch', { leaseMs, COLUMNS: OVERDUE }),
-    /** Undefined when there are too many. */
+    /** Undefined when the account has too many open batches. */
     async insert(batch: NewBatch): Promise<BatchRow | undefined> {
       const { key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds } = batch
       const values = [key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds]
@@ -179,7 +179,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
       const rows = await database.query<BatchRow>(LIST, values)
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },
-    /** Undefined when it has ended, or is about to. */
+    /** Undefined when the batch has ended or is finalizing. */
     cancel: async (account: string, id: string, on: Queryable = database): Promise<BatchRow | undefined> =>
       (await on.query<BatchRow>(CANCEL, [account, id]))[0],
     async putLines(batch: WorkRow, lines: readonly Line[]): Promise<void> {
@@ -208,10 +208,10 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
       return (await database.query(MOVE, values)).length > 0
     },
     left: (batch: WorkRow, limit: number) => database.query<LeftLine>(LEFT, [...of(batch), limit]),
-    /** How many tries of this line have failed now. */
+    /** Counts a failed attempt of this line, and returns the number so far. */
     tried: async (batch: WorkRow, number: number): Promise<number> =>
       (await database.query<{ tries: number }>(TRIED, [...of(batch), number]))[0]?.tries ?? 0,
-    /** The status of the batch, which may have been cancelled meanwhile. */
+    /** Stores a line's result and returns the status of the batch, which may have been cancelled meanwhile. */
     async told(
       batch: WorkRow,
       number: number,
@@ -221,7 +221,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
       const values = [...of(batch), number, sealed, line.ok, line.requestId.replace(/^req_/, '')]
       return (await database.query<{ status: string }>(TOLD, values))[0]?.status
     },
-    /** The beginnings of results, in their order. */
+    /** The beginnings of results, in line order. */
     async heads(batch: WorkRow, { ok, after, limit }: { ok: boolean; after: number; limit: number }) {
       const heads: Array<{ number: number; head: string }> = []
       for (let last = after; heads.length < limit; ) {
@@ -235,7 +235,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
       return heads
     },
     results,
-    /** With its results, in one transaction; false when it is in other hands. */
+    /** Ends the batch and records its result files in one transaction. False when another worker has the batch. */
     end: (
       batch: WorkRow,
       status: string,

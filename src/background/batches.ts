@@ -1,5 +1,5 @@
-// Batches: the requests of a file, worked off a few at a time whenever there is room, each as if its caller had sent it. A step
-// does a part of one batch and puts it down, so that many batches go on side by side, in whichever process.
+// Batches run the requests of a file, a few at a time when the gateway has capacity, each as if the caller had sent it. A step does a part of one
+// batch and then yields it, so that many batches progress side by side, in any process.
 import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { JobTiming } from '../jobs/timing.ts'
@@ -32,22 +32,22 @@ export interface BatchDeps extends DeferredDeps {
 
 export interface Batches {
   readonly table: Pick<BatchTable, 'find' | 'list'>
-  /** For the key that it names: whose it is, and whose input it may read. */
+  /** Creates a batch for the key `by`, which owns it and must be allowed to read the input file. */
   create(batch: Omit<NewBatch, 'id' | 'account_id' | 'key_id'>, by: Principal): Promise<BatchRow>
-  /** Undefined: there is none. Throws `conflict` where it has ended. `by`: somebody who is not its caller, for the audit. */
+  /** Undefined: there is no such batch. Throws `conflict` when it has ended. `by`: an actor other than the caller, for the audit log. */
   cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined>
   readonly queries: BatchQueries
 }
 
-/** Few, so that callers who wait are served as if there were none: of one process, and of one batch. */
+/** Limits of one process and of one batch. They are low, so that batches do not slow down interactive calls. */
 const BATCHES_AT_ONCE = 4
 const ACCOUNT_BATCHES_AT_ONCE = 3
 const LINES_AT_ONCE = 4
-/** A step does no more than this, and takes no longer. */
+/** The most lines and the longest time of one step. */
 const STEP_LINES = 200
 const STEP_MS = 10_000
 const NO_ROOM_MS = 500
-/** A batch that waits for a limit looks again after this at the latest: somebody may have raised it. */
+/** A batch that waits for a rate limit checks again after this at the latest, in case the limit was raised. */
 const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 
@@ -126,7 +126,7 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   })
   const { total, errors } = found
   if (errors.length > 0) {
-    // Who cancelled it meanwhile gets it cancelled.
+    // If the caller cancelled the batch meanwhile, the next step finishes it as cancelled.
     if (!(await table.move(batch, { from, to: 'failed', errors }))) return 0
     await table.dropLines(batch)
     return undefined
@@ -135,7 +135,7 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   return 0
 }
 
-/** A few lines at once, until the step's time is over, there is no room, or a limit says when to go on. */
+/** Runs a few lines at once, until the step's time is over, the gateway is at capacity, or a limit asks to wait. */
 async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
   const { table, files, keys, overload, path, stopping } = deps
   const { world } = path
@@ -183,7 +183,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
 
 const nameOf = (batch: BatchRow, number: number) => `${batch.id} ${number}`
 
-/** What a line came to. */
+/** The result of a line as JSON. */
 function endOf(batch: BatchRow, { number, custom_id }: Pick<LeftLine, 'number' | 'custom_id'>, told: Told) {
   const { status, requestId, body } = told
   const id = JSON.stringify(`${batch.id}_${number}`)
@@ -202,7 +202,7 @@ const ENDINGS = {
   completed: { status: 'completed', code: 'input_gone', message: 'The input file was gone before this request.' },
 }
 
-/** The results become files. What was not begun stands among the errors, and is not paid for. */
+/** Writes the results to files. Lines that were not begun are listed as errors, and are not charged. */
 async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | undefined> {
   const { table } = deps
   const { status: now } = batch
@@ -240,7 +240,7 @@ async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | und
   }
 }
 
-/** A file that is there only if something is written. */
+/** A file that is created at the first write. */
 function lazyFile(batch: ClaimedBatch, { files }: StepDeps, what: 'output' | 'errors') {
   let upload: Upload | undefined
   let made: Awaited<ReturnType<Upload['commit']>> | undefined

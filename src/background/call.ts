@@ -1,5 +1,5 @@
-// One call that nobody waits for, on the path that every paid call takes. Its idempotency key is its own: however often it is
-// tried, by however many processes, it is paid for once.
+// One background call, on the same path as every paid call. It has its own idempotency key, so it is charged once however often and by however
+// many processes it is retried.
 
 import type { Principal } from '../admission/api-key.ts'
 import { dropStoredAnswer, runsWith, storedAnswers } from '../admission/idempotency.ts'
@@ -20,38 +20,38 @@ import { openaiError } from '../protocols/vendor-fault.ts'
 
 export interface DeferredDeps extends ArriveDeps {
   readonly catalog: CatalogStore
-  /** A fault as the body that its callers know. */
+  /** A fault as an error body in the caller's format. */
   readonly faultBody: (fault: Fault, surface: Surface, requestId: string) => string
 }
 
 interface DeferredCall {
   readonly account: string
-  /** Undefined: the key that asked for it lives no more. */
+  /** Undefined: the key that made the request is revoked or expired. */
   readonly principal: Principal | undefined
   readonly spec: PaidSpec
   readonly body: Buffer
-  /** Of its own, and none that a caller could send. */
+  /** Unique for this call: its idempotency key is made from it. */
   readonly name: string
-  /** The batch that it belongs to, as its usage row says; its price is that of batches. */
+  /** The batch of this call, for the usage row. The call gets the batch price. */
   readonly batch?: string
-  /** Aborts when it is not wanted any more. Absent: never, since whoever cuts off what is tried again pays for a part of it, and then for the whole. */
+  /** Aborts a call that was cancelled. Absent: the call is never aborted, because an aborted call is charged in part and its retry again in full. */
   readonly signal?: AbortSignal
-  /** Takes the answer as it comes, where that may be a stream of the Responses format. */
+  /** Receives the answer piece by piece. Only with it may the answer be a stream, in the Responses format. */
   readonly out?: BufferedSink
 }
 
 export interface Told {
   readonly status: number
   readonly requestId: string
-  /** JSON, in one line. */
+  /** JSON in one line. */
   readonly body: string
 }
 
-/** Not now. `fault` is what to say when there is no later. */
+/** The call must be retried later. `told` is its result if there is no retry. */
 interface Later {
   readonly afterMs: number
   readonly told: Told
-  /** A vendor failed: that may happen a few times. Limits and our own troubles may last for as long as they do. */
+  /** A vendor failed, which is retried only a few times. Rate limits and faults of the gateway are retried without a limit. */
   readonly isVendors: boolean
 }
 
@@ -69,7 +69,7 @@ export function isLater(ending: Told | Later): ending is Later {
   return 'afterMs' in ending
 }
 
-/** By the reader of callers who wait, but for streams, which need somebody who takes them. */
+/** Reads a request like that of an interactive call, but rejects streams unless there is a sink for them. */
 export function readDeferred(
   { principal, spec, body }: { readonly principal: Principal; readonly spec: PaidSpec; readonly body: Buffer },
   deps: Pick<DeferredDeps, 'catalog' | 'read'>,
@@ -104,7 +104,7 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
   }
 }
 
-/** What calls of these names came to that were settled by a process which died then: that is theirs, whatever has changed since. */
+/** Stored answers of calls that were settled before their process crashed. They are final, whatever has changed since. */
 export async function paidBefore(
   account: string,
   names: readonly string[],
@@ -116,17 +116,17 @@ export async function paidBefore(
   )
 }
 
-/** Whether a call of this name has begun, here or elsewhere, and not ended. */
+/** Whether a call of this name is in flight, in this or another process. */
 export function isUnderWay(account: string, name: string, database: Database): Promise<boolean> {
   return runsWith(database, account, keyOf(name))
 }
 
-/** What a call of this name came to goes, where it has ended. */
+/** Deletes the stored answer of a call that has ended. */
 export function dropPaid(account: string, name: string, database: Database): Promise<void> {
   return dropStoredAnswer(database, account, keyOf(name))
 }
 
-/** No caller can send one that begins so. */
+/** A caller's key cannot begin with a space, so the two never collide. */
 const keyOf = (name: string) => ` ${name}`
 
 function endingOf(
@@ -146,7 +146,7 @@ function endingOf(
   }
 }
 
-/** At the price that its model has in batches. */
+/** The same request at its model's batch price. */
 export function inBatch<T extends Read>(asked: T): T {
   const { product } = asked
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
@@ -155,7 +155,7 @@ export function inBatch<T extends Read>(asked: T): T {
   return { ...asked, product: cheaper }
 }
 
-/** A stream is told as the whole that it came to; one that broke has been paid for as far as it came, and is not made again. */
+/** Turns a stream into its whole answer. A broken stream was charged as far as it came, so the call is not repeated. */
 function told(status: number, requestId: string, body: Buffer): Told {
   if (body.length === 0 || body[0] === 0x7b) return { status, requestId, body: inOneLine(body.toString()) }
   try {
@@ -166,7 +166,7 @@ function told(status: number, requestId: string, body: Buffer): Told {
   }
 }
 
-/** Line breaks of a JSON text stand between its values, never in them. */
+/** In JSON, raw line breaks occur only between values, never inside strings. */
 function inOneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, ' ').trim()
 }

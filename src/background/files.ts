@@ -1,4 +1,4 @@
-// Files of callers: lines for batches, and what batches made of them. Each is its account's, and to all others it is not there.
+// Callers' files: the input of batches and their results. A file is visible only to its account.
 
 import type { Readable } from 'node:stream'
 import type { AssetStore, AssetWriter } from '../assets/store.ts'
@@ -11,7 +11,7 @@ import { newId, type World } from '../kernel/world.ts'
 export interface FileRow {
   readonly account_id: string
   readonly id: string
-  /** By which it was made; null in rows of the version before. */
+  /** The key that created the file; null in rows of an earlier version. */
   readonly key_id: string | null
   readonly purpose: string
   readonly filename: string
@@ -26,23 +26,23 @@ type NewFile = Pick<FileRow, 'purpose' | 'filename'> & { readonly seconds: numbe
 /** A file that is being written. */
 export interface Upload {
   write(piece: Buffer): Promise<void>
-  /** Of what was written, what is not in the store yet. */
+  /** Written bytes that are not in the store yet. */
   readonly bytesInMemory: number
-  /** Makes it durable. `record` is what makes it the account's. */
+  /** Makes the bytes durable. `record` then makes it a file of the account. */
   commit(): Promise<{ record(file: NewFile, on?: Queryable): Promise<FileRow>; remove(): Promise<void> }>
   abort(): Promise<void>
 }
 
 export interface Files {
-  /** Throws rate_limited when this account writes too many at once. What we make ourselves is bounded by what it is made of. */
+  /** Throws rate_limited when this account uploads too many files at once. `isOurs`: result files are exempt, since their input bounds them. */
   upload(owner: Pick<FileRow, 'account_id' | 'key_id'>, isOurs?: boolean): Promise<Upload>
   find(account: string, id: string): Promise<FileRow | undefined>
-  /** What those of them are called that are there. */
+  /** The names of those files that exist. */
   names(account: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   list(account: string, page: FilePage): Promise<{ rows: FileRow[]; more: boolean }>
-  /** False: there is none. Throws `conflict` while a batch reads it. */
+  /** False: there is no such file. Throws `conflict` while a batch reads it. */
   remove(account: string, id: string): Promise<boolean>
-  /** From `start` to `end`, both included; by default all of it. Undefined when its bytes are gone. */
+  /** The bytes from `start` to `end`, both included; by default the whole file. Undefined when the bytes are gone from the store. */
   read(file: Pick<FileRow, 'asset'>, start?: number, end?: number): Promise<Readable | undefined>
 }
 
@@ -51,7 +51,7 @@ interface FilePage {
   readonly limit: number
   readonly order: 'asc' | 'desc'
   readonly purpose?: string | undefined
-  /** Only what this key made. */
+  /** Only files that this key created. */
   readonly key?: string | null
 }
 
@@ -91,7 +91,7 @@ const REMOVE = statement(
   `delete from stored_file f where account_id = $1 and id = $2
      and not exists (select 1 from batch b where b.account_id = $1 and b.input_file_id = $2 and b.open) returning asset`,
 )
-/** Of their bytes the store knows by itself when they are over. */
+/** Deletes rows only: the store expires the bytes by itself. */
 const PRUNE = statement(
   'file_prune',
   `with gone as (

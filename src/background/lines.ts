@@ -1,4 +1,4 @@
-// The lines of a batch's file: found, and checked, before any of them is worked on.
+// Splits a batch's file into lines and validates them all before the first one runs.
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault } from '../kernel/fault.ts'
@@ -14,7 +14,7 @@ export interface Line {
   readonly bytes: number
 }
 
-/** As the SDKs know them. */
+/** In the shape that the SDKs expect. */
 export interface LineError {
   readonly code: string
   readonly line: number | null
@@ -22,7 +22,7 @@ export interface LineError {
   readonly param: string | null
 }
 
-/** Of a result that is shown no more is read: what it says of itself stands at its beginning, and errors are short. */
+/** Only so much of a shown result is read: its facts are at the beginning, and errors are short. */
 export const HEAD_CHARS = 8_192
 const LINES_MAX = 50_000
 const LINE_BYTES_MAX = 4 * 1_048_576
@@ -39,25 +39,25 @@ export function endpointAt(url: string): PaidSpec | undefined {
   return OFFERED.find(({ path, aliases }) => path === url || aliases.includes(url))
 }
 
-/** Those below /v1, as the SDKs name them. */
+/** The paths below /v1, as the SDKs name them. */
 export const ENDPOINT_URLS: readonly string[] = OFFERED.flatMap(({ path, aliases }) => [path, ...aliases]).filter(
   (url) => url.startsWith('/v1/'),
 )
 
-/** The request of a line that was found to be one. */
+/** The request body of a valid line. */
 export function bodyOf(line: Buffer): Buffer {
   const json = readJson(line)
   return Buffer.from(json.text.slice(...(json.member('body') ?? [0, 0])))
 }
 
 interface LineTaker {
-  /** Gets the lines that are right, some at a time. */
+  /** Receives the valid lines, some at a time. */
   take?(lines: readonly Line[]): Promise<void>
-  /** Looks at the request of a line; throws what is wrong with it. */
+  /** Validates the request of a line; throws its error. */
   review?(line: Buffer): void
 }
 
-/** Reads a file piece by piece. Answers what is wrong. */
+/** Reads a file piece by piece. Returns the number of lines and the errors. */
 export async function readLines(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
   endpoint: string,
@@ -91,12 +91,12 @@ class LineReader {
     this.#review = review
   }
 
-  /** Nothing more that is read would change anything. */
+  /** Reading on would not change the result. */
   get isEnough(): boolean {
     return this.errors.length >= ERRORS_MAX || this.isTooMany
   }
 
-  /** Blank ones cost time too, and would be millions. */
+  /** Blank lines count too: a file could have millions of them. */
   private get isTooMany(): boolean {
     return this.total > LINES_MAX || this.#number > LINES_MAX * 2
   }
@@ -128,7 +128,7 @@ class LineReader {
     if (this.total === 0 && this.errors.length === 0) this.#wrong('empty_file', null, 'The file has no lines.')
   }
 
-  /** Of a line that is too long only its length is kept. */
+  /** Counts every byte, but stores none beyond the line limit. */
   #keep(piece: Buffer): void {
     this.#bytes += piece.length
     if (this.#bytes <= LINE_BYTES_MAX) this.#pieces.push(piece)
@@ -154,7 +154,7 @@ class LineReader {
   }
 
   #wrong(code: string, line: number | null, message: string, param: string | null = null): undefined {
-    // What a parser quotes of a file may be half a character, which no document in the database can hold.
+    // A parser may quote half a surrogate pair from the file, which the database rejects in JSON.
     const said = message.toWellFormed().replaceAll(/\p{Cc}/gu, ' ')
     if (this.errors.length < ERRORS_MAX) this.errors.push({ code, line, message: said, param })
   }
@@ -187,7 +187,7 @@ class LineReader {
   }
 }
 
-/** By the reader of bodies, with its bounds. A text says what is wrong. */
+/** Parsed by the reader of request bodies, with its limits. A returned string is the error message. */
 function parsed(text: Buffer, line: number): Record<string, unknown> | string {
   try {
     return readJson(text).value

@@ -1,5 +1,5 @@
-// The stream of a response in the background: its events are kept for a day, so that whoever listens may come, go and come back, at any
-// process. Who works on it writes them, who follows it reads them, and neither knows of the other.
+// The event stream of a background response. Events are stored for a day, so that a caller may connect, disconnect and reconnect at any process.
+// The worker writes events and the follower reads them; they share nothing but the table.
 import { type Database, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -11,11 +11,11 @@ import { isObject, type Json, text } from '../protocols/check.ts'
 import { readData } from '../protocols/text/relay.ts'
 import { bytesOf, encodeEvent, SseDecoder } from '../upstream/sse.ts'
 
-/** The first two are known before any vendor is: that it was created, and that it waits. */
+/** The first two events, created and queued, are known before a vendor is called. */
 const FIRST = 2
 const FLUSH_MS = 150
 const FLUSH_CHARS = 200_000
-/** What is beyond is not shown piece by piece; the last event has the whole response. */
+/** Events beyond this are not stored. The last event has the whole response. */
 const KEPT_CHARS_MAX = 32_000_000
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const LOOK_MS = 200
@@ -23,15 +23,15 @@ const PING_MS = 10_000
 const PAGE = 20
 const FOLLOWERS_MAX = 1_000
 const DAY_MS = 86_400_000
-/** Those that are told from the row: at the beginning, and at the end. */
+/** The first and last events, which are made from the response's row. */
 const FROM_ROW = new Set([
   ...['response.created', 'response.queued', 'response.completed', 'response.incomplete', 'response.failed', 'error'],
 ])
 
-/** One row for what came within a moment: events in lines, numbered up to `last`. */
+/** One row holds the events of one flush, one per line, numbered up to `last`. */
 const KEEP = statement(
   'background_event_keep',
-  // Locked, so that whoever deletes the response comes before these events or removes them.
+  // Locks the response's row: a concurrent deletion either comes first, and nothing is inserted, or removes these events too.
   `insert into background_event (account_id, id, last, sealed)
    select $1, $2, $3, $4 from (select 1 from background where account_id = $1 and id = $2 and version = $5 for key share) mine
    on conflict do nothing`,
@@ -77,7 +77,7 @@ const placeOf = ({ account_id, id }: Whose, last: number) => ({
 export const pruneEvents = (database: Database) => pruneAll(database, PRUNE)
 export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
 
-/** Takes the stream of the one attempt that is shown. Of those after it only the end is: two beginnings would be read as one answer. */
+/** Stores the stream of the first attempt that has events. Later attempts show only their end: readers would take two beginnings for one answer. */
 export class EventTaker extends BufferedSink {
   readonly #row: Whose & { readonly version: number }
   readonly #stores: Stores
@@ -110,7 +110,7 @@ export class EventTaker extends BufferedSink {
     return undefined
   }
 
-  /** Everything is where followers find it; what could not be written there is not, and the end has it. */
+  /** Resolves when all events are stored. Events that could not be stored are left out; the last event has the whole response. */
   async flushed(): Promise<void> {
     await this.#flush()
   }
@@ -139,7 +139,7 @@ export class EventTaker extends BufferedSink {
       this.#chars = 0
       const write = () => database.query(KEEP, values)
       this.#writing = this.#writing.then(write).catch(() => {
-        // A gap would shift the numbers of what follows.
+        // A gap would shift the numbers of later events.
         this.#isShown = false
       })
     }
@@ -147,7 +147,7 @@ export class EventTaker extends BufferedSink {
   }
 }
 
-/** What of a response is the gateway's, whoever made it. */
+/** The response fields that the gateway sets, whichever vendor answered. */
 export function ours(id: string): Json {
   return { id, background: true, store: true }
 }
@@ -165,15 +165,15 @@ interface Following {
   readonly out: ResponseSink
   /** The number of the last event that the caller has. */
   readonly after: number
-  /** As it was when it was accepted. */
+  /** The response as it was accepted. */
   readonly begun: Json
-  /** How it has ended; undefined while it has not, null when it is gone. */
+  /** The final response; undefined while it runs, null when it was deleted. */
   ended(): Promise<Json | undefined | null>
 }
 
 let followers = 0
 
-/** Sends what is there, and what comes, until the response has ended or nobody listens. */
+/** Sends the stored and the new events, until the response has ended or the caller disconnects. */
 export async function follow(row: Followed, following: Following, deps: Stores): Promise<void> {
   checkFollowed(row, deps.world)
   followers += 1
@@ -213,13 +213,13 @@ async function send(
   let seen = Math.max(after, FIRST - 1)
   let wroteMs = world.elapsedMs()
   while (!out.signal.aborted) {
-    // Asked for first: when it has ended, all of its events are there.
+    // Read before the events: once the response has ended, all of its events are stored.
     const ending = await ended()
     type Row = { last: number; events: string | null; sealed: Buffer | null }
     const rows = await database.query<Row>(AFTER, [account_id, id, seen])
     for (const { last, events, sealed } of rows) {
       const text = sealed ? sealer.open(placeOf({ account_id, id }, last), sealed)?.toString() : events
-      // What was sealed under another secret is not shown; the last event has the response.
+      // Events sealed with another secret are skipped; the last event has the whole response.
       if (text === undefined || text === null) {
         seen = last
         continue
@@ -250,7 +250,7 @@ async function send(
 
 const DONE = 'data: [DONE]\n\n'
 
-/** There is no event for what was cancelled. */
+/** The Responses format has no event for a cancelled response, so it ends as failed. */
 function endOf({ status }: Json): string {
   return status === 'completed' || status === 'incomplete' ? status : 'failed'
 }

@@ -1,5 +1,5 @@
-// Responses in the background: accepted at once, answered on the one path when there is room, and kept here until they are
-// asked for. Any text model can be asked so, whether or not its vendor knows of such a thing.
+// Background responses: accepted at once, run on the paid path when there is capacity, and stored until the caller fetches them. They work with
+// any text model, whether or not its vendor has such a feature.
 import { createHash } from 'node:crypto'
 import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import { catalogFor } from '../catalog/simulated.ts'
@@ -30,13 +30,13 @@ interface BackgroundDeps extends DeferredDeps {
   readonly timing: Pick<JobTiming, 'leaseMs'>
 }
 
-/** The calls of this process, by the id of their response. */
+/** The calls in flight in this process, by response id. */
 type Running = Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>
 
 interface BackgroundRow extends WorkRow {
   readonly key_id: string
   readonly product: string
-  /** In plain only in rows of the version before. */
+  /** Unencrypted only in rows of an earlier version. */
   readonly request: string | null
   readonly answer: string | null
   readonly sealed_request: Buffer | null
@@ -45,11 +45,11 @@ interface BackgroundRow extends WorkRow {
   readonly vendor_id: string | null
   readonly created_at: Date
   readonly overdue: boolean
-  /** Its events are kept, for those who follow it. */
+  /** Its events are stored for followers. */
   readonly streams: boolean
 }
 
-/** A row that was read: without a request, it was sealed under another secret. */
+/** A decrypted row. `request` is undefined when it was sealed with another secret. */
 interface Opened extends Omit<BackgroundRow, 'request' | 'answer' | 'sealed_request' | 'sealed_answer'> {
   readonly request: string | undefined
   readonly answer: string | null | undefined
@@ -61,21 +61,21 @@ interface Found extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id' | 
 }
 
 export interface Background {
-  /** The response, which is queued, or what it was when the key was used before. Throws what is wrong with the request. */
+  /** Returns the queued response, or the earlier one of the same idempotency key. Throws if the request is invalid. */
   accept(asked: {
     readonly principal: Principal
     readonly spec: PaidSpec
     readonly json: JsonText
     readonly idempotencyKey: string | undefined
   }): Promise<Found>
-  /** Streams its events, from the one after `after`, until it has ended. */
+  /** Streams the events after number `after`, until the response has ended. */
   follow(found: Found, after: number, out: ResponseSink): Promise<void>
-  /** The request with what its vendor calls the response that it goes on from. */
+  /** The request with `previous_response_id` replaced by the vendor's own id of that response. */
   goingOn(json: JsonText, account: string): Promise<JsonText>
-  /** Undefined: there is none of this account, or not for this key. */
+  /** Undefined: the account has no such response, or this key may not see it. */
   find(principal: Principal, id: string): Promise<Found | undefined>
   cancel(found: Found): Promise<string>
-  /** What is answered to its deletion. */
+  /** Deletes it and returns the answer's body. */
   remove(found: Found): Promise<string>
 }
 
@@ -113,7 +113,7 @@ const END = statement(
   `update background set status = $4, sealed_answer = $5, vendor_id = $6, call_id = $7, ended_at = now()
    where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
 )
-// Open until it is known what of it is paid for: whoever works on it says so, or whoever comes after that one has died.
+// The row stays open until the charge is known. Its worker reports it, or, if that worker crashed, the next one.
 const CANCEL = statement(
   'background_cancel',
   `update background set status = 'cancelled', ended_at = now(), step_at = '-infinity'
@@ -136,7 +136,7 @@ const PRUNE = statement(
    ) select count(*)::int as count from gone`,
 )
 
-/** Answers to calls of responses that were deleted while they ran, by a process that was killed then. */
+/** Stored answers left behind when a response was deleted while it ran, and its process was killed. */
 const PRUNE_STRAY = statement(
   'background_forget_stray',
   `with gone as (
@@ -169,12 +169,12 @@ export function startBackground(deps: BackgroundDeps): Background {
     return readJson(Buffer.from(splice(json, { replace: { previous_response_id: JSON.stringify(kept.vendor_id) } })))
   }
 
-  /** Ends the call at once where it is this process that works on it; others look once a second. */
+  /** Aborts the call at once if it runs in this process. Other processes check for a cancellation once a second. */
   async function cut(id: string): Promise<void> {
     const call = running.get(id)
     if (!call) return
     call.abort.abort(CLIENT_CLOSED)
-    // Most are charged within a moment, and then what they came to can be shown.
+    // Most aborted calls are settled within a moment, and then the answer can show the partial output.
     const waited = Promise.withResolvers<void>()
     const cancel = world.after(CANCEL_WAIT_MS, waited.resolve)
     await Promise.race([call.ended, waited.promise])
@@ -244,7 +244,7 @@ export async function pruneBackground(database: Database): Promise<void> {
   await pruneEvents(database)
 }
 
-/** What lies elsewhere of a response that was deleted. */
+/** Removes the events and the stored answer of a deleted response. */
 async function removeRest(row: Pick<WorkRow, 'account_id' | 'id'>, database: Database): Promise<void> {
   await removeEvents(row, database)
   await dropPaid(row.account_id, row.id, database)
@@ -265,7 +265,7 @@ function opened(row: BackgroundRow, sealer: ContentSealer): Opened {
   }
 }
 
-/** Two that come with the same key are one. */
+/** Two requests with the same idempotency key get the same id. */
 function nameOf(account: string, key: string): string {
   return createHash('sha256')
     .update(JSON.stringify([account, key]))
@@ -273,7 +273,7 @@ function nameOf(account: string, key: string): string {
     .slice(0, 26)
 }
 
-/** The request as it is sent when nobody waits. */
+/** The request as it is run in the background. */
 function readyToRun(json: JsonText): JsonText {
   const { stream } = json.value
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
@@ -326,7 +326,7 @@ async function answer(row: Opened, request: string, signal: AbortSignal, deps: B
   const principal = await keys.holder(row.key_id, row.account_id)
   const isShown = row.streams && !(await hasEvents(row, database))
   const out = new EventTaker(row, { signal, isShown }, path)
-  // As a stream, also where nobody follows it: of one that is cancelled, what was made by then is there.
+  // Always as a stream, even without followers: after a cancellation the partial output is known.
   const body = Buffer.from(streaming(request))
   const call = { account: row.account_id, principal, spec, body, name: row.id, signal, out }
   const ending = await callLater(call, deps)
@@ -340,7 +340,7 @@ async function answer(row: Opened, request: string, signal: AbortSignal, deps: B
 
 interface StatusRow {
   readonly status: string
-  /** Not over; or cancelled, and what of it is paid for is not known. */
+  /** Still running, or cancelled and not settled yet. */
   readonly going: boolean
 }
 
@@ -348,7 +348,7 @@ async function statusOf({ account_id, id }: Pick<WorkRow, 'account_id' | 'id'>, 
   return (await database.query<StatusRow>(STATUS, [account_id, id]))[0]
 }
 
-/** What was made until it was cancelled is paid for, and shown. Of one that was deleted nothing is left. */
+/** The output made before a cancellation is charged and shown. A deleted response leaves nothing behind. */
 async function endCancelled(row: Opened, deps: BackgroundDeps): Promise<number | undefined> {
   const { path } = deps
   const { account_id, id } = row
@@ -382,7 +382,7 @@ interface Ended {
   readonly status: string
   readonly answer: Json
   readonly vendorId: string | null
-  /** The call that answered it. */
+  /** The id of the call that produced the answer. */
   readonly callId?: string
 }
 
@@ -412,7 +412,7 @@ function failed(row: Opened, code: string, message: string): Ended {
   return { status: 'failed', answer: { ...begun(row), status: 'failed', error: { code, message } }, vendorId: null }
 }
 
-/** Before there is an answer, what is known of it. */
+/** The response before there is an answer. */
 function begun({ id, request, product, created_at, status }: Opened): Json {
   return {
     id,

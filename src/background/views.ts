@@ -1,4 +1,4 @@
-// Batches and their lines as people see them: in the console, on the command line and in the operator API.
+// Batches and their lines as the console, the command line and the operator API show them.
 import * as z from 'zod'
 import { BATCH_STATUSES } from '../catalog/batches.ts'
 import { count, credits, time } from '../kernel/view.ts'
@@ -7,15 +7,15 @@ export const batchView = z.object({
   id: z.string(),
   status: z.enum(BATCH_STATUSES),
   endpoint: z.string(),
-  /** Of the key that asked for it; `console`: somebody at the console. */
+  /** The id of the key that created it; `console`: created in the console. */
   key: z.string(),
-  /** Without a name: the file is gone. */
+  /** `name` is null when the file is gone. */
   input: z.object({ id: z.string(), name: z.string().nullable() }),
-  /** Files of the answers and of the errors, while they are kept. */
+  /** The ids of the output and error files, until they expire. */
   outputFile: z.string().nullable(),
   errorFile: z.string().nullable(),
   counts: z.object({ total: count, completed: count, failed: count }),
-  /** What its calls have cost so far. */
+  /** The charges of its calls so far. */
   charged: credits,
   createdAt: time,
   startedAt: time.nullable(),
@@ -26,13 +26,13 @@ export type BatchView = z.infer<typeof batchView>
 
 const lineError = z.object({
   code: z.string(),
-  /** Null: it is about the whole file. */
+  /** Null: the error concerns the whole file. */
   line: count.nullable(),
   message: z.string(),
   param: z.string().nullable(),
 })
 
-/** With what was wrong with its file, if anything was: then it was never begun. */
+/** Also the errors of its file. A batch with such errors was never started. */
 export const batchDetail = batchView.extend({ errors: z.array(lineError) })
 export type BatchDetail = z.infer<typeof batchDetail>
 
@@ -40,11 +40,11 @@ export const batchLine = z.object({
   line: count,
   customId: z.string(),
   ok: z.boolean(),
-  /** Of its answer; null: it was not begun. */
+  /** The status of the answer; null: the line was not begun. */
   status: count.nullable(),
-  /** Why it failed. */
+  /** Why the line failed. */
   message: z.string().nullable(),
-  /** The request id of its call, where there is a row of usage. */
+  /** The request id of its call, if there is a usage row. */
   call: z.string().nullable(),
 })
 export type BatchLineView = z.infer<typeof batchLine>
