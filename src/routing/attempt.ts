@@ -1,4 +1,4 @@
-// Tries the candidates until a vendor answers 2xx: only before the first byte, and only for faults that another try cures.
+// Tries the candidates until a vendor answers 2xx. Retries happen only before the first byte, and only after faults that a retry may cure.
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER, sleep } from '../kernel/timers.ts'
@@ -22,7 +22,7 @@ import type { Vendors } from './vendor.ts'
 export interface Attempted {
   readonly candidate: Candidate
   readonly exchange: Exchange
-  /** What happens when the caller leaves, as the catalog or the format says. */
+  /** What happens when the caller disconnects, as the catalog or the format says. */
   readonly drains: Exchange['drains']
   readonly reply: UpstreamReply
   readonly attempts: number
@@ -30,7 +30,7 @@ export interface Attempted {
   readonly startMs: number
   /** From sending to the vendor's headers, of the attempt that succeeded. */
   readonly firstByteMs: number
-  /** Gives the vendor's place back. To be called when the exchange is over. */
+  /** Frees the vendor's slot. Call it when the exchange is over. */
   leave(): void
 }
 
@@ -42,16 +42,16 @@ interface AttemptDeps {
 }
 
 interface AttemptOptions extends OpenOptions {
-  /** Whose call it is: a vendor's breaker counts the accounts that it fails. */
+  /** The calling account: a vendor's breaker counts the accounts whose calls fail. */
   readonly account: string
   readonly recorder: AttemptRecorder
-  /** Whoever asks again with the same idempotency key gets this very answer: it is heard to the end, whoever leaves. */
+  /** A repeated request with the same idempotency key gets this answer, so it is read to the end even if the caller disconnects. */
   readonly isRepeatable: boolean
 }
 
-/** Hears of the attempts of a call, each when it has ended. */
+/** Receives each attempt of a call when it has ended. */
 export interface AttemptRecorder {
-  /** Of all of them; otherwise not of a first one that succeeds, as nearly all do. */
+  /** Record every attempt. Otherwise a first attempt that succeeds, the usual case, is not recorded. */
   readonly all: boolean
   add(attempt: VendorAttempt): void
 }
@@ -59,36 +59,36 @@ export interface AttemptRecorder {
 export interface VendorAttempt {
   readonly vendor: string
   readonly route: number
-  /** Its name, where the vendor has several. */
+  /** The credential's name, if the vendor has several. */
   readonly credential?: string | undefined
   /** On the clock for durations. */
   readonly startMs: number
   readonly endMs: number
-  /** In which it waited for one of the vendor's places, before it began. */
+  /** How long it waited for one of the vendor's slots before it began. */
   readonly queuedMs?: number | undefined
-  /** The vendor was not asked. */
+  /** The vendor was not called. */
   readonly skipped?: boolean
-  /** Undefined: there was no answer. */
+  /** Undefined: the vendor did not answer. */
   readonly status?: number | undefined
   /** Undefined: the vendor serves the call. */
   readonly fault?: Fault
-  /** Of a time-out: what had been allowed. */
+  /** After a timeout: the deadline that was exceeded. */
   readonly deadlineMs?: number | undefined
   /** Why there is no other attempt; undefined: another may follow. */
   readonly stop?: Stop
-  /** What the vendor said, without our secrets; and what the operator must fix. */
+  /** The vendor's error message without our secrets, and what the operator must fix. */
   readonly vendorError?: string | undefined
   readonly fix?: string | undefined
 }
 
 const ATTEMPTS_MAX = 3
-/** With those that only find out that a credential cannot be used. */
+/** Upstream calls in all, including those that only show that a credential cannot be used. */
 const ASKS_MAX = 8
 const RETRY_SAME_MS = 150
 const ERROR_BODY_BYTES_MAX = 262_144
 
 interface Verdict extends Refusal {
-  /** Another vendor, or another try, may well succeed. */
+  /** Another vendor or a retry may succeed. */
   readonly curable: boolean
   readonly vendorError: string | undefined
 }
@@ -104,7 +104,7 @@ export async function attempt(
   const { product } = paidRequest
   let last: Fault | undefined
   let attempts = 0
-  // A single route gets a second try of its own; otherwise each candidate one.
+  // A single route is tried twice; of several candidates each is tried once.
   const isAlone = candidates.length === 1
   const tries = isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
   let another = false
@@ -122,7 +122,7 @@ export async function attempt(
     const askedMs = entered instanceof Promise ? world.elapsedMs() : undefined
     const leave = entered instanceof Promise ? await entered : entered
     if (leave instanceof Fault) {
-      // Too many wait for this one; the next may have room.
+      // This vendor's queue is full; the next candidate may have a free slot.
       last = leave
       recorder.add({ ...placeOf(candidate), ...instant(world), skipped: true, fault: leave })
       continue
@@ -140,7 +140,7 @@ export async function attempt(
       const sending = { deadlines: vendor.timeouts, signal }
       const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
       if (reply.status >= 200 && reply.status < 300) {
-        // A vendor that bills the whole answer anyway is not cut once it answers: whoever relays it decides how long it is listened to.
+        // A vendor that bills the whole answer anyway is not aborted once it answers: the relay decides how long to read.
         if (drains) reply.letGo()
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
         return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
@@ -151,7 +151,7 @@ export async function attempt(
       last = verdict.fault
       leave()
       if (!verdict.curable) throw verdict.fault
-      // The route's turn is not over while another of its credentials may do.
+      // The route keeps its turn while another of its credentials may work.
       if (another) turn -= 1
     } catch (error) {
       if (error === last) throw error
@@ -177,12 +177,12 @@ interface Facts {
   readonly startMs: number
   readonly queuedMs: number | undefined
   readonly attempts: number
-  /** Nothing was tried before. */
+  /** No candidate was tried or skipped before. */
   readonly isFirst: boolean
   readonly status?: number
 }
 
-/** The vendor serves the call. Answers how long its headers took. */
+/** Records a success. Returns the time to the vendor's headers. */
 function answeredBy(
   candidate: Candidate,
   { open, product, startMs, queuedMs, isFirst }: Facts,
@@ -198,7 +198,7 @@ function answeredBy(
   return latencyMs
 }
 
-/** The vendor answered, and not with a success. Answers whether another of its credentials may do. */
+/** Records an error answer of the vendor. Returns whether another of its credentials may work. */
 function refusedBy(
   candidate: Candidate,
   { open, product, startMs, queuedMs, attempts, status = 0 }: Facts,
@@ -208,7 +208,7 @@ function refusedBy(
   const { vendorName: vendor } = candidate
   const { fault, vendorError, ours: fix, curable } = verdict
   const endMs = world.elapsedMs()
-  // What a vendor has against one of several credentials is nothing against the vendor.
+  // A refusal of one of several credentials does not count against the vendor.
   const ofCredential = candidate.credentials !== undefined && verdict.credential !== undefined
   const refusal = ofCredential ? { vendorsFault: false } : verdict
   if (candidate.credential !== BYOK)
@@ -233,7 +233,7 @@ function refusedBy(
   return ofCredential
 }
 
-/** There was no answer. Throws what ends the call; answers what another attempt may cure. */
+/** Records an attempt without an answer. Throws an error that ends the call; returns a fault that another attempt may cure. */
 function failedAt(
   candidate: Candidate,
   { open, product, startMs, queuedMs, attempts }: Facts,
@@ -250,7 +250,7 @@ function failedAt(
     throw error
   }
   if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
-  // Whoever was too slow once has used up the caller's patience.
+  // After a timeout there is no retry: the caller has waited long enough.
   const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
   open.recorder.add({
     ...tried,
@@ -274,7 +274,7 @@ const DEADLINES: Readonly<Record<string, keyof Deadlines>> = {
   total: 'totalMs',
 }
 
-/** The deadline that a time-out is about. */
+/** The deadline that a timeout exceeded. */
 export function deadlineOf({ kind, details }: Fault, deadlines: Deadlines): number | undefined {
   const name = kind === 'upstream_timeout' ? DEADLINES[String(details.internal?.phase)] : undefined
   return name && deadlines[name]
@@ -285,19 +285,19 @@ function about({ requestId }: AttemptOptions, candidate: Candidate, attempt: num
   return { requestId, vendor, credential, attempt }
 }
 
-/** Where an attempt goes. */
+/** The vendor, route and credential of an attempt. */
 function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
   return { vendor, route, credential }
 }
 
-/** With the credential to use; or why it cannot be asked now. */
+/** The candidate with the credential to use, or the fault why the vendor cannot be called now. */
 function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
-  // The breaker is about the gateway's credentials, and an account's own key must not be able to open or close it.
+  // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or close it.
   if (route.credential === BYOK) return route
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
   if (!route.credentials) return route // As nearly always.
   const candidate = vendors.credentials.choose(route, account)
-  // It was not asked: should this have been the one call that tries it again, another may be.
+  // The vendor was not called. If this call was the breaker's probe, another call may be the probe.
   if (candidate instanceof Fault) vendors.undecided(route.vendorName, account)
   return candidate
 }
@@ -316,7 +316,7 @@ function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: obje
   else log.warn(facts, 'vendor refused')
 }
 
-/** What gives the vendor's place back; or the vendor's fault that there is none. */
+/** Takes one of the vendor's slots. Returns the function that frees it, or the fault that there is none. */
 function enter(
   { vendorName: name, vendor, credential }: Candidate,
   { account, signal }: AttemptOptions,
@@ -335,7 +335,7 @@ function enter(
   }
 }
 
-/** What a vendor has against the account's own key is the account's to mend, and said so; another candidate may do all the same. */
+/** A refusal of the account's own key becomes a fault that tells the account to fix its key. Another candidate may still work. */
 function byByokKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean): Verdict {
   const fault = byokKeyFault(verdict, vendorName)
   const { ours: _, ...rest } = verdict

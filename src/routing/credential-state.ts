@@ -1,6 +1,6 @@
-// What this process knows of the credentials of vendors that have several: one that is refused or limited is put aside by
-// itself, for as long as the vendor asks or for longer each time, while the others go on. It is put aside for the account whose call met that, and for
-// all only when several accounts have met it and nobody has succeeded since: as with breakers, nobody closes it to others by what they ask for.
+// This process's view of the credentials of vendors that have several. A refused or rate-limited credential is put aside on its own, for as long as
+// the vendor asks or for twice as long each time, while the others stay in use. It is put aside for the account whose call failed, and for all
+// accounts only when several have failed with it and no call has succeeded since. So, as with breakers, one account cannot block it for others.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { CredentialFault } from '../protocols/vendor-fault.ts'
@@ -17,12 +17,12 @@ export interface CredentialHealth {
 interface Aside {
   readonly why: CredentialFault
   readonly status: number
-  /** As the vendor asks for it. */
+  /** The pause that the vendor asked for. */
   readonly seconds?: number | undefined
 }
 
 export interface CredentialStates {
-  /** The candidate with the first of its credentials that may be used now by this account, or why there is none. */
+  /** The candidate with the first of its credentials that this account may use now, or the fault why there is none. */
   choose(candidate: Candidate, account: string): Candidate | Fault
   putAside(candidate: Candidate, account: string, aside: Aside): void
   succeeded(candidate: Candidate, account: string): void
@@ -32,10 +32,10 @@ export interface CredentialStates {
 const LIMITED_SECONDS = 10
 const REFUSED_SECONDS = 60
 const REFUSED_SECONDS_MAX = 3600
-/** So many accounts must have met it before it is put aside for all, and so many before it is again. */
+/** The number of accounts that must fail before a credential is put aside for all: the first time, and each further time. */
 const ACCOUNTS_TO_PUT_ASIDE = 3
 const ACCOUNTS_AGAIN = 2
-/** Whoever is forgotten meets it once more. */
+/** An account beyond this limit is forgotten, so its next call tries the credential once more. */
 const ACCOUNTS_MAX = 1_000
 
 interface Pause {
@@ -46,13 +46,13 @@ interface Pause {
 }
 
 interface State {
-  /** A credential that was replaced begins anew. */
+  /** A replaced credential starts with a new state. */
   readonly secret: string | undefined
   why: CredentialFault | null
   status: number | null
   readonly byAccount: Map<string, Pause>
   all: Pause
-  /** Who has met it since anybody succeeded, or since it was put aside for all. */
+  /** The accounts that failed since the last success, or since it was put aside for all. */
   readonly met: Set<string>
   lastSuccessMs: number | null
 }
@@ -97,7 +97,7 @@ export function createCredentialStates(world: World): CredentialStates {
       state.status = aside.status
       const own = byAccount.get(account) ?? { untilMs: 0, refusals: 0 }
       pause(own, aside, nowMs)
-      // The newest last, so that the one that was not met for longest is forgotten.
+      // The newest goes last, so that the account with the oldest failure is forgotten first.
       byAccount.delete(account)
       byAccount.set(account, own)
       for (const oldest of byAccount.size > ACCOUNTS_MAX ? byAccount.keys().take(1) : []) byAccount.delete(oldest)
@@ -135,12 +135,12 @@ type Left = Pick<Pause, 'untilMs'> & Pick<State, 'why'>
 
 function pause(one: Pause, { why, seconds }: Aside, nowMs: number): void {
   const limited = why === 'limited'
-  // Calls that were under way when it was put aside say nothing new, and are no reason for a longer pause.
+  // Calls in flight when the credential was put aside bring no news, so they do not lengthen the pause.
   if (!limited && one.untilMs > nowMs) return
   one.refusals = limited ? 0 : one.refusals + 1
   const ownSeconds = Math.min(REFUSED_SECONDS * 2 ** (one.refusals - 1), REFUSED_SECONDS_MAX)
   const forSeconds = limited ? (seconds ?? LIMITED_SECONDS) : ownSeconds
-  // What was under way before may ask for less than what came since.
+  // A call that was in flight may ask for a shorter pause than a later one, so the longer pause wins.
   one.untilMs = Math.max(one.untilMs, nowMs + forSeconds * 1000)
 }
 

@@ -1,5 +1,5 @@
-// The real test of a vendor: its models are listed and the smallest call of its format is made, the way calls of customers are.
-// Says what it did and, where it failed, why. Nobody is charged by us; the vendor takes what one token costs.
+// The live test of a vendor: it lists the models and makes the smallest call of the vendor's format, in the same way as customers' calls.
+// It reports each step and the cause of a failure. We charge nobody; the vendor bills about one token.
 import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
 import { readTextTraits } from '../catalog/traits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
@@ -18,7 +18,7 @@ import type { TestStep, VendorTest } from './views.ts'
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 10_000, totalMs: 40_000 }
 const BODY_BYTES_MAX = 8 * 1024 * 1024
-/** Other addresses of the same host that are tried when there is nothing at the one that was given. */
+/** Other paths of the same host, tried when the given address is not found. */
 const OTHER_PATHS = ['/v1', '/api/v1', '/openai/v1', '/compatibility/v1', '/v1beta/openai', '/inference/v1', '']
 const LOST: ReadonlySet<number | null> = new Set([404, 405, 410])
 
@@ -34,7 +34,7 @@ interface Heard {
   readonly body: Buffer
 }
 
-/** `call`: the model to ask; absent: whichever of its list is first. */
+/** `call`: the model to call; absent: the first one of the vendor's list. */
 export async function probeVendor(target: Target, call: ModelFacts | undefined, deps: ProbeDeps): Promise<VendorTest> {
   const check = freeCheck(target)
   if (check && target.protocol !== 'openai-images') return resultOf([await makeCheck(check, target, deps)])
@@ -43,7 +43,7 @@ export async function probeVendor(target: Target, call: ModelFacts | undefined, 
   const asked = call && { ...target, model }
   const paidRequest = asked && model !== '' ? smallestRequest(asked.protocol, call) : undefined
   const steps: [TestStep, ...TestStep[]] = [listing.step]
-  // What could not be reached once is not asked a second time.
+  // A vendor that could not be reached is not called a second time.
   const called =
     paidRequest && listing.step.status !== null
       ? await makeCall(paidRequest, asked ?? target, listing.models, deps)
@@ -66,7 +66,7 @@ function resultOf(
   return { ok, status, latencyMs, message: said, steps, models, addressSuggested: elsewhere }
 }
 
-/** For those whose least call is not small: what costs nothing. */
+/** A free check, for vendors whose smallest call would be expensive. */
 async function makeCheck(check: FreeCheck, target: Target, deps: ProbeDeps): Promise<TestStep> {
   const about = { what: 'check', ...place(check.call), model: null, inputTokens: null, outputTokens: null } as const
   const heard = await hear(check.call, target, deps)
@@ -126,7 +126,7 @@ async function readAnswer({ body, headers }: Heard, exchange: Exchange, target: 
   }
 }
 
-/** There was no answer. */
+/** The vendor did not answer. */
 class Failure {
   readonly found: Pick<TestStep, 'ok' | 'status' | 'latencyMs' | 'message'>
 
@@ -179,7 +179,7 @@ function originOf(location: string, { baseUrl }: Target): string {
   return URL.parse(location, baseUrl)?.origin ?? 'an address that cannot be read'
 }
 
-/** An address of the same host that lists models, or would if the credential were right. */
+/** A URL of the same host that lists models, or would with a valid credential. */
 async function findAddress(target: Target, deps: ProbeDeps): Promise<string | null> {
   const base = URL.parse(target.baseUrl)
   if (!base) return null
@@ -198,7 +198,7 @@ async function findAddress(target: Target, deps: ProbeDeps): Promise<string | nu
   return null
 }
 
-// Why a vendor could not be used, in words for an operator: what failed on the way there, or what the vendor said.
+// Why a vendor could not be used, worded for an operator: the connection's error, or the vendor's message.
 
 const WORDS_MAX = 300
 
@@ -216,7 +216,7 @@ const BY_CODE: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/^HPE_/, (host) => `What answers at ${host} does not speak HTTP. Should the address begin with https://?`],
 ]
 
-/** Of an exchange that came to no answer. */
+/** The cause of an exchange without an answer. */
 function causeOf(error: unknown, baseUrl: string): string {
   const host = URL.parse(baseUrl)?.host ?? baseUrl
   const fault = asFault(error)
@@ -236,7 +236,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-/** What the vendor said, without anything that is secret, in quotation marks; empty when it said nothing. */
+/** The vendor's message without secrets, in quotation marks; empty when there is none. */
 function quoted(said: string | undefined, target: Target): string {
   const words = withoutKeys(withoutSecrets(said ?? '', target))
     .replaceAll(/\s+/g, ' ')
@@ -245,13 +245,13 @@ function quoted(said: string | undefined, target: Target): string {
   return ` It says: “${words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX)}…` : words}”`
 }
 
-// The models that a vendor says it has, in the shapes in which vendors list them.
+// Reads a vendor's list of models, in the shapes that vendors use.
 
 const MODELS_MAX = 2_000
 const NAME_CHARS_MAX = 200
 const NEAREST_MAX = 5
 
-/** Undefined when it is no list. */
+/** Undefined when the body is not a list of models. */
 function listedModels(body: Buffer): string[] | undefined {
   let value: unknown
   try {
@@ -263,7 +263,7 @@ function listedModels(body: Buffer): string[] | undefined {
   if (!Array.isArray(list)) return undefined
   const names = list.slice(0, MODELS_MAX).flatMap((entry: unknown) => {
     const name = isObject(entry) ? (entry.id ?? entry.name ?? entry.model) : entry
-    // Google lists "models/…", and takes the name without.
+    // Google lists "models/…", and accepts the name without the prefix.
     return typeof name === 'string' && name !== '' && name.length <= NAME_CHARS_MAX
       ? [name.replace(/^models\//, '')]
       : []
@@ -271,7 +271,7 @@ function listedModels(body: Buffer): string[] | undefined {
   return [...new Set(names)]
 }
 
-/** Those that look most like a name that is not there. */
+/** The listed names most similar to a missing one. */
 function nearest(sought: string, names: readonly string[]): string[] {
   const wanted = pairsOf(sought)
   return names
@@ -292,19 +292,19 @@ function likeness(left: ReadonlySet<string>, right: ReadonlySet<string>): number
   return (2 * shared) / Math.max(1, left.size + right.size)
 }
 
-// Which of a vendor's routes is tested: the cheapest call that says most.
+// Chooses the route to test: the cheapest call that shows most about the vendor.
 
 interface ProbedRoute {
   readonly uid: string
   readonly route: Route
-  /** Absent: of a kind that has no small call. */
+  /** Absent: the model's kind has no small call. */
   readonly facts?: ModelFacts
 }
 
-/** Kinds that have a small call; those first that show most of a vendor. */
+/** Kinds with a small call, the most telling ones first. */
 const SMALL = KIND_NAMES.filter((kind) => kindRow(kind).batchable)
 
-/** Undefined when nothing has a route there. */
+/** Undefined when no route uses the vendor. */
 export function probedRoute(vendor: string, { models, endpoints }: CatalogDocument): ProbedRoute | undefined {
   const routes = Object.entries(models).flatMap(([uid, model]) =>
     model.routes.filter((route) => route.vendor === vendor).map((route) => ({ uid, model, route })),

@@ -1,4 +1,4 @@
-// Which routes an ask may take, in which order.
+// Which routes a request may take, and in which order.
 import { createHash } from 'node:crypto'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
 import type { OwnUse } from '../credentials/byok-keys.ts'
@@ -10,18 +10,18 @@ import { isObject } from '../protocols/check.ts'
 import type { PaidRequest, Target } from '../protocols/protocol.ts'
 
 export interface Candidate {
-  /** The route's place in the catalog, from 1: what `x-tollgate-route` tells the caller. */
+  /** The route's position in the catalog, from 1. The caller sees it in `x-tollgate-route`. */
   readonly number: number
   readonly vendorName: string
   readonly vendor: Vendor
   readonly target: Target
-  /** Which credential the target has, by its name, where the vendor has several. */
+  /** The name of the target's credential, if the vendor has several. */
   readonly credential?: string
-  /** Those of a vendor that has several, in the order in which they are to be tried. */
+  /** The credentials of a vendor that has several, in the order to try them. */
   readonly credentials?: readonly HeldCredential[]
-  /** What the vendor takes, where that is known. */
+  /** The vendor's own price, if known. */
   readonly cost?: Pricing | undefined
-  /** Of a call by the account's own key: what it costs instead of the price. */
+  /** For a call with the account's own key: the fee that replaces the price. */
   readonly pricing?: Pricing
 }
 
@@ -35,11 +35,11 @@ export interface RouteSources {
   /** Where the simulated vendors listen; undefined when they do not run. */
   readonly sandboxUrl: () => string | undefined
   readonly credential: (name: string) => string | undefined
-  /** What this process has measured of a vendor lately. */
+  /** The vendor's recent latency as measured by this process. */
   readonly latencyMs?: (vendor: string) => number | undefined
 }
 
-/** Refuses every connection: the simulated vendors do not run. */
+/** Refuses every connection. Used while the simulated vendors do not run. */
 const NOWHERE = 'http://127.0.0.1:9'
 
 export function targetOf(
@@ -64,8 +64,8 @@ export function targetOf(
 }
 
 /**
- * An ask with a need takes the routes that serve it, if there are any; a route that serves only a need is left to such asks.
- * Of these, those that can carry the ask: a refusal of ours must not replace the fault of a vendor that was asked before.
+ * A request with a need takes the routes that serve it, if there are any; a route that serves only certain needs is left to such requests.
+ * Routes whose format cannot carry the request are dropped beforehand, so that our own refusal never replaces the fault of a vendor tried earlier.
  */
 export function routesFor(
   paidRequest: Pick<PaidRequest, 'clientFormat' | 'needs' | 'offer'> & { refusal?: PaidRequest['refusal'] },
@@ -96,7 +96,7 @@ function carriers(
   return able
 }
 
-/** Whether the route's vendor has what only some have. */
+/** Whether the route's vendor has the optional feature that the request needs. */
 export function offers(
   route: Pick<Route, 'vendor'>,
   { offer }: Pick<PaidRequest, 'offer'>,
@@ -105,7 +105,7 @@ export function offers(
   return offer === undefined || vendors[route.vendor]?.offers?.includes(offer) === true
 }
 
-/** Of the product's routes those of the `pool`: lower orders first; within an order the caller's own format, then as the product's routing says. */
+/** The routes of the `pool`, lower orders first. Within an order, routes in the caller's format come first, then the product's routing decides. */
 export function routeRequest(
   paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>,
   {
@@ -131,7 +131,7 @@ export function routeRequest(
   })
 }
 
-/** Those that have a value, drawn by weight: the turns of a conversation that sticks to its route stick to one of them too. */
+/** The credentials that have a value, in a random order by weight. A conversation that sticks to its route also sticks to its credential. */
 function heldCredentials(
   { baseUrl, credentials = [] }: Vendor,
   lot: Lot,
@@ -148,19 +148,19 @@ function heldCredentials(
     .map(({ name, secret }) => ({ name, secret }))
 }
 
-/** The account's own keys first; the gateway's credentials only where the account allows it. */
+/** The account's own keys first, then the gateway's credentials if the account allows the fallback. */
 export function byByokKey(candidates: readonly Candidate[], { vendors, fallback }: OwnUse): Candidate[] {
   const own = candidates.flatMap(({ credentials: _, cost: __, ...candidate }) => {
     const found = vendors.get(candidate.vendorName)
     if (!found) return []
-    // The catalog's extra headers may say who the gateway is there.
+    // The catalog's extra headers may identify the gateway's vendor account, so they are not sent.
     const target = { ...candidate.target, secret: found.secret, headers: {} }
     return [{ ...candidate, target, credential: BYOK, pricing: found.pricing }]
   })
   return fallback ? [...own, ...candidates] : own
 }
 
-/** The smaller, the earlier. */
+/** Routes with a smaller rank come first. */
 type Rank = (route: Route) => number
 
 function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefined, rank: Rank): Route[] {
@@ -170,7 +170,7 @@ function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefine
     .map(({ route }) => route)
 }
 
-/** So many calls take whichever route the weights say, so that what is known of the others does not grow old. */
+/** The share of calls that ignore latency and follow the weights, so that the other routes' latencies stay current. */
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
@@ -179,16 +179,16 @@ function rankOf(paidRequest: Pick<PaidRequest, 'product' | 'sent'>, routing: Rou
   const { world, latencyMs } = sources
   if (policy === 'cheapest-first') return costRank
   if (policy === 'least-latency' && chance(world) > LOOK_AROUND)
-    // Whoever was not measured yet is.
+    // A vendor without a measurement comes first, so that it gets measured.
     return (route) => latencyMs?.(route.vendor) ?? 0
   const lot = lotOf(paidRequest, routing, sources)
   return ({ weight, vendor, model, protocol }) => lot(weight, [vendor, model, protocol])
 }
 
-/** The smallest of exponential draws with rate = weight comes first with a chance in proportion to the weight. */
+/** An exponential draw with rate = weight. The smallest draw wins with a probability proportional to its weight. */
 type Lot = (weight: number, who: readonly unknown[]) => number
 
-/** A lot, or for a conversation that is to stay where it is the same each time. */
+/** Random draws, or for a sticky conversation the same draws each time. */
 function lotOf(
   paidRequest: Pick<PaidRequest, 'sent'>,
   { sticky }: Routing,
@@ -208,7 +208,7 @@ function chance(world: World): number {
   return (world.bytes(4).readUInt32BE() + 1) / SPAN
 }
 
-/** What a typical call costs there; whoever names no cost comes last. */
+/** The cost of a typical call. Routes without a known cost come last. */
 function costRank({ cost }: Route): number {
   const tier = cost?.tiers.find(({ when }) => when === undefined)
   if (!tier) return Number.POSITIVE_INFINITY
@@ -216,17 +216,17 @@ function costRank({ cost }: Route): number {
   return rates.reduce<number>((sum, rate) => sum + Number(rate ?? 0n), 0)
 }
 
-// Which conversation a request belongs to, as far as its body tells: what stays the same from turn to turn.
+// Identifies the conversation of a request by the parts of its body that stay the same from turn to turn.
 
-/** Undefined when nothing in it says so. */
+/** Undefined when the body does not identify one. */
 function conversationOf(sent: string | undefined): string | undefined {
   if (sent === undefined) return undefined
   const body: unknown = JSON.parse(sent)
   if (!isObject(body)) return undefined
-  // The caller's own word for it, where there is one.
+  // The caller's own identifier, if given.
   if (typeof body.prompt_cache_key === 'string') return body.prompt_cache_key
   const turns: unknown = body.messages ?? body.input
-  // Everything up to the first question comes again with every turn, word for word.
+  // Every turn repeats the messages up to the first question unchanged.
   const first = Array.isArray(turns) ? turns.findIndex((turn) => isObject(turn) && turn.role === 'user') : -1
   const begin = Array.isArray(turns) ? turns.slice(0, first + 1) : turns
   if (begin === undefined || (Array.isArray(begin) && begin.length === 0)) return undefined

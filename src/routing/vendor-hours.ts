@@ -1,5 +1,5 @@
-// The last days of each vendor, by the hour and model: every process counts what it sends, and adds it to the hour's rows now and then. A
-// call costs a look into a map.
+// The recent history of each vendor by hour and model. Every process counts its calls in memory and adds the counts to the hour's rows from time
+// to time, so a call costs one map lookup.
 import { type Database, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 import type { Asked } from './vendor.ts'
@@ -7,7 +7,7 @@ import type { VendorHistory } from './views.ts'
 
 export interface VendorHours {
   count(one: Asked): void
-  /** Adds what was counted to the database. */
+  /** Adds the counts to the database. */
   flush(): Promise<void>
   prune(): Promise<void>
 }
@@ -23,10 +23,10 @@ interface Counted {
 
 const HOUR_MS = 3_600_000
 const KEPT_DAYS = 8
-/** Each place holds what takes up to a fifth longer than the one before: from a millisecond to an hour. */
+/** Histogram buckets, each up to a fifth longer than the one before: from a millisecond to an hour. */
 const RATIO = 1.2
 const PLACES = 84
-/** Names of models come from the catalog, so that there are few; while the database is away they are not kept without end. */
+/** Model names come from the catalog, so there are few. The limit bounds memory while the database is down. */
 const COUNTED_MAX = 5_000
 
 const placeOf = (ms: number) =>
@@ -34,7 +34,7 @@ const placeOf = (ms: number) =>
 
 export function createVendorHours(database: Database, world: World): VendorHours {
   let counted = new Map<string, Counted>()
-  /** Many calls in a row are of the same one. */
+  /** The last counter used: consecutive calls often go to the same vendor and model. */
   let last: Counted | undefined
 
   function rowOf(vendor: string, product: string): Counted | undefined {
@@ -71,7 +71,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
           JSON.stringify(rows.map(({ hourMs, ...row }) => ({ ...row, hour: new Date(hourMs).toISOString() }))),
         ])
       } catch (error) {
-        // Nobody waits for them: they are added with the next ones.
+        // The counts stay in memory and are added with the next flush.
         for (const row of rows) keep(counted, row)
         throw error
       }
@@ -103,7 +103,7 @@ interface HourRow {
   latencies: number[]
 }
 
-/** Of all vendors, by the hour, oldest first; models with the most errors first. */
+/** All vendors by the hour, oldest first; models with the most errors first. */
 export async function readVendorHistory(database: Database, hours: number): Promise<VendorHistory[]> {
   const rows = await database.query<HourRow>(HISTORY, [hours])
   return [...Map.groupBy(rows, ({ vendor }) => vendor)].map(([vendor, own]) => ({
@@ -127,7 +127,7 @@ function summed(rows: readonly HourRow[]) {
   }
 }
 
-/** To a tenth: the middle of the place in which the middle answer is. */
+/** The midpoint of the bucket that contains the median, so accurate to about a tenth. */
 function medianOf(latencies: readonly number[]): number | null {
   const all = latencies.reduce((sum, count) => sum + count, 0)
   let left = all / 2

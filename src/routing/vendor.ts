@@ -1,4 +1,4 @@
-// What this process knows of each vendor: how many calls are open, whether it is failing, how long it takes.
+// This process's view of each vendor: calls in flight, circuit breaker, latency.
 import type { Vendor } from '../catalog/document.ts'
 import { Fault } from '../kernel/fault.ts'
 import { Semaphore, type SemaphoreRules } from '../kernel/semaphore.ts'
@@ -13,11 +13,11 @@ export interface VendorHealth {
   readonly pending: number
   readonly requests: number
   readonly errors: number
-  /** Of the last RECENT_MINUTES alone: whether it is ill now. */
+  /** The last RECENT_MINUTES only, to judge its current health. */
   readonly recent: { readonly minutes: number; readonly requests: number; readonly errors: number }
   readonly latencyMsP50: number | null
   readonly latencyMsP95: number | null
-  /** Those that the two are worked out from. */
+  /** The samples of both percentiles. */
   readonly latenciesMs: readonly number[]
   readonly lastError: string | null
   readonly lastAtMs: number | null
@@ -27,17 +27,17 @@ export interface VendorHealth {
 interface VendorAnswer {
   readonly status: number
   readonly latencyMs: number
-  /** Set where the status is no success. */
+  /** Set unless the status is 2xx. */
   readonly refusal?: Pick<Refusal, 'vendorsFault'> | undefined
   readonly product?: string
 }
 
-/** One request to a vendor, for whoever counts them. */
+/** One upstream call, for the counters. */
 export interface Asked {
   readonly vendor: string
   readonly product: string
   readonly failed: boolean
-  /** Of an answer. */
+  /** Set when the vendor answered. */
   readonly latencyMs?: number
 }
 
@@ -54,18 +54,18 @@ const placesOf = (vendor: string, { concurrencyMax, pendingMax }: Places): Semap
 })
 
 export interface Vendors {
-  /** Whether a call of this account may go there now; false while the breaker is open. */
+  /** Whether this account may call the vendor now; false while the breaker is open. */
   available(name: string, account: string): boolean
-  /** Takes one of the vendor's places, waiting for one if it must; the answer gives it back. */
+  /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
   enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
-  /** It answered: for its breaker and its figures. A refusal counts against it only if it is the vendor's fault. */
+  /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
   answered(name: string, account: string, answer: VendorAnswer): void
-  /** There was no answer, and that is the vendor's fault. */
+  /** Records that the vendor did not answer, by its own fault. */
   failed(name: string, account: string, reason: string, product?: string): void
-  /** The call ended without telling anything about the vendor. */
+  /** The call ended without a result that says something about the vendor. */
   undecided(name: string, account: string): void
   readonly credentials: CredentialStates
-  /** Of late; undefined when it was not asked yet, infinite when it was and has not answered. */
+  /** The recent latency; undefined before the first call, infinite when the vendor was called and never answered. */
   latencyMs(name: string): number | undefined
   health(): VendorHealth[]
 }
@@ -85,15 +85,15 @@ interface Minute {
 interface State {
   readonly places: Semaphore
   readonly leave: () => void
-  /** Those that the rules of `places` were made from. */
+  /** The limits from which the rules of `places` were made. */
   limits: Places | undefined
   readonly breaker: Breaker
   requests: number
   errors: number
-  /** A ring: each minute takes the place of the one that is too old. */
+  /** A ring buffer: each minute overwrites the oldest one. */
   readonly minutes: Minute[]
   latencies: number[]
-  /** A moving mean, in which the newest counts most. */
+  /** An exponential moving average. */
   latencyMs: number | undefined
   lastError: string | null
   lastAtMs: number | null
@@ -144,7 +144,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     const since = minuteNow() - RECENT_MINUTES
     const recent = { minutes: RECENT_MINUTES, requests: 0, errors: 0 }
     for (const one of minutes) {
-      // Places that no minute has taken yet are holes.
+      // The ring has holes until every slot was used once.
       if (!one || one.minute <= since) continue
       recent.requests += one.requests
       recent.errors += one.errors
@@ -165,7 +165,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
     enter(name, limits, signal) {
       const state = stateOf(name)
-      // A change of the catalog may have come since.
+      // The catalog may have changed the limits.
       if (state.limits !== limits) {
         state.limits = limits
         state.places.rules = placesOf(name, limits)
@@ -180,7 +180,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       state.breaker.succeeded(account)
       count(state, 0)
       state.lastAtMs = world.nowMs()
-      // Refusing is quick, and says nothing of how long an answer takes.
+      // A refusal is quick and says nothing about the latency of an answer.
       if (refusal) return
       state.lastSuccessMs = state.lastAtMs
       state.latencyMs = (state.latencyMs ?? latencyMs) * (1 - NEWEST) + latencyMs * NEWEST
@@ -223,7 +223,7 @@ function spreadOf(latenciesMs: readonly number[]) {
 
 const WORST: readonly Phase[] = ['open', 'half-open', 'closed']
 
-/** What several processes know of the same vendors, as one: sums, the worst breaker, the latest error. */
+/** Merges the views of several processes: sums, the worst breaker, the latest error. */
 export function mergeHealth(parts: readonly (readonly VendorHealth[])[]): VendorHealth[] {
   const byName = new Map<string, VendorHealth>()
   for (const one of parts.flat()) {
@@ -254,15 +254,15 @@ function both(a: VendorHealth, b: VendorHealth): VendorHealth {
   }
 }
 
-// The circuit breaker of one vendor. An account whose calls fail is stopped by its own failures; all are stopped only when
-// several accounts have failed and nobody has succeeded since. So nobody can close a vendor to others with requests that it
-// cannot digest, and a vendor that is down is left alone all the same.
+// The circuit breaker of one vendor. An account's own failures open the breaker for that account only. It opens for all accounts only when several
+// have failed and no call has succeeded since. So one account cannot close a vendor to others with requests that always fail, and a vendor that is
+// down is still left alone.
 
 type Phase = 'closed' | 'open' | 'half-open'
 
 const FAILURES_TO_OPEN = 5
 const ACCOUNTS_TO_OPEN = 3
-/** Accounts whose probes must fail before the pause of all begins anew: one of them may fail by itself. */
+/** Accounts whose probes must fail before the breaker opens for all again: a single one may fail for its own reasons. */
 const PROBES_TO_REOPEN = 2
 const PROBES_MAX = 10
 const OPEN_MS = 5_000
@@ -278,7 +278,7 @@ class Gate {
     return nowMs - this.#openedMs < this.#openForMs ? 'open' : 'half-open'
   }
 
-  /** Each time for twice as long. What fails while it is open was under way before, and says nothing new. */
+  /** Opens for twice as long each time. A failure while it is open comes from a call that was in flight, and is ignored. */
   open(nowMs: number): void {
     if (this.phase(nowMs) === 'open') return
     this.#openedMs = nowMs
@@ -287,13 +287,13 @@ class Gate {
 }
 
 class Breaker {
-  /** Who has failed since anybody succeeded last. */
+  /** The accounts that have failed since the last success of any account. */
   readonly #accounts = new Map<string, Gate>()
   readonly #probing = new Set<string>()
   readonly #failedProbes = new Set<string>()
   #all = new Gate()
 
-  /** Whether a call of this account may go there now. While it is half-open, one call of each account is a probe. */
+  /** Whether this account may call the vendor now. While the breaker is half-open, one call of each account is a probe. */
   admits(account: string, nowMs: number): boolean {
     if (this.#accounts.size === 0) return true
     const own = this.#accounts.get(account)?.phase(nowMs) ?? 'closed'
@@ -329,12 +329,12 @@ class Breaker {
     }
   }
 
-  /** The call ended without telling anything about the vendor; if it was a probe, the next call may be one. */
+  /** The call said nothing about the vendor. If it was a probe, the next call may be the probe. */
   undecided(account: string): void {
     this.#probing.delete(account)
   }
 
-  /** For operators: closed to all, or to those who tried it since it last answered. */
+  /** For operators: the state for all accounts, or else the worst state of the accounts that failed since the last success. */
   phase(nowMs: number): Phase {
     const all = this.#all.phase(nowMs)
     if (all !== 'closed') return all

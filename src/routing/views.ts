@@ -1,36 +1,36 @@
-// What the answers about routing hold.
+// The shapes of the API's answers about vendors.
 import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
 
 const step = z.object({
-  /** `check`: a question that costs nothing, of those whose least call is not small. */
+  /** `check`: a free request, for vendors whose smallest call would be expensive. */
   what: z.enum(['models', 'call', 'check']),
   method: z.string(),
-  /** Without the credential, wherever it stands. */
+  /** The URL without the credential. */
   address: z.string(),
   ok: z.boolean(),
-  /** null: there was no answer. */
+  /** Null: the vendor did not answer. */
   status: count.nullable(),
   latencyMs: count,
   message: z.string(),
   model: z.string().nullable(),
-  /** What the vendor counted. */
+  /** The vendor's own count. */
   inputTokens: count.nullable(),
   outputTokens: count.nullable(),
 })
 export type TestStep = z.infer<typeof step>
 
 export const vendorTest = z.object({
-  /** A real call was answered; where there is no small one, the vendor took the credential. */
+  /** A real call succeeded, or, where no small call exists, the vendor accepted the credential. */
   ok: z.boolean(),
   status: count.nullable(),
   latencyMs: count,
-  /** The cause, where it is not ok. */
+  /** The cause if it is not ok. */
   message: z.string(),
   steps: z.array(step),
-  /** The names of its models, as it lists them. */
+  /** The model names as the vendor lists them. */
   models: z.array(z.string()),
-  /** The address at which it does answer, where the one that was given is not right. */
+  /** The address that works, if the given one does not. */
   addressSuggested: z.string().nullable(),
 })
 export type VendorTest = z.infer<typeof vendorTest>
