@@ -1,8 +1,8 @@
-// Addresses that strangers give: which are public, and what may be connected to.
+// Addresses given by callers: which of them are public and may be connected to.
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 
-// Which addresses on the internet a caller may point us at: global unicast, and nothing else.
+// A caller may name only global unicast addresses.
 
 type Prefix = readonly [bytes: readonly number[], bits: number]
 
@@ -25,7 +25,7 @@ const DENIED_V4 = [
   '240.0.0.0/4',
 ].map(prefixOf)
 
-/** Inside 2000::/3, the only part of IPv6 that is global unicast at all. */
+/** Exceptions inside 2000::/3, the only part of IPv6 that is global unicast. */
 const DENIED_V6 = [
   '2001::/23', // Protocol assignments, among them Teredo, which carries an IPv4 address of anyone's choice.
   '2001:db8::/32',
@@ -34,10 +34,10 @@ const DENIED_V6 = [
 ].map(prefixOf)
 
 const GLOBAL_V6 = prefixOf('2000::/3')
-/** An IPv4 address in IPv6 clothes, which the network or the kernel takes off again. */
+/** IPv4 addresses embedded in IPv6, which the network or the kernel unwraps. */
 const WRAPPED_V4 = ['::ffff:0:0/96', '64:ff9b::/96'].map(prefixOf)
 
-/** False for everything that is not known to be public, and for what is no address. */
+/** False for any address that is not known to be public, and for text that is no address. */
 export function isPublicAddress(text: string): boolean {
   const bytes = bytesOf(text)
   if (!bytes) return false
@@ -49,7 +49,7 @@ export function isPublicAddress(text: string): boolean {
   return matches(bytes, GLOBAL_V6) && !DENIED_V6.some((prefix) => matches(bytes, prefix))
 }
 
-/** Where clouds tell a machine its own credentials: neither a vendor's nor a caller's address is ever there. */
+/** Cloud metadata services, which hand out a machine's credentials. No vendor or caller address may lead there. */
 const METADATA = [
   '169.254.0.0/16',
   '100.100.100.200/32',
@@ -69,7 +69,7 @@ export function isMetadataAddress(text: string): boolean {
   return METADATA.some((prefix) => matches(plain, prefix))
 }
 
-/** A host as the URL parser writes it, which knows an address in every spelling. */
+/** `host` must come from the URL parser, which normalizes every spelling of an address. */
 export function isMetadataHost(host: string): boolean {
   const plain = host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   return isMetadataAddress(plain) || METADATA_NAMES.has(plain)
@@ -81,7 +81,7 @@ export function sameAddress(left: string, right: string): boolean {
   return a !== undefined && a === unwrapped(right)
 }
 
-/** Who holds an address: all of an IPv4 address, and of an IPv6 address the part that one customer gets. */
+/** The network of one customer: the whole IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(text: string): string {
   const bytes = bytesOf(text)
   return bytes?.length === 16 ? bytes.slice(0, 8).join() : text
@@ -94,7 +94,7 @@ function unwrapped(text: string): string | undefined {
 
 function bytesOf(text: string): number[] | undefined {
   if (isIPv4(text)) return text.split('.').map(Number)
-  // A zone names one of our own interfaces.
+  // A zone id names one of our own interfaces.
   if (!isIPv6(text) || text.includes('%')) return undefined
   const [head = '', tail] = text.split('::')
   const left = groups(head)
@@ -125,14 +125,13 @@ function matches(bytes: readonly number[], [prefix, bits]: Prefix): boolean {
   return true
 }
 
-/** `::ffff:10.0.0.1` is 10.0.0.1 to whoever wrote the range. */
+/** Turns `::ffff:10.0.0.1` into 10.0.0.1, so that it matches an IPv4 range. */
 export function plainAddress(ip: string): string {
   return ip.startsWith('::ffff:') && isIP(ip.slice(7)) === 4 ? ip.slice(7) : ip
 }
 
-// Turns an address that a stranger gave us into one that may be connected to, or refuses it. The answer holds the very IP
-// addresses that were judged: whoever connects uses those and never asks the DNS again, so a name that changes its mind
-// between the check and the connection gains nothing.
+// Turns a caller's URL into a destination that may be connected to, or refuses it. The destination holds the checked IP addresses. The client
+// connects to those and never asks the DNS again, so DNS rebinding between the check and the connection has no effect.
 
 export interface Destination {
   readonly protocol: 'http:' | 'https:'
@@ -141,23 +140,23 @@ export interface Destination {
   readonly port: number
   /** With the query, without the fragment. */
   readonly path: string
-  /** For the next hop's relative address. */
+  /** The base for a relative redirect. */
   readonly url: URL
-  /** The judged addresses, IPv4 first. */
+  /** The checked IP addresses, IPv4 first. */
   readonly addresses: readonly string[]
-  /** An operator named this host and port: its addresses are not judged. */
+  /** The operator allowed this host and port, so its addresses are not checked. */
   readonly trusted: boolean
 }
 
 export interface DestinationRules {
   readonly ports: ReadonlySet<number>
-  /** `host:port` pairs that an operator trusts although they are not public. */
+  /** `host:port` pairs that the operator allows although they are not public. */
   readonly allow: ReadonlySet<string>
   /** Every IPv4 and IPv6 address of a name. */
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>
 }
 
-/** Why an address was refused: for the log, never for the caller, who would learn about our network from it. */
+/** Why an address was refused. Only for the log: it would tell the caller about our network. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 }
@@ -166,7 +165,7 @@ const URL_CHARS_MAX = 8_192
 const HOST_CHARS_MAX = 253
 const PRIVATE_SUFFIXES = ['local', 'internal', 'localhost', 'arpa', 'onion']
 
-/** Judges an address. `base` is the address that redirected to it. */
+/** Checks a URL. `base` is the URL that redirected to it. */
 export async function judge(
   text: string,
   rules: DestinationRules,
@@ -183,7 +182,7 @@ export async function judge(
   }
   const addresses = isIP(host) !== 0 ? [host] : await (trusted ? resolveAnyName(host) : rules.resolve(host, signal))
   if (addresses.length === 0) throw new Refusal('the name has no address')
-  // One private address among many is enough: which of them a connection would take is not ours to guess.
+  // One private address is enough to refuse the name, because the connection might use it.
   const inner = trusted ? undefined : addresses.find((address) => !isPublicAddress(address))
   if (inner !== undefined) throw new Refusal(`address ${inner}`)
   return {
@@ -199,7 +198,7 @@ export async function judge(
 
 function parse(text: string, base?: URL): URL {
   if (text.length > URL_CHARS_MAX) throw new Refusal('the address is too long')
-  // The URL parser drops tabs and line ends silently, and trims blanks: what it sees must be what was sent.
+  // The URL parser silently drops tabs and line ends and trims spaces, so a text with any of them is refused.
   if (/[\u0000-\u0020\u007f]/.test(text)) throw new Refusal('blanks or control characters')
   const url = URL.parse(text, base?.href)
   if (!url) throw new Refusal('not an address')
@@ -215,7 +214,7 @@ function judgeName(host: string): void {
   if (PRIVATE_SUFFIXES.includes(labels.at(-1)!) || isMetadataHost(host)) throw new Refusal(`host ${host}`)
 }
 
-/** A name that the operator trusts may stand in the hosts file, like localhost. */
+/** A name that the operator allows may be in the hosts file, like localhost. */
 async function resolveAnyName(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address)
 }

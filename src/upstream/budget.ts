@@ -1,14 +1,14 @@
-// A budget of bytes in flight, shared by everything that must hold large bodies in memory. Each account has a share of it that shrinks as
-// the rest fills up, so that there is always room for others. Whoever does not fit waits for a while, and is then asked to come back later.
+// A budget of bytes in flight, shared by all code that holds large bodies in memory. An account's share shrinks as the budget fills up, so that
+// there is always room for others. A request that does not fit waits for a while, and is then rejected with a retry-after.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 
 /** The memory of one request. */
 export interface ByteLease {
   readonly bytes: number
-  /** Takes more when there is room. Rejects with unavailable (503) when there is none in time, or with the signal's reason. */
+  /** Takes more bytes when there is room. Rejects with unavailable (503) after the wait, or with the signal's reason. */
   grow(bytes: number, signal: AbortSignal): Promise<void>
-  /** Gives back what is over. */
+  /** Returns the bytes above `bytes` to the budget. */
   shrinkTo(bytes: number): void
   release(): void
 }
@@ -16,11 +16,11 @@ export interface ByteLease {
 export interface ByteBudget {
   readonly bytesInUse: number
   readonly waiting: number
-  /** For a request of this account; nothing is taken yet. */
+  /** An empty lease for a request of this account. */
   open(account: string): ByteLease
-  /** The same, with so many bytes taken. */
+  /** A lease that holds `bytes` already. */
   acquire(account: string, bytes: number, signal: AbortSignal): Promise<ByteLease>
-  /** How many were refused. */
+  /** The number of rejected requests. */
   readonly refused: number
 }
 
@@ -29,21 +29,21 @@ interface ByteBudgetOptions {
   readonly bytesMax: number
   readonly queueMax: number
   readonly waitMs?: number
-  /** Asked once for each request before it takes more than what everybody may; rejects for an account that may not. */
+  /** Called once for each request before it takes more than a small body. Rejects if the account may not. */
   readonly mayHold?: (account: string) => Promise<void>
 }
 
 interface Waiter {
   readonly account: string
   readonly bytes: number
-  /** What the same request has already. */
+  /** The bytes that the same request holds already. */
   readonly held: () => number
   enter(): void
 }
 
 const WAIT_MS = 10_000
 const RETRY_AFTER_SECONDS = 5
-/** A body of at most so many bytes is read for everybody, and is not worth counting. */
+/** A body up to this size is always read and not counted. */
 export const SMALL_BODY_BYTES = 65_536
 
 export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
@@ -53,9 +53,9 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
   let used = 0
   let refused = 0
 
-  /** The first request of an account needs room; what it takes beyond that may be as much as it leaves free for all others. */
+  /** An account's first request only needs room. Beyond that, an account may hold at most as much as it leaves free for others. */
   function fits({ account, bytes, held }: Omit<Waiter, 'enter'>): boolean {
-    // One that is larger than everything there is may run when it is alone.
+    // A request larger than the whole budget may run alone.
     if (used === held()) return true
     const own = heldBy.get(account) ?? 0
     const free = bytesMax - used - bytes
@@ -72,7 +72,7 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
     const left = (heldBy.get(account) ?? 0) - bytes
     if (left > 0) heldBy.set(account, left)
     else heldBy.delete(account)
-    // Whoever fits goes, also past those who do not: nobody waits behind another account's large one.
+    // A waiter that fits may overtake one that does not, so that no account waits behind another's large request.
     for (let at = 0; at < waiting.length; ) {
       const next = waiting[at] as Waiter // It is below the length.
       if (!fits(next)) at += 1
@@ -93,7 +93,7 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
     })
   }
 
-  /** The places in the line are shared by the same rule. */
+  /** The queue's slots are shared by the same rule. */
   function mayWait(account: string): boolean {
     const own = waiting.filter((waiter) => waiter.account === account).length
     return waiting.length < queueMax && (own === 0 || own < queueMax - waiting.length)
@@ -179,14 +179,14 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
   }
 }
 
-// So much a minute for each account, network address or host: what it may have this process send to and fetch from addresses that it
-// names, how many unknown keys it may try. What was spent comes back evenly, so that nobody who is refused waits for the end of a minute.
+// A budget per minute for each account, network address or host, for example for outbound fetches and sends, or for attempts with unknown keys.
+// It refills evenly, so that a rejected caller need not wait for the end of a minute.
 
 export interface MinuteBudget {
   readonly perMinute: number
-  /** Undefined: it is spent. Else the seconds until there is room for it. */
+  /** Undefined: the amount was spent. Otherwise the seconds until the budget has room for it. */
   spend(account: string, amount: number): number | undefined
-  /** It was not needed after all. */
+  /** Returns an amount that was not needed. */
   giveBack(account: string, amount: number): void
 }
 
@@ -195,7 +195,7 @@ interface Spent {
   readonly atMs: number
 }
 
-/** Beyond this many, those whose budget is whole again are forgotten, and if there is none, whoever spent longest ago. */
+/** Beyond this many entries, full budgets are dropped, and if none is full, the one that was used longest ago. */
 const ACCOUNTS_MAX = 10_000
 
 export function createMinuteBudget(world: World, perMinute: number): MinuteBudget {
@@ -203,7 +203,7 @@ export function createMinuteBudget(world: World, perMinute: number): MinuteBudge
   const left = ({ amount, atMs }: Spent, nowMs: number) => amount - ((nowMs - atMs) * perMinute) / 60_000
 
   function forgetWhole(nowMs: number): void {
-    // In the order of their last spending, so that the first which is not whole may be followed only by few that are.
+    // In the order of the last use: after the first entry that is not full, few full ones can follow.
     for (const [account, entry] of spent) {
       if (left(entry, nowMs) > 0 && spent.size <= ACCOUNTS_MAX) return
       spent.delete(account)

@@ -1,7 +1,7 @@
-// The vocabulary of the one HTTP client: what adapters ask for, and what comes back.
+// The types of the HTTP client: the call that an adapter makes, and the reply.
 import { Fault } from '../kernel/fault.ts'
 
-/** A token as the header `authorization` bears it. */
+/** A token as the value of the `authorization` header. */
 export const bearer = (token: string) => `Bearer ${token}`
 
 export interface HttpCall {
@@ -18,7 +18,7 @@ export interface Deadlines {
   readonly firstByteMs: number
   /** Between two pieces of the answer. */
   readonly idleMs: number
-  /** From the start to the end of the answer, without the time in which this side keeps the vendor waiting. */
+  /** From the start to the end of the answer, without the time in which our backpressure holds the vendor. */
   readonly totalMs: number
 }
 
@@ -29,26 +29,25 @@ export interface UpstreamReply {
   /** The whole body; more than `bytesMax` is the fault upstream_garbled. */
   read(bytesMax: number): Promise<Buffer>
   /**
-   * Hands over each piece as it arrives, and resolves at the clean end of the answer. While the promise that
-   * `onData` returns is pending, nothing more is read from the vendor's socket, and the vendor's time stands still. A
-   * consumer that keeps the vendor waiting for the whole of its time, or until it hangs up, gets a fault that says so
-   * (`isHeldBack`).
+   * Hands over each piece as it arrives, and resolves at the clean end of the answer. While the promise returned by `onData` is pending, the
+   * vendor's socket is not read and the vendor's deadlines are suspended. If the consumer holds the vendor for the whole total deadline, or until
+   * the vendor hangs up, it gets a fault that says so (`isHeldBack`).
    */
   pipe(onData: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
-  /** From now on the call's signal no longer cuts the answer. */
+  /** From now on the call's signal no longer aborts the answer. */
   letGo(): void
-  /** Cuts the connection now. A running read or pipe rejects. Safe to call at any time, any number of times. */
+  /** Closes the connection now. A running read or pipe rejects. Safe to call at any time, any number of times. */
   abort(): void
 }
 
-/** Whether an answer broke off because whoever reads it was too slow. */
+/** Whether an answer broke off because its consumer was too slow. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof Fault && error.details.internal?.heldBack === true
 }
 
 export interface Upstream {
   /**
-   * Resolves when the vendor's headers are here. Rejects with upstream_timeout, upstream_failed (connection refused,
+   * Resolves when the vendor's headers have arrived. Rejects with upstream_timeout, upstream_failed (connection refused,
    * reset, DNS) or, when `signal` fires, with the signal's reason. Redirects are never followed.
    */
   send(call: HttpCall, options: { deadlines: Deadlines; signal: AbortSignal }): Promise<UpstreamReply>

@@ -1,5 +1,5 @@
-// The connections to one vendor, each for one call at a time. The one that was used last is taken first, so that as few as can be are kept busy
-// and the others end by themselves. undici's own pool asks its connections one after the other, and tells of each that is free by an event.
+// The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few connections stay busy and the
+// idle ones time out. undici's own pool searches its connections one by one and emits an event for each free one, which costs more.
 import type { buildConnector, Client as UndiciClient } from 'undici'
 import { Client } from './internals.ts'
 
@@ -7,7 +7,7 @@ export interface ConnectionSettings extends UndiciClient.Options {
   readonly connect: buildConnector.connector
 }
 
-/** Beyond so many, those that have ended are forgotten. */
+/** Beyond this many free clients, the oldest is dropped if its connection has ended. */
 const FREE_KEPT = 64
 
 export class Connections {

@@ -1,31 +1,31 @@
-// One coarse clock for all running exchanges. Four timers per call would cost more than the call's bookkeeping; instead what is due
-// is looked at a few times a second. When that is stands in a list of numbers: 2,000 open streams would not fit into the processor's cache.
+// One coarse timer for all exchanges in flight. Four timers per call would cost more than the call's bookkeeping; instead the due times are
+// checked a few times a second. They are in an array of numbers, because 2,000 open streams would not fit into the processor's cache.
 import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines } from './call.ts'
 
 const LOOK_EVERY_MS = 50
-/** Nothing is left alone for longer: what runs may have come to a shorter deadline than the one that it named. */
+/** Each item is checked at least this often: it may have entered a phase with a shorter deadline than the one it named. */
 const UNSEEN_MS_MAX = 500
-/** A look that comes so late means that this process was stopped, or had no time for anything. */
+/** A check this late means that the process was suspended or blocked. */
 const LATE_MS = 1_000
 
 export interface Watched {
-  /** Does whatever is due at this monotonic time, and answers when the next thing will be. */
+  /** Handles what is due at this monotonic time, and returns when to check next. */
   look(nowMs: number): number
-  /** This process slept for so long: what came meanwhile has not been read yet, and silence was nobody's. */
+  /** The process was suspended for `ms`. Data may be waiting unread, so this time must not count as the vendor's silence. */
   slept(ms: number): void
 }
 
 export interface DeadlineWatch {
-  /** Answers the place by which it is removed. */
+  /** Returns the slot for `remove`. */
   add(item: Watched): number
   remove(place: number, item: Watched): void
 }
 
 export function createDeadlineWatch(world: World): DeadlineWatch {
   const items = new SlotSet<Watched>()
-  /** By place. */
+  /** Indexed by slot. */
   const dueMs: number[] = []
   let running = false
 
@@ -39,7 +39,7 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
     for (let place = 0; place < dueMs.length; place++) {
       if (nowMs < (dueMs[place] ?? 0)) continue
       const nextMs = items.at(place)?.look(nowMs) ?? Number.POSITIVE_INFINITY
-      // Whoever has left meanwhile is not looked at again, nor is the place before it is taken.
+      // An empty slot is not checked again before it is reused.
       dueMs[place] = items.at(place) ? Math.min(nextMs, nowMs + UNSEEN_MS_MAX) : Number.POSITIVE_INFINITY
     }
     if (items.size > 0) world.after(LOOK_EVERY_MS, look)
@@ -62,17 +62,17 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
   }
 }
 
-/** How long one exchange may still take. The time in which this side keeps the vendor waiting is not the vendor's. */
+/** The deadlines of one exchange. Time in which our backpressure holds the vendor does not count against it. */
 export class Patience {
   readonly #totalMs: number
   #totalAtMs: number
-  /** What may pass without a sign of life. */
+  /** The longest allowed silence. */
   #quietMs: number
-  /** The first look after the last sign of life: to read the clock at each would cost more than the sign itself. */
+  /** The time of the first check after the last activity. Reading the clock at each activity would cost more than handling it. */
   #quietFromMs: number | undefined
-  /** How long the vendor was kept waiting, up to the last time that something was taken. */
+  /** How long backpressure has held the vendor, without the current hold. */
   #heldMs = 0
-  /** Since when it is now. */
+  /** When the current hold began. */
   #heldFromMs: number | undefined
 
   constructor({ connectMs, totalMs }: Deadlines, nowMs: number) {
@@ -82,7 +82,7 @@ export class Patience {
     this.#quietFromMs = nowMs
   }
 
-  /** A sign of life; the next may take so long. */
+  /** Records activity; the next may take `quietMs`. */
   alive(quietMs: number): void {
     this.#quietMs = quietMs
     this.#quietFromMs = undefined
@@ -107,12 +107,12 @@ export class Patience {
     if (this.#heldFromMs !== undefined) this.#heldFromMs += ms
   }
 
-  /** When something may be too long, as far as is known. */
+  /** The earliest time at which a deadline may be exceeded. */
   get dueMs(): number {
     return Math.min(this.#totalAtMs, (this.#quietFromMs ?? 0) + this.#quietMs)
   }
 
-  /** What has been too long, if anything. While our own side holds the answer back, the vendor is not the slow one. */
+  /** The exceeded deadline, if any. While our backpressure holds the answer, silence is not the vendor's fault. */
   exceeded(nowMs: number, isHeldBack: boolean): 'held' | 'total' | 'quiet' | undefined {
     const heldMs = this.heldMs(nowMs)
     if (heldMs >= this.#totalMs) return 'held'

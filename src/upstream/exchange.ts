@@ -1,5 +1,5 @@
-// The one HTTP client. Vendors' addresses come from the operator's catalog and are trusted; addresses that callers give
-// go through guard.ts. Proxy variables of the environment are ignored, because a proxy would see every credential.
+// The HTTP client for vendors. Their addresses come from the operator's catalog and are trusted; callers' addresses go through guard.ts.
+// Proxy variables of the environment are ignored, because a proxy would see every credential.
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
@@ -12,12 +12,12 @@ import { createDeadlineWatch } from './deadline.ts'
 import { ARRIVAL, buildConnector } from './internals.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
 
-/** Long enough to save most handshakes, short enough to stay below the idle limit of the usual front client formats (60 s). */
+/** Long enough to save most handshakes, short enough to stay below the usual idle timeout of a vendor's front servers (60 s). */
 const KEEP_ALIVE_MS = 20_000
-/** Only tidies up: each call has its own, usually shorter, limit for the connection. */
+/** Only cleans up: each call has its own, usually shorter, connect deadline. */
 const CONNECT_CLEANUP_MS = 15_000
 const ENCODING = 'accept-encoding'
-/** Pieces are cut to this size on their way out, so that a slow upload shows that it moves. */
+/** Upload bodies are split into pieces of this size, so that progress of a slow upload is visible. */
 const PIECE_BYTES = 262_144
 
 export function createUpstream({ world }: { world: World }): Upstream {
@@ -27,9 +27,9 @@ export function createUpstream({ world }: { world: World }): Upstream {
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // One for all of them: it keeps the sessions of TLS, by which a new connection goes on where an earlier one was.
+    // One connector for all vendors: it caches TLS sessions, so that new connections can resume them.
     connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, lookup: lookUpVendor, ...ARRIVAL }),
-    // The deadlines of each call are kept by `watch`.
+    // `watch` enforces the deadlines of each call.
     headersTimeout: 0,
     bodyTimeout: 0,
   }
@@ -62,7 +62,7 @@ export function createUpstream({ world }: { world: World }): Upstream {
   }
 }
 
-/** As the system looks names up; one that leads to a metadata address leads nowhere. */
+/** The system's name lookup, but a name that resolves to a metadata address is refused. */
 export const lookUpVendor: LookupFunction = (host, options, done) => {
   lookup(host, options, (error, address, family) => {
     const found = Array.isArray(address) ? address.map((one) => one.address) : [address]
@@ -71,7 +71,7 @@ export const lookUpVendor: LookupFunction = (host, options, done) => {
   })
 }
 
-/** Sends one call over a dispatcher, and resolves at the answer's headers. */
+/** Sends one call over a dispatcher, and resolves when the answer's headers arrive. */
 export function exchange(
   dispatcher: Dispatcher,
   path: string,

@@ -1,5 +1,5 @@
-// The SSRF guard: fetches what a stranger points at. Default deny: every address, every redirect and every resolved IP is judged by
-// address.ts, and the socket is opened to the judged IP and looked at again before a byte is sent.
+// The SSRF guard: fetches URLs that callers give. It denies by default: address.ts checks every URL, every redirect and every resolved IP. The
+// socket is opened to a checked IP, and its remote address is checked again before a byte is sent.
 import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
@@ -21,7 +21,7 @@ import { createDeadlineWatch } from './deadline.ts'
 import { exchange } from './exchange.ts'
 import { Client } from './internals.ts'
 
-/** The same words for every reason, so that nobody can map our network by asking. */
+/** The same message for every reason, so that a caller cannot use it to map our network. */
 export const IMAGE_REFUSED =
   'The image could not be fetched. It must be a PNG, JPEG, WebP or GIF of at most 20 MB and 50 megapixels at a public http or https address that answers quickly.'
 export const ADDRESS_REFUSED = 'This address cannot be used. It must be a public http or https address.'
@@ -38,39 +38,39 @@ interface Limits {
 const IMAGE_LIMITS: Limits = { connectMs: 3_000, firstByteMs: 5_000, totalMs: 20_000, redirectsMax: 3 }
 const POST_LIMITS: Limits = { connectMs: 3_000, firstByteMs: 10_000, totalMs: 15_000, redirectsMax: 0 }
 const DOWNLOAD_LIMITS: Limits = { connectMs: 5_000, firstByteMs: 30_000, totalMs: 600_000, redirectsMax: 3 }
-/** After a start of this long, a body slower than this is cut. */
+/** After the grace period, a body slower than the minimum rate is aborted. */
 const RATE_GRACE_MS = 3_000
 const RATE_BYTES_PER_MS_MIN = 10
 const SOCKET_CLEANUP_MS = 10_000
-/** Of what a receiver answers: enough to see why it refused. */
+/** How much of a receiver's answer is read: enough to see why it refused. */
 const EXCERPT_BYTES_MAX = 1_024
 const USER_AGENT = 'tollgate'
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 export interface GuardedFetch {
-  /** A picture that a caller points at. Rejects with request_invalid and always the same message, or with rate_limited. */
+  /** Fetches an image that a caller names. Rejects with request_invalid and always the same message, or with rate_limited. */
   fetchImage(
     url: string,
     options: { account: string; bytesMax: number; signal: AbortSignal },
   ): Promise<{ bytes: Buffer; type: ImageType }>
-  /** Sends to an address that a caller gave; redirects are not followed. Answers the beginning of what comes back. Rejects with upstream_failed or rate_limited. */
+  /** Posts to a caller's URL without following redirects. Returns the beginning of the answer. Rejects with upstream_failed or rate_limited. */
   post(
     url: string,
     body: string,
     headers: Readonly<Record<string, string>>,
     options: { account: string; signal: AbortSignal },
   ): Promise<{ status: number; excerpt: string }>
-  /** Copies a vendor's result, piece by piece; follows three redirects unless fewer are asked for. Rejects with upstream_failed, or with what `write` throws. */
+  /** Copies a vendor's result piece by piece; follows up to three redirects or `redirectsMax`. Rejects with upstream_failed, or with the error of `write`. */
   download(
     url: string,
     write: (chunk: Buffer) => Promise<void> | undefined,
     options: { bytesMax: number; signal: AbortSignal; redirectsMax?: number },
   ): Promise<{ bytes: number; contentType: string }>
-  /** Whether an address could be used at all, before it is stored. Rejects with request_invalid. */
+  /** Checks a URL before it is stored. Rejects with request_invalid. */
   check(url: string, options: { signal: AbortSignal }): Promise<void>
 }
 
-/** What each account may have done in its name, by the minute. */
+/** The outbound limits of each account per minute. */
 interface GuardBudgets {
   readonly fetches: MinuteBudget
   readonly fetchedBytes: MinuteBudget
@@ -79,14 +79,14 @@ interface GuardBudgets {
 
 export interface GuardOptions {
   readonly world: World
-  /** Without them there is no bound. */
+  /** Absent: no limits. */
   readonly budgets?: GuardBudgets
   /** Replaces the DNS, for tests. */
   readonly resolve?: DestinationRules['resolve']
-  /** `host:port` pairs that may be reached although they are not public: for operators and tests. */
+  /** `host:port` pairs that are allowed although they are not public: for operators and tests. */
   readonly allow?: Iterable<string>
   readonly ports?: Iterable<number>
-  /** Replaces the time limits of pictures, for tests. */
+  /** Replaces the time limits for images, for tests. */
   readonly imageLimits?: Partial<Limits>
 }
 
@@ -100,7 +100,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
   }
   const imageLimits = { ...IMAGE_LIMITS, ...options.imageLimits }
 
-  /** One call along its redirects; `use` reads the last answer while the connection is open. */
+  /** Makes one call and follows its redirects; `use` reads the last answer while the connection is open. */
   async function walk<T>(
     first: Omit<HttpCall, 'url'> & { url: string },
     limits: Limits,
@@ -131,13 +131,13 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
         address = next
         base = destination.url
       } finally {
-        // No connection outlives its call: the next address of the same name is judged anew.
+        // No connection outlives its call, so that the next call checks the address again.
         await client.destroy()
       }
     }
   }
 
-  /** The signal of the caller, or a limit of time, whichever is first. */
+  /** Aborts at the caller's signal or after `ms`, whichever comes first. */
   async function withinMs<T>(ms: number, signal: AbortSignal, run: (own: AbortSignal) => Promise<T>): Promise<T> {
     const own = new AbortController()
     const late = Promise.withResolvers<never>()
@@ -157,7 +157,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
     }
   }
 
-  /** Hands over a body under a cap of bytes and a least rate. */
+  /** Reads a body with a size limit and a minimum rate. */
   async function receive(
     reply: UpstreamReply,
     bytesMax: number,
@@ -186,7 +186,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       spend(budgets?.fetchedBytes, account, chunk.length, (max) => `${Math.floor(max / 1_000_000)} MB of ${FETCHED}`)
       const had = file.length
       file.add(chunk)
-      // Whoever does not start like a picture is not read any further.
+      // A file that does not start like an image is not read any further.
       if (had < MAGIC_BYTES && file.length >= MAGIC_BYTES && !imageTypeOf(file.bytes()))
         throw new Refusal('not a picture')
       return undefined
@@ -265,7 +265,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
   }
 }
 
-/** As far as it comes: the status is known by then, and nothing that happens to the rest changes it. */
+/** Reads as much as arrives. The status is known already, so an error in the body is ignored. */
 async function excerptOf(reply: UpstreamReply): Promise<string> {
   const pieces = new Gathering(0, EXCERPT_BYTES_MAX)
   try {
@@ -275,12 +275,12 @@ async function excerptOf(reply: UpstreamReply): Promise<string> {
       return undefined
     })
   } catch {
-    // Enough was read, or there is no more.
+    // Enough was read, or the answer broke off.
   }
   return pieces.bytes().toString('utf8')
 }
 
-/** Throws what a caller may read when its account has nothing left. */
+/** Throws rate_limited, with a message for the caller, when the account's budget is used up. */
 export function spend(
   budget: MinuteBudget | undefined,
   account: string,
@@ -300,7 +300,7 @@ function originOf({ protocol, host, port }: Destination): string {
   return `${protocol}//${net.isIPv6(host) ? `[${host}]` : host}:${port}`
 }
 
-/** Opens sockets to the judged addresses only, one after the other, and asks the socket where it really went. */
+/** Opens sockets to the checked addresses only, one after the other, and verifies the socket's remote address. */
 function connectorTo(destination: Destination): buildConnector.connector {
   const { addresses, host, port, protocol, trusted } = destination
   return (_options, callback) => {
@@ -311,7 +311,7 @@ function connectorTo(destination: Destination): buildConnector.connector {
         ? tls.connect({ host: address, port, servername: net.isIP(host) ? '' : host, ALPNProtocols: ['http/1.1'] })
         : net.connect({ host: address, port })
       socket.setNoDelay(true)
-      // The call has its own, shorter limit; this one closes what it leaves behind.
+      // The call has its own, shorter deadline; this one closes sockets that it leaves behind.
       socket.setTimeout(SOCKET_CLEANUP_MS, () => socket.destroy(new Refusal('no connection')))
       const onError = (error: Error) => {
         socket.destroy()
@@ -368,7 +368,7 @@ function whyOf(error: unknown): Record<string, unknown> {
   return error instanceof Fault ? { why: error.kind, ...error.details.internal } : { why: String(error) }
 }
 
-// The guard for addresses that callers give, as the settings have it.
+// The guard for callers' addresses, made from the settings.
 
 interface OutboundSettings {
   readonly TOLLGATE_OUTBOUND_ALLOW: string

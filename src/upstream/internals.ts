@@ -1,63 +1,63 @@
-// All that this house knows of the insides of Node and undici, beyond what their documentation promises. The tests beside this file hold each
-// assumption against the versions in the lockfile: whoever changes one runs them first.
+// All code that relies on undocumented internals of Node and undici. The tests beside this file check each assumption against the versions in the
+// lockfile: run them first when you upgrade one.
 /// <reference path="./undici.d.ts" />
 import type { IncomingMessage } from 'node:http'
 import { Server, Socket } from 'node:net'
 
-// Only the parts that are used are loaded: the whole of undici brings a second fetch, WebSocket and caches, 15 MB of memory.
+// Only the needed parts are loaded: the whole of undici adds a second fetch, WebSocket and caches, 15 MB of memory.
 export { default as buildConnector } from 'undici/lib/core/connect.js'
 export { default as Client } from 'undici/lib/dispatcher/client.js'
 
-/** Takes no new connections, and leaves those that are idle: `close` of an HTTP server would cut them at once. */
+/** Accepts no new connections but keeps idle ones open: `close` of an HTTP server would close them at once. */
 export function stopAccepting(server: Server): void {
   Server.prototype.close.call(server)
 }
 
-/** Runs instead of the end of a connection whose last answer has been written: Node ends it by `destroySoon`. */
+/** Calls `run` instead of closing a connection after its last answer was written: Node closes it by `destroySoon`. */
 export function whenLastIsWritten(socket: Socket, run: () => void): void {
   socket.destroySoon = run
 }
 
-/** Somebody reads the request piece by piece, or did and left: an iterator of it listens until it has ended. */
+/** Whether an iterator reads the request, or did and stopped: an iterator listens until the request has ended. */
 export function isReadInPieces(request: IncomingMessage): boolean {
   return request.listenerCount('readable') > 0
 }
 
-// How bytes arrive from a vendor's socket. Node's usual way allocates 64 KB for each read, puts what came into a queue and tells of
-// it in a later step; for a stream, whose pieces come one by one, that costs more than all that is done with a piece. Here all
-// sockets are read into one room, what came is copied out of it at once, and the HTTP client takes it in the same step. What the
-// client does not take goes the usual way, with its queue and its limits. It builds on undici reading a socket by `read()` when that says `readable`.
+// How bytes arrive from a vendor's socket. By default Node allocates 64 KB for each read, queues the data and emits it in a later tick. For a stream
+// of small pieces that costs more than everything done with a piece. Here all sockets are read into one shared buffer; the data is copied out at
+// once, and the HTTP client takes it in the same tick. Data that the client does not take goes the default way, with its queue and its limits.
+// This relies on undici calling `read()` when a socket emits `readable`.
 
-/** Small pieces lie side by side in memory of this size, which is freed when the last of them is. */
+/** Small pieces share a slab of this size, which is freed when the last of them is. */
 const SLAB_BYTES = 16_384
 const SMALL_BYTES_MAX = 2_048
-/** Pieces that came with the same read of the socket are handed over as one, up to here. */
+/** Pieces of the same socket read are handed over as one, up to this size. */
 const GATHERED_BYTES_MAX = 16_384
 
-/** What a socket needs to be read so: options of `net.connect` and `tls.connect`. */
+/** The options of `net.connect` and `tls.connect` for this way of reading. */
 export const ARRIVAL = { onread: { buffer: Buffer.allocUnsafeSlow(65_536), callback: arrive } } as const
 
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
 let slabUsed = 0
 
-/** Whose bytes are being taken now, and those of them that are not taken yet. One socket at a time: all of it is one step. */
+/** The socket whose bytes are being taken now, and the bytes not taken yet. One socket at a time, because it all happens in one tick. */
 let arriving: Socket | undefined
 let fresh: Buffer | null = null
-/** What is to be done when they are all parsed. */
+/** Runs when all of them are parsed. */
 let after: (() => void) | undefined
 
-/** Runs when all that came with the current read has been parsed. */
+/** Calls `work` when all data of the current read has been parsed. */
 export function afterArrival(work: () => void): void {
   if (arriving && !after) after = work
   else queueMicrotask(work)
 }
 
-/** The piece with memory of its own: for what has to wait, so that a few bytes do not keep a slab. */
+/** Copies a piece that has to wait out of its slab, so that a few bytes do not keep the whole slab alive. */
 export function ownMemory(piece: Buffer): Buffer {
   return piece.buffer.byteLength === SLAB_BYTES ? copied(piece) : piece
 }
 
-/** Takes the first small pieces as one, or the first large one. */
+/** Removes the first small pieces, joined into one, or the first large piece. */
 export function gather(waiting: Buffer[]): Buffer {
   let count = 0
   let bytes = 0
@@ -89,7 +89,7 @@ function arrive(this: Socket, bytes: number, room: Buffer): boolean {
   return isTaken || this.push(ownMemory(came))
 }
 
-/** In place of a socket's `read`. */
+/** Replaces a socket's `read`. */
 function take(this: Socket, size?: number): unknown {
   if (this !== arriving || size !== undefined || this.readableLength > 0) return Socket.prototype.read.call(this, size)
   const came = fresh

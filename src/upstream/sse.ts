@@ -1,8 +1,8 @@
-// Server-sent events: bytes to events and back. Inside, text is kept one character per byte, so that cutting a stream
-// into events costs no decoding and a character that was split between two chunks is whole again before it is read.
+// Server-sent events: bytes to events and back. Internally, text has one character per byte (latin1), so splitting a stream into events needs no
+// decoding, and a character that was split between two chunks is whole again before it is decoded.
 import { Fault } from '../kernel/fault.ts'
 
-/** The longest event that is buffered. The largest honest one is a final Responses object with its whole output. */
+/** The longest event that is buffered. The largest legitimate one is a final Responses object with its whole output. */
 export const EVENT_BYTES_MAX = 8 * 1024 * 1024
 
 export interface SseEvent {
@@ -13,8 +13,8 @@ export interface SseEvent {
 }
 
 /**
- * Cuts a stream into blocks that end with a blank line. Line ends are turned into LF on the way (CR LF and CR mean the
- * same to every reader), so that what comes out does not depend on how the stream was sliced.
+ * Splits a stream into blocks that end with a blank line. Line ends become LF (CR LF and CR mean the same to every reader),
+ * so that the output does not depend on how the stream was split into chunks.
  */
 export class SseBlocks {
   private parts: string[] = []
@@ -22,7 +22,7 @@ export class SseBlocks {
   private endsWithNewline = false
   private skipNewline = false
 
-  /** The blocks that are complete now, as bytes in a string, blank lines included; empty when there is none. */
+  /** The blocks that are complete now, as a latin1 string, blank lines included; empty when there is none. */
   push(chunk: Buffer): string {
     if (chunk.length === 0) return ''
     let text = chunk.toString('latin1')
@@ -48,7 +48,7 @@ export class SseBlocks {
     return whole
   }
 
-  /** What the stream left unfinished. */
+  /** The unfinished block at the end of the stream. */
   rest(): string {
     const rest = this.parts.join('')
     this.parts.length = 0
@@ -70,7 +70,7 @@ export class SseBlocks {
   }
 }
 
-/** Reads one block (bytes in a string); undefined when it carries neither data nor a name, such as a comment. */
+/** Reads one block (a latin1 string); undefined when it has neither data nor a name, such as a comment. */
 export function readBlock(block: string): SseEvent | undefined {
   let event: string | undefined
   let data: string | undefined
@@ -79,7 +79,7 @@ export function readBlock(block: string): SseEvent | undefined {
     const lineEnd = block.indexOf('\n', at)
     const line = block.slice(at, lineEnd < 0 ? block.length : lineEnd)
     at += line.length + 1
-    // The mark of byte order may precede the first line of a stream.
+    // A byte order mark may precede the first line of a stream.
     const start = line.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0
     const colon = line.indexOf(':', start)
     if (colon === start) continue // A comment.
@@ -110,22 +110,22 @@ export function eachBlock(blocks: string, take: (block: string) => void): void {
   }
 }
 
-/** Bytes in a string, read as UTF-8; what is not UTF-8 becomes U+FFFD. */
+/** Decodes a latin1 string of bytes as UTF-8; invalid bytes become U+FFFD. */
 export function bytesToText(bytes: string): string {
   return /[\u0080-\u00ff]/.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
 }
 
-/** Text as its UTF-8 bytes in a string. */
+/** Encodes text as UTF-8 bytes in a latin1 string. */
 export function textToBytes(text: string): string {
   return /[^\u0000-\u007f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }
 
-/** A copy of what a relay hands on. */
+/** Copies a relayed piece. */
 export function bytesOf(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Buffer {
   return typeof piece === 'string' ? Buffer.from(piece, encoding) : Buffer.from(piece)
 }
 
-/** A push decoder: chunks in, events out, the same events for any slicing of the same bytes. */
+/** A push decoder: chunks in, events out. The events do not depend on how the bytes were split into chunks. */
 export class SseDecoder {
   private readonly blocks = new SseBlocks()
 
@@ -138,7 +138,7 @@ export class SseDecoder {
     return events
   }
 
-  /** The event that the end of the stream left without its blank line, if any; it may be cut short. */
+  /** The last event if the stream ended without a blank line; it may be truncated. */
   end(): SseEvent | undefined {
     return readEvent(this.blocks.rest())
   }
@@ -150,7 +150,7 @@ export function encodeEvent(data: string, event?: string): string {
   return event === undefined ? `data: ${lines}\n\n` : `event: ${event.replace(/[\r\n]/g, ' ')}\ndata: ${lines}\n\n`
 }
 
-/** One event with a value as JSON, which has no line breaks, under a name of our own. */
+/** One event with a JSON value, which has no line breaks. `event` must be a safe name. */
 export function encodeJson(value: unknown, event?: string): string {
   const data = JSON.stringify(value)
   return event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`

@@ -7,9 +7,9 @@ import type { Deadlines, UpstreamReply } from './call.ts'
 import { type DeadlineWatch, Patience, type Watched } from './deadline.ts'
 import { afterArrival, gather, ownMemory } from './internals.ts'
 
-/** What may lie in memory before anyone asks for the answer's body. */
+/** The most bytes in memory before a consumer reads the answer's body. */
 const UNCLAIMED_BYTES_MAX = 65_536
-/** A vendor that was kept waiting for so long in all may well be the one who hung up. */
+/** After backpressure has held the vendor this long in all, a broken connection counts as our consumer's fault. */
 const PATIENCE_MS = 10_000
 
 type Phase = 'connect' | 'first-byte' | 'body' | 'done'
@@ -26,11 +26,11 @@ export interface TransferOptions {
   readonly watch: DeadlineWatch
   readonly deadlines: Deadlines
   readonly signal: AbortSignal
-  /** Told once, when the connection is free for the next call. */
+  /** Called once, when the connection is free for the next call. */
   readonly over?: () => void
 }
 
-/** Of an answer that was taken at once. */
+/** The consumer of an answer that was read at once. */
 const NOBODY: Consumer = { onData: () => undefined, resolve() {}, reject() {} }
 
 export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watched, Follower {
@@ -51,9 +51,9 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #controller: Dispatcher.DispatchController | undefined
   #over: (() => void) | undefined
   #sent = false
-  /** The reply was handed over: from here on, failures go to whoever reads it. */
+  /** The reply was returned to the caller: from now on, failures go to the consumer of the body. */
   #answered = false
-  /** Why this side gave up; set once, wins over whatever the socket says afterwards. */
+  /** Why this side gave up. Set once; later errors of the socket are ignored. */
   #givenUp: { readonly reason: unknown } | undefined
   #broken: { readonly reason: unknown } | undefined
 
@@ -62,7 +62,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #waitingBytes = 0
   /** The consumer has not taken the last piece yet. */
   #busy = false
-  /** What waits is handed over when the current read has been parsed. */
+  /** Waiting pieces are handed over when the current read has been parsed. */
   #gathering = false
 
   constructor(options: TransferOptions, resolve: (reply: UpstreamReply) => void, reject: (reason: unknown) => void) {
@@ -78,12 +78,12 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#watched = options.watch.add(this)
   }
 
-  // ---- What the connection tells.
+  // ---- Callbacks of the connection.
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#givenUp) {
-      // The caller left while the connection was being made: nothing is written to it.
+      // The caller aborted while the connection was being made, so nothing is sent.
       controller.abort(asError(this.#givenUp.reason))
       return
     }
@@ -92,7 +92,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#patience.alive(this.#deadlines.firstByteMs)
   }
 
-  /** A long upload is not silence: the wait for the answer counts from the last piece that was taken. */
+  /** A long upload is not silence: the deadline for the answer starts with the last piece that the socket took. */
   onBodySent(): void {
     if (this.#phase === 'first-byte') this.#patience.alive(this.#deadlines.firstByteMs)
   }
@@ -112,11 +112,11 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       if (typeof value !== 'string') headers[name] = value?.join(', ') ?? ''
     }
     this.headers = headers as Record<string, string>
-    // They are read; the bytes they came in are not needed for as long as the answer runs.
+    // The headers are parsed, so their raw bytes need not stay in memory while the answer runs.
     controller.rawHeaders = null
     const encoding = this.headers['content-encoding']
     if (encoding !== undefined && !/^(identity)?$/i.test(encoding.trim())) {
-      // We asked for none; decoding would also open the client format to bodies that unpack to gigabytes.
+      // We asked for no encoding, and decoding would allow bodies that unpack to gigabytes.
       this.#giveUp(new Fault('upstream_garbled', { internal: { phase: 'first-byte', why: 'the answer is encoded' } }))
       return
     }
@@ -125,14 +125,14 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    // A parser that is resumed at the end of its input reports an empty piece; pausing on it would go on for ever.
+    // A parser that is resumed at the end of its input reports an empty piece; pausing on it would loop forever.
     if (chunk.length === 0 || this.#phase === 'done') return
     this.#waiting.push(this.#busy || (!this.#consumer && this.#waiting.length > 0) ? ownMemory(chunk) : chunk)
     this.#waitingBytes += chunk.length
     if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
     this.#patience.alive(this.#deadlines.idleMs)
     if (this.#gathering || !this.#consumer || this.#busy) return
-    // A read of the socket often holds several small pieces: they are handed over together, once it has been parsed.
+    // One socket read often holds several small pieces. They are handed over together once it has been parsed.
     this.#gathering = true
     afterArrival(this.#gathered)
   }
@@ -157,10 +157,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     else this.#fail(fault)
   }
 
-  // ---- What the caller asks for.
+  // ---- The reply's methods.
 
   read(bytesMax: number): Promise<Buffer> {
-    // As nearly always: all of it came with the headers.
+    // The usual case: the whole body came with the headers.
     const isHere = this.#phase === 'done' && !this.#givenUp && !this.#broken
     if (isHere && !this.#consumer && this.#waitingBytes <= bytesMax) {
       this.#consumer = NOBODY
@@ -219,14 +219,14 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     return nowMs
   }
 
-  // ---- Between the two.
+  // ---- Between connection and consumer.
 
   #free(): void {
     this.#over?.()
     this.#over = undefined
   }
 
-  /** Hands one piece over, and holds the vendor's socket until it is taken. */
+  /** Hands over one piece, and pauses the vendor's socket until the consumer has taken it. */
   #hand(consumer: Consumer, chunk: Buffer): void {
     let taken: Promise<void> | undefined
     this.#busy = true
@@ -259,7 +259,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#pump()
   }
 
-  /** Hands over what has gathered, and lets the socket run again. */
+  /** Hands over the waiting pieces, and resumes the socket. */
   #pump(): void {
     const consumer = this.#consumer
     while (consumer && !this.#busy && !this.#givenUp && this.#waiting.length > 0) {
@@ -271,14 +271,14 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     if (this.#phase === 'done') this.#settle()
     else if (this.#controller?.paused) {
       this.#patience.alive(this.#deadlines.idleMs)
-      // In a turn of its own: the parser must not be entered from inside one of its own callbacks.
+      // In a microtask: the parser must not be entered from inside one of its own callbacks.
       queueMicrotask(() => {
         if (!this.#busy && this.#phase !== 'done') this.#controller?.resume()
       })
     }
   }
 
-  /** Tells the consumer how it ended, once it has taken everything that came. */
+  /** Resolves or rejects the consumer once it has taken all data. */
   #settle(): void {
     const consumer = this.#consumer
     if (!consumer || (!this.#givenUp && this.#unread())) return
@@ -288,7 +288,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     else consumer.resolve()
   }
 
-  /** Ends a call that has no answer yet. */
+  /** Rejects a call that has no answer yet. */
   #fail(reason: unknown): void {
     this.letGo()
     this.#reject(reason)
@@ -309,14 +309,14 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     return this.#busy || this.#waiting.length > 0
   }
 
-  /** The connection has nothing more to say, or nobody listens any more. */
+  /** The exchange is over on the connection, or its consumer is gone. */
   #leave(): void {
     this.#phase = 'done'
     this.#watch.remove(this.#watched, this)
   }
 }
 
-/** Which fault an error of the connection is. What undici refuses to send at all is our own mistake. */
+/** The fault for an error of the connection. A call that undici refuses to send is our own bug. */
 function faultOf(code: unknown): FaultName {
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'upstream_timeout'
   return code === 'UND_ERR_INVALID_ARG' ? 'internal' : 'upstream_failed'

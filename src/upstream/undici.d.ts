@@ -1,4 +1,4 @@
-// Only the parts that are used are loaded: the whole of undici brings a second fetch, WebSocket and caches, 15 MB of memory.
+// Only the needed parts are loaded: the whole of undici adds a second fetch, WebSocket and caches, 15 MB of memory.
 declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici'
   export = Pool
