@@ -1,5 +1,5 @@
-// What keeps guessing slow, in the database, so that it holds for all processes together. Nobody is ever locked out: an
-// address that was tried five times in vain waits a second, then two, then four, up to a minute.
+// Throttles password guessing. The counters are in the database, so they hold for all processes together. No login is ever locked for good:
+// after five failed attempts an e-mail address waits one second, then two, then four, up to a minute.
 import { createHash } from 'node:crypto'
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -7,23 +7,23 @@ import { networkOf } from '../upstream/address.ts'
 
 export interface Attempts {
   /**
-   * Counts a try before it is made, so that a thousand at once are not one: by its address, and by the name that is tried, or by
-   * the browser, if it is a known one. Throws rate_limited while it must wait.
+   * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by e-mail address or, for a
+   * known browser, by that browser. Throws rate_limited while the caller must wait.
    */
   begin(by: { ip: string; email?: string; browser?: string | undefined }): Promise<Attempt>
 }
 
 export interface Attempt {
-  /** It was right: it counts for nothing, and neither do those before it. */
+  /** The login was right: the attempt does not count, and earlier failures for the same name or browser are cleared. */
   succeeded(): Promise<void>
-  /** It came to no verdict: as if it had not been made. */
+  /** The attempt ended without a verdict (an error): it is taken back. */
   giveBack(): Promise<void>
 }
 
 const FREE_TRIES = 5
 const PER_ADDRESS = 20
 
-// A try that comes too early changes nothing and answers no row.
+// An attempt during a wait changes nothing and returns no row.
 const TRY_NAME = statement(
   'attempt_name',
   `insert into login_attempt as a (subject, tries) values ($1, 1)
@@ -50,7 +50,7 @@ const WAIT = statement(
   'select extract(epoch from blocked_until - clock_timestamp())::float8 as seconds from login_attempt where subject = $1',
 )
 const CLEAR = statement('attempt_clear', 'delete from login_attempt where subject = $1')
-// A wait that another try has brought about stays.
+// A wait that a later attempt has set stays.
 const TAKE_BACK = statement(
   'attempt_take_back',
   `update login_attempt set tries = greatest(tries - 1, 0),
@@ -59,7 +59,7 @@ const TAKE_BACK = statement(
 )
 
 export function createAttempts(database: Database): Attempts {
-  /** Answers what takes it back. */
+  /** Returns the function that takes the attempt back. */
   async function count(text: typeof TRY_NAME, subject: string, most: number): Promise<() => Promise<unknown>> {
     const [row] = await database.query<{ until: string }>(text, [subject, most])
     if (row) return () => database.query(TAKE_BACK, [subject, row.until])
@@ -90,7 +90,7 @@ export function createAttempts(database: Database): Attempts {
   }
 }
 
-/** Whether anyone has the address or not, the row looks the same. */
+/** The row looks the same whether a person with this e-mail address exists or not. */
 function nameOf(email: string): string {
   return `name:${createHash('sha256').update(email).digest('base64url')}`
 }

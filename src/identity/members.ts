@@ -1,4 +1,4 @@
-// Who belongs to an account, who runs the gateway, and the links by which people come to: to join, or to choose a new password.
+// Members of accounts, operators of the gateway, and invitation and password-reset links.
 
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Keys } from '../admission/keys.ts'
@@ -22,22 +22,22 @@ import type { InviteView, MemberView, OperatorView, PendingInvite, Role } from '
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
-  /** Answers the token of a link that holds for a week. */
+  /** Returns the token of a link that is valid for a week. */
   invite(account: string, input: { email: string; role: Role }, by: By): Promise<string>
-  /** With the programs that they let in, and with the links that they made or were sent: nobody comes back by an old one. */
+  /** Also revokes the OAuth programs that the person authorized and the links that they made or were sent, so that none of these lead back in. */
   remove(account: string, person: string, options: { mayRemoveLastOwner: boolean }, by: By): Promise<void>
   changeRole(account: string, person: string, input: { role: Role; mayRemoveLastOwner: boolean }, by: By): Promise<void>
-  /** Links that nobody has followed yet: to an account, or without one those of new operators. */
+  /** Links that have not been used yet: those of an account, or with null those for new operators. */
   pending(account: string | null): Promise<PendingInvite[]>
   withdraw(account: string | null, invite: string, by: By): Promise<void>
   operators(): Promise<OperatorView[]>
   inviteOperator(email: string, by: By): Promise<string>
-  /** Who it was stays a person, and a member of what they belong to. */
+  /** The person stays, with their account memberships. */
   removeOperator(person: string, by: By): Promise<void>
-  /** The token of a link by which somebody who forgot their password chooses another; for a day. */
+  /** Returns the token of a password-reset link that is valid for a day. */
   resetPassword(email: string, by: By): Promise<string>
   look(token: string): Promise<InviteView>
-  /** Answers the value of the session cookie, and whose it is. */
+  /** Returns the value of the session cookie and the person's e-mail address. */
   accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
 }
 
@@ -66,7 +66,7 @@ const LOOK = statement(
    where i.digest = $1 and i.expires_at > now()`,
 )
 const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
-// Somebody who is an owner does not become less by following an older link.
+// An owner who uses an older link stays an owner.
 const JOIN = statement(
   'member_join',
   `insert into membership (account_id, person_id, role) values ($1, $2, $3)
@@ -140,7 +140,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
 
     async remove(account, person, { mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
-        // Before the members are locked: whoever follows a link takes the two in this order.
+        // Before the members are locked: accepting a link takes the two locks in the same order.
         await tx.query(REMOVE_INVITES, [person, account])
         await lockMember(tx, account, person, mayRemoveLastOwner)
         await tx.query(REMOVE, [account, person])
@@ -193,7 +193,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
           return { session, email }
         })
       }
-      // The link says which address was meant, not who opened it: somebody who has a login here proves that it is theirs.
+      // The link names the invited e-mail address but does not prove who opened it, so an existing person must also log in.
       if (known) await checkLogin(deps, { email: invite.email, password }, visit, by)
       else requireGood(password, invite.email)
       const hash = known ? undefined : await hashCounted(deps, password, visit)
@@ -215,7 +215,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
   }
 }
 
-/** Throws when there is no such member, or it is the last owner and may not cease to be one. */
+/** Throws if there is no such member, or if it is the last owner and that is not allowed. */
 async function lockMember(tx: Queryable, account: string, person: string, mayRemoveLastOwner: boolean): Promise<void> {
   const members = await tx.query<{ person_id: string; role: Role }>(LOCK_MEMBERS, [account])
   const member = members.find((entry) => entry.person_id === person)
@@ -245,7 +245,7 @@ function personView(row: PersonSeen): OperatorView {
 
 const kindOf = (account: string | null): InviteView['kind'] => (account === null ? 'operator' : 'member')
 
-/** Links that wait, and the people who run the gateway. */
+/** Pending links and the operators. */
 function operatorsOf({
   database,
   world,

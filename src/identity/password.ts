@@ -1,18 +1,18 @@
-// Passwords: which are refused, and how the rest are kept.
+// Passwords: which ones are rejected, and how the others are stored.
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { Fault } from '../kernel/fault.ts'
 import { Semaphore } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 
-// Passwords as argon2id, off the event loop and at most two at a time: each takes a core for a tenth of a second.
+// Passwords are hashed with argon2id, off the event loop and at most two at a time: each takes a core for a tenth of a second.
 
 export interface Cost {
   readonly memoryKiB: number
   readonly passes: number
 }
 
-/** 97 ms on one core of a 2026 server; above the 19,456 KiB and two passes that OWASP asks for. */
+/** 97 ms on one core of a 2026 server; above the 19,456 KiB and two passes that OWASP recommends. */
 export const COST: Cost = { memoryKiB: 32_768, passes: 3 }
 const PARALLELISM = 1
 const SALT_BYTES = 16
@@ -22,9 +22,9 @@ const WAITING_MAX = 50
 
 export interface Passwords {
   hash(password: string): Promise<string>
-  /** `stale`: right, but hashed with another cost than today's. */
+  /** `stale`: right, but hashed with another cost than the current one. */
   verify(password: string, stored: string): Promise<'right' | 'stale' | 'wrong'>
-  /** Takes as long as `verify`, for names that nobody has. */
+  /** Takes as long as `verify`, for e-mail addresses that no person has. */
   verifyNobody(password: string): Promise<'wrong'>
 }
 
@@ -53,7 +53,7 @@ export function createPasswords({ world, cost = COST }: { world: World; cost?: C
 
   const compute = (password: string, salt: Buffer, { memoryKiB, passes }: Cost, tagLength: number) =>
     run({
-      // The same characters may be typed as different code points on different machines.
+      // Different machines may encode the same typed characters as different code points.
       message: Buffer.from(password.normalize('NFKC')),
       nonce: salt,
       parallelism: PARALLELISM,
@@ -90,8 +90,8 @@ function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/(?<!=)=+$/, '')
 }
 
-// Which passwords are guessed first. Lists of leaked passwords are mostly the same few words with digits, years, doubled
-// letters and keyboard rows around them; so these are taken away, and what is left must still be something.
+// Passwords that attackers guess first. Lists of leaked passwords are mostly the same few words with digits, years, doubled letters and
+// keyboard rows around them, so these parts are removed and enough must be left.
 
 const PASSWORD_CHARS_MIN = 12
 const PASSWORD_CHARS_MAX = 128
@@ -129,7 +129,7 @@ const ROWS = [
 const RUN_CHARS_MIN = 3
 const LEFT_CHARS_MIN = 4
 const WORDS_MAX = 2
-/** Decoration stands before, after and between words; letters and digits that alternate more often are random. */
+/** Decoration stands before, after and between words. A password that alternates more often between letters and digits counts as random. */
 const TURNS_MAX = 5
 const DISTINCT_MIN = 5
 const LEET: Record<string, string> = {
@@ -144,7 +144,7 @@ const LEET: Record<string, string> = {
   '!': 'i',
 }
 
-/** What is wrong with a new password, in a sentence; undefined when nothing is. */
+/** The reason for rejecting a new password, as a sentence; undefined if it is accepted. */
 export function passwordProblem(password: string, email: string): string | undefined {
   const chars = [...password.normalize('NFKC')]
   if (!password.isWellFormed() || /\p{Cc}/u.test(password)) return 'It holds characters that cannot be typed.'
@@ -174,13 +174,13 @@ function leavesNothing(text: string, own: readonly string[]): boolean {
     words.add(word)
     return ''
   })
-  // Digits and signs between the words are the usual decoration; letters that repeat add little.
+  // Digits and signs between the words are the usual decoration, and repeated letters add little, so only distinct letters count.
   const left = new Set(rest.replaceAll(/[^\p{L}]/gu, ''))
   const turns = rest.match(/\p{L}+|\d+|[^\p{L}\d]+/gu)?.length ?? 0
   return left.size < LEFT_CHARS_MIN && words.size <= WORDS_MAX && turns <= TURNS_MAX
 }
 
-/** Takes away pieces of the alphabet, of digits and of keyboard rows, forwards and backwards. */
+/** Removes pieces of the alphabet, of digits and of keyboard rows, forwards and backwards. */
 function withoutRuns(text: string): string {
   let rest = text
   for (const row of ROWS)

@@ -1,5 +1,4 @@
-// Logging in and out: the operator's set-up, the login, a changed password. The same words and the same time for
-// everything that is wrong with a login.
+// Logging in and out: first set-up by the operator, login, change of password. Every failed login gets the same message after the same time.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
@@ -11,17 +10,17 @@ import { type Passwords, passwordProblem } from './password.ts'
 import type { Browsers, Person, Sessions, SessionUse } from './sessions.ts'
 
 export interface People {
-  /** Whether the gateway still waits for its operator. */
+  /** Whether the gateway has no operator yet. */
   setupOpen(): Promise<boolean>
-  /** The token of the set-up link, on the one occasion that it is made; undefined afterwards. */
+  /** Returns the token of the set-up link the first time; undefined afterwards. */
   openSetup(): Promise<string | undefined>
-  /** A new token, for a link that was lost; the old one is void. Throws conflict when there is an operator. */
+  /** Replaces a lost set-up token; the old one becomes invalid. Throws conflict if there is an operator. */
   renewSetup(by: By): Promise<string>
-  /** These answer the value of the session cookie. */
+  /** Each of these returns the value of the session cookie. */
   setUp(input: { token: string; email: string; password: string }, visit: SessionUse, by: By): Promise<string>
   logIn(input: { email: string; password: string }, visit: SessionUse, by: By): Promise<string>
   changePassword(person: Person, input: { current: string; next: string }, visit: SessionUse, by: By): Promise<string>
-  /** Forgets sessions, links and tries that no longer matter. */
+  /** Removes expired sessions, links and attempts. */
   prune(): Promise<void>
 }
 
@@ -114,7 +113,7 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async setUp({ token, email, password }, visit, by) {
-      // First without effort: this client format stands open to everybody, and for good.
+      // The cheap check comes first, because this route stays open to everybody for good.
       const [valid] = await database.query(LOOK_TOKEN, [stored(token)])
       if (!valid || (await operatorExists(database))) throw setupClosed()
       requireGood(password, email)
@@ -139,7 +138,7 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async changePassword(person, { current, next }, visit, by) {
-      // Whoever has a session is known: only what is tried by their own sessions makes them wait.
+      // A signed-in person is known, so only attempts by their own sessions make them wait.
       await checkLogin(deps, { email: person.email, password: current, knownAs: `session ${person.id}` }, visit, by)
       requireGood(next, person.email)
       const hash = await passwords.hash(next)
@@ -156,7 +155,7 @@ export function createPeople(deps: PeopleDeps): People {
   }
 }
 
-/** Answers the person's id. Whoever is unknown and whoever mistypes get the same answer after the same time. */
+/** Returns the person's id. An unknown e-mail address and a wrong password get the same answer after the same time. */
 export async function checkLogin(
   deps: PeopleDeps,
   { email, password, knownAs }: { email: string; password: string; knownAs?: string },
@@ -181,7 +180,7 @@ export async function checkLogin(
   return row.id
 }
 
-/** For whoever proved with a link that they may choose a password: so many at a time from one address. */
+/** Hashes a password that a person chooses by a link; limited per network address. */
 export async function hashCounted(
   { attempts, passwords }: PeopleDeps,
   password: string,
@@ -192,7 +191,7 @@ export async function hashCounted(
 }
 
 async function giveBack(attempt: Attempt, error: unknown): Promise<never> {
-  await attempt.giveBack().catch(() => undefined) // The reason for it all says more.
+  await attempt.giveBack().catch(() => undefined) // The original error is the one to report.
   throw error
 }
 
@@ -223,7 +222,7 @@ export async function insertPerson(
   return row.id
 }
 
-/** A new password ends every session, and begins one for whoever chose it. */
+/** A new password ends every session of the person and starts a new one for the current browser. */
 export async function replacePassword(
   tx: Queryable,
   sessions: Sessions,
@@ -239,8 +238,8 @@ function stored(token: string): string {
   return digestOfToken(token).toString('base64url')
 }
 
-// Links that are secrets: to set the gateway up, to join an account, to choose a new password. The token stands behind
-// the `#`, which browsers do not send along; what is stored is its digest.
+// Secret links: to set up the gateway, to join an account, to choose a new password. The token comes after the `#`, which browsers do not send
+// to servers. Only its digest is stored.
 
 export function newToken(world: World): string {
   return world.bytes(32).toString('base64url')
@@ -250,7 +249,7 @@ export function digestOfToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** `base` is the address that people reach the gateway at, without a slash at its end. */
+/** `base` is the gateway's public address, without a trailing slash. */
 export function setupLink(base: string, token: string): string {
   return `${base}/console/setup#token=${token}`
 }

@@ -1,16 +1,16 @@
-// What a person has given a name, of one page of the console: filters, prompts. Theirs alone, in whichever browser they sign in.
+// Named filters and prompts that a person saved on a page of the console. They are private to the person and available in every browser.
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { SavedView } from './views.ts'
 
-/** Of a person, on all pages together. */
+/** Per person, for all pages together. */
 const VIEWS_MAX = 200
 
 export async function listViews(database: Database, person: string, page: string): Promise<SavedView[]> {
   return database.query<SavedView>(LIST, [person, page])
 }
 
-/** One of the same name is replaced. */
+/** Replaces a view of the same name. */
 export async function saveView(
   database: Database,
   person: string,
@@ -22,7 +22,7 @@ export async function saveView(
     throw new Fault('conflict', { message: `You have saved ${VIEWS_MAX} views and prompts already. Delete one first.` })
 }
 
-/** False when there is none of this name. */
+/** Returns false if there is no view of this name. */
 export async function deleteView(database: Database, person: string, page: string, name: string): Promise<boolean> {
   return (await database.query(DELETE, [person, page, name])).length > 0
 }

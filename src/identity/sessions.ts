@@ -1,5 +1,5 @@
-// Sessions of the console. The browser holds 32 random bytes, the database their SHA-256; whatever ends a session ends it
-// here, so a copied cookie is worth nothing afterwards.
+// Sessions of the console. The browser holds 32 random bytes, the database their SHA-256. Sessions are ended in the database, so a copied
+// cookie is worthless afterwards.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
@@ -9,7 +9,7 @@ import type { SessionView, WhoView } from './views.ts'
 export interface SessionUse {
   readonly ip: string
   readonly userAgent: string
-  /** The mark that an earlier login left in the browser, if it is one. */
+  /** The mark that an earlier login left in the browser, if there is one. */
   readonly browser?: string | undefined
 }
 
@@ -26,17 +26,17 @@ export interface Session {
 }
 
 export interface Sessions {
-  /** Answers the value of the cookie. */
+  /** Returns the value of the cookie. */
   start(on: Queryable, person: string, visit: SessionUse): Promise<string>
   find(token: string): Promise<Session | undefined>
   list(person: string, current: string): Promise<SessionView[]>
-  /** False when the person has no such session. */
+  /** Returns false if the person has no such session. */
   end(person: string, id: string): Promise<boolean>
   endAll(on: Queryable, person: string): Promise<void>
 }
 
 const TOKEN_BYTES = 32
-/** Of base64url. */
+/** The length of the token in base64url. */
 const TOKEN_CHARS = 43
 
 const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now() - interval '24 hours'`
@@ -80,7 +80,7 @@ export function createSessions({ database, world }: { database: Database; world:
       if (token.length !== TOKEN_CHARS) return undefined
       const [row] = await database.query<FoundRow>(FIND, [digestOf(token)])
       if (!row) return undefined
-      // Once a minute is enough to know who is idle.
+      // Updated at most once a minute, which is precise enough for the idle timeout.
       if (row.resting) await database.query(SEEN, [row.id])
       return {
         id: row.id,
@@ -119,12 +119,12 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-// A browser in which somebody logged in before. It waits only for its own wrong tries, so that whoever guesses at a name from
-// elsewhere keeps nobody out who is known. Its mark opens nothing: whoever steals it still has to guess, as slowly as others.
+// A known browser is one in which a person has logged in before. Only its own failed attempts make it wait, so guessing from elsewhere does
+// not delay the person. The mark is not a credential: a thief still has to guess the password, as slowly as anybody.
 
 export interface Browsers {
   mark(email: string): string
-  /** What the browser is counted by, when its mark is ours and of this person. */
+  /** The id by which the browser's attempts are counted; undefined unless the mark has our signature for this person. */
   recognise(mark: string | undefined, email: string): string | undefined
 }
 

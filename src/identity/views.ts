@@ -15,21 +15,21 @@ export const memberView = z.object({
 })
 export type MemberView = z.infer<typeof memberView>
 
-/** What a link is about: joining an account, becoming an operator, or choosing a new password. */
+/** The purpose of a link: joining an account, becoming an operator, or choosing a new password. */
 export const inviteView = z.object({
   kind: z.enum(['member', 'operator', 'password']),
-  /** The account's name; empty on a link that is about none. */
+  /** The account's name; empty if the link is not about an account. */
   account: z.string(),
   email: z.string(),
   role: role.nullable(),
 })
 export type InviteView = z.infer<typeof inviteView>
 
-/** A link that nobody has followed yet. */
+/** A link that has not been used yet. */
 export const pendingInvite = z.object({
   id: z.string(),
   email: z.string(),
-  /** Null: to become an operator. */
+  /** Null: an invitation to become an operator. */
   role: role.nullable(),
   createdAt: time,
   expiresAt: time,
@@ -39,11 +39,11 @@ export type PendingInvite = z.infer<typeof pendingInvite>
 export const operatorView = memberView.omit({ role: true })
 export type OperatorView = z.infer<typeof operatorView>
 
-/** Who is signed in, and where they belong. */
+/** The signed-in person and their accounts. */
 export const whoView = z.object({
   user: z.object({ id: z.string(), email: z.string(), role: z.enum(['operator', 'user']) }),
   accounts: z.array(z.object({ id: z.string(), name: z.string(), role })),
-  /** What a credit is worth; null: nobody has said. */
+  /** What a credit is worth; null: not configured. */
   worth: creditWorth.nullable(),
 })
 export type WhoView = z.infer<typeof whoView>
@@ -58,14 +58,14 @@ export const sessionView = z.object({
 })
 export type SessionView = z.infer<typeof sessionView>
 
-/** Whether the gateway still waits for its operator. */
+/** Whether the gateway has no operator yet. */
 export const setupView = z.object({ open: z.boolean() })
 export type SetupView = z.infer<typeof setupView>
 
-/** To be handed on to whoever is to open it. */
+/** To be passed on to the invited person. */
 export const linkView = z.object({ link: z.string() })
 export type LinkView = z.infer<typeof linkView>
 
-/** What a person has given a name; `query` is the address's query of a filtered page, or a prompt as JSON. */
+/** A named entry of a person; `query` is the query string of a filtered page, or a prompt as JSON. */
 export const savedView = z.object({ name: z.string(), query: z.string() })
 export type SavedView = z.infer<typeof savedView>
