@@ -1,16 +1,16 @@
-// The figures of several processes as one answer. Counts never go back: those of a process that has left, or that does not
-// answer in time, are counted as it last told them, because a sum that falls reads like a restart of everything.
+// Merges the metrics of several processes. Counters never decrease: for a process that has exited or does not answer in time, its last known
+// counters are used, because a falling sum looks like a restart of everything.
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
 
-/** What one process has to say: its metrics with their values. */
+/** The metrics of one process with their values. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
 
 interface GroupMetrics {
-  /** The latest figures of one process. */
+  /** Stores the latest metrics of one process. */
   hear(member: number, figures: Figures): void
-  /** It has ended: its counts stay, the rest goes with it. */
+  /** The process has exited: its counters and histograms stay, its gauges go. */
   leave(member: number): void
-  /** In Prometheus' format. Whoever has not `answered` is there with its counts only; `silent` were asked in vain. */
+  /** The Prometheus text. Processes not in `answered` contribute only counters and histograms; `silent` is the number that did not answer. */
   text(answered: ReadonlySet<number>, silent: number): Promise<string>
 }
 
@@ -30,7 +30,7 @@ export function createGroupMetrics(): GroupMetrics {
   }
 }
 
-/** By each metric's own rule: most are added up; see metrics.ts. */
+/** Merges by each metric's own aggregator, mostly by adding; see metrics.ts. */
 function sum(parts: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate([...parts])
 }
@@ -39,7 +39,7 @@ function countsOf(figures: Figures): Figures {
   return figures.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
 }
 
-/** Each process adds itself as heard; whoever asked them adds those that were silent. */
+/** Each process reports itself as answering; the parent adds the silent ones. */
 export const PROCESSES = {
   name: 'tollgate_processes',
   help: 'Processes behind this answer, by whether they answered in time; the parent of several is one of them.',

@@ -1,5 +1,5 @@
-// The figures of this process, in Prometheus' format. Of several processes on one port they are put together by
-// group-metrics.ts: added up, unless a metric's `aggregator` says otherwise.
+// The metrics of this process in Prometheus' format. For several processes on one port, group-metrics.ts merges them by adding, unless a
+// metric's `aggregator` says otherwise.
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import type { LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
@@ -31,7 +31,7 @@ interface MetricSources {
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const BREAKERS: Record<string, number> = { closed: 0, 'half-open': 1, open: 2 }
 const MICRO = 1_000_000
-/** The library's 10 ms wake an idle process a hundred times a second, which was most of what it used. */
+/** The library's default of 10 ms wakes an idle process a hundred times a second, which was most of its CPU time. */
 const LAG_EVERY_MS = 500
 const NO_LABELS = () => ({})
 
@@ -132,7 +132,7 @@ const productLabel = (product: string) => ({ product })
 const stageLabel = (stage: string) => ({ stage })
 const unitLabel = (unit: string) => ({ unit })
 
-/** The series of one endpoint, found without putting their labels together for every call. */
+/** The series of one endpoint, found without building their labels for every call. */
 class EndpointFigures {
   readonly #endpoint: string
   readonly #calls: CounterTally
@@ -167,7 +167,7 @@ class EndpointFigures {
   }
 }
 
-/** What is read at the moment it is asked for. */
+/** Gauges that are read at each scrape. */
 function registerReadings(registry: Registry, sources: MetricSources): void {
   const registers = [registry]
   const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'max' = 'sum') =>
@@ -239,7 +239,7 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   })
 }
 
-/** What the store answers is the same for every process that asks it. */
+/** Gauges read from the database. They are the same in every process, so they are not added up. */
 function registerStoreReadings(registry: Registry, sources: MetricSources): void {
   const registers = [registry]
   new Gauge({
@@ -264,7 +264,7 @@ function registerStoreReadings(registry: Registry, sources: MetricSources): void
   })
 }
 
-/** What the last verification of the ledger found, whichever process ran it. */
+/** The result of the last ledger verification, whichever process ran it. */
 function registerVerification(registry: Registry, read: MetricSources['verified']): void {
   const registers = [registry]
   const about = (name: string, help: string, of: (last: NonNullable<VerificationState['last']>) => number) =>
@@ -297,8 +297,8 @@ function registerVerification(registry: Registry, read: MetricSources['verified'
   )
 }
 
-// Figures that are counted with every call: plain numbers by label, put into Prometheus' words when someone asks. The
-// client library's own counting cost more than the routing of a call.
+// Metrics that are counted with every call: plain numbers by label, formatted for Prometheus only at a scrape. The client library's own
+// counting cost more than the routing of a call.
 
 type Labels = Readonly<Record<string, string>>
 
@@ -332,14 +332,14 @@ class CounterTally {
     })
   }
 
-  /** `key` stands for the labels, which are made only once. */
+  /** `key` identifies the labels, which are built only once. */
   add(key: string, labels: (key: string) => Labels, value: number): void {
     const found = this.#series.get(key)
     if (found) found.value += value
     else this.#series.set(key, { labels: labels(key), value })
   }
 
-  /** One of them, for whoever keeps it at hand instead of naming it each time. */
+  /** One series, for callers that keep it instead of looking it up each time. */
   series(labels: Labels): Counted {
     const made = { labels, value: 0 }
     this.#series.set(Object.values(labels).join(' '), made)
@@ -383,7 +383,7 @@ class HistogramTally {
     this.help = help
     this.labelNames = labelNames
     this.#bounds = bounds
-    // The registry asks its metrics for their values and for nothing else.
+    // The registry only reads values from its metrics, which this class provides.
     registry.registerMetric(this as unknown as Histogram)
   }
 
@@ -392,7 +392,7 @@ class HistogramTally {
     found.observe(value)
   }
 
-  /** One of them, for whoever keeps it at hand instead of naming it each time. */
+  /** One series, for callers that keep it instead of looking it up each time. */
   series(labels: Labels): Distribution {
     return this.#open(Object.values(labels).join(' '), labels)
   }

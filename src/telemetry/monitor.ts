@@ -1,4 +1,4 @@
-// What happens right now and what just happened: the live list, the counters, and one log line per call.
+// Calls in flight and recent calls: the live list, the counters, and one log line per call.
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault, FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -12,14 +12,14 @@ import type { RefusedCall } from './refusals.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
-  /** Its credits were held. */
+  /** The call's hold was made. */
   readonly held: boolean
   readonly recorder: AttemptRecorder
-  /** What befell it, for its usage row; undefined: nothing worth telling. */
+  /** The attempt log for the usage row; undefined: there is nothing to record. */
   attemptLog(fault?: Fault): AttemptLog | undefined
-  /** The answer ended at this many output tokens of each choice, because the credits that were left covered no more. */
+  /** The answer was limited to this many output tokens per choice, because the remaining credits covered no more. */
   cutAt(tokens: number): void
-  /** A stage of the path has ended now; stages follow one another. */
+  /** A stage of the path has ended now. Each stage begins where the previous one ended. */
   stage(name: Stage): void
   end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage; fault?: Fault }): void
 }
@@ -37,11 +37,11 @@ export interface LiveCall {
   running: boolean
   status: number | null
   outcome: string | null
-  /** Why it failed or was refused. */
+  /** Why the call failed or was rejected. */
   fault: FaultName | null
   charged: Credits
   durationMs: number
-  /** How many it stands for: of those that are refused alike, the first. */
+  /** The number of calls that this entry stands for: equal rejections are merged into the first. */
   calls: number
 }
 
@@ -68,13 +68,13 @@ export interface Monitor {
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
   }): Seen
-  /** Refused at the client format, before it began. */
+  /** The call was rejected before it began. */
   refused(fault: Fault, call: RefusedCall): void
-  /** A vendor reported usage that a call of this product cannot have had. */
+  /** A vendor reported usage that is impossible for a call of this product. */
   impossible(product: string): void
-  /** A vendor billed more than the cap that it was told; `loss` is what the account did not have. */
+  /** A vendor exceeded the output cap of the call; `loss` is the part that the account could not pay. */
   overrun(vendor: string, loss: Credits): void
-  /** Of the last hour, by vendor. */
+  /** The overruns of the last hour, by vendor. */
   overruns(): Overrun[]
   live(): LiveCall[]
   readonly running: number
@@ -95,7 +95,7 @@ interface MonitorOptions {
 export function createMonitor(options: MonitorOptions): Monitor {
   const ring: (LiveCall | undefined)[] = []
   let last = KEPT - 1
-  /** Places in the ring that refused calls had. */
+  /** Free slots of the ring that rejected calls left. */
   const free: number[] = []
   const refused = new RefusedCalls(options.world)
   const overruns = new Map<string, Overrun>()
@@ -147,7 +147,7 @@ function recentOverruns(overruns: Map<string, Overrun>, nowMs: number): Overrun[
   return [...overruns.values()]
 }
 
-/** What a call tells of itself to those who look at all of them. */
+/** What a call reports to the monitor. */
 interface Load {
   running: number
   refused(call: LiveCall): void
@@ -206,12 +206,12 @@ class SeenCall implements Seen, AttemptRecorder {
   }
 
   add(attempt: VendorAttempt): void {
-    // Of an answer that broke off, the trace knows the attempt already.
+    // The trace already has the attempt of an answer that broke off.
     if (attempt.stop !== 'broke') this.#trace(attempt)
-    // A first attempt that succeeds is nothing to tell.
+    // A first attempt that succeeds is not recorded.
     if (this.#tried === undefined && attempt.fault === undefined) return
     this.#tried ??= []
-    // An answer that began well and broke off is the same attempt.
+    // An answer that broke off replaces the record of its own attempt.
     if (this.#tried.at(-1)?.startMs === attempt.startMs && !this.#tried.at(-1)?.skipped) this.#tried.pop()
     this.#tried.push(attempt)
   }
@@ -305,7 +305,7 @@ class SeenCall implements Seen, AttemptRecorder {
   }
 }
 
-/** What a message repeats of the request is not kept. */
+/** Text that the message quotes from the request is removed. */
 function faultView(
   { kind: name, code, status, blame, message }: Fault,
   sent?: string,
@@ -313,7 +313,7 @@ function faultView(
   return { name, code, status, blame, message: withoutContent(message, sent) }
 }
 
-/** Bounded, whatever a vendor made of it. */
+/** Limits the length of a vendor's text. */
 const WORD_CHARS_MAX = 200
 
 function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boolean): AttemptView {
@@ -341,20 +341,20 @@ function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boo
   }
 }
 
-// The parameters of a request that failed, for its attempt log: settings by the names that the formats give them, and how much there was of the
-// rest. Nothing of what was said, and nothing under a name of the caller's own.
+// The parameters of a failed request for its attempt log: settings under the names of the formats, and the sizes of the rest. It contains no
+// content, and nothing under a name that the caller chose.
 
-/** Numbers, switches and short words. */
+/** Settings whose values are numbers, booleans or short words. */
 const SETTINGS = [
   ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens', 'temperature', 'top_p', 'topP'],
   ...['top_k', 'topK', 'n', 'seed', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'verbosity', 'store'],
   ...['parallel_tool_calls', 'tool_choice', 'service_tier', 'truncation', 'dimensions', 'encoding_format', 'top_n'],
   ...['voice', 'speed', 'response_format', 'language'],
 ]
-/** Lists of which only the length is told. */
+/** Lists of which only the length is recorded. */
 const COUNTED = ['messages', 'contents', 'tools', 'documents']
 const TOLD_CHARS_MAX = 40
-/** Reading a longer one again would cost more than it tells. */
+/** Parsing a longer request again would cost more than the log is worth. */
 const SENT_CHARS_MAX = 65_536
 
 type Sent = Record<string, string | number | boolean>
@@ -387,16 +387,16 @@ function membersOf(sent: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(sent)
     return isObject(value) ? value : {}
   } catch {
-    // A form is no JSON.
+    // A form is not JSON.
     return {}
   }
 }
 
-// Refused calls in the live list. Those of one kind (key, fault, product, endpoint) in the same minute are one line with a count, and there
-// are so many lines: a client that is refused thousands of times a second pushes nobody else's calls out of sight.
+// Rejected calls in the live list. Calls of one kind (key, fault, product, endpoint) in the same minute share one entry with a count, and the
+// number of entries is limited: a client that is rejected thousands of times a second does not push other calls out of the list.
 
 export const REFUSED_KEPT = 50
-/** As the list of refusals counts them: the first of a kind, to which the line leads, has a row there. */
+/** The same interval as in refusals.ts, where the first call of a kind has a row. The entry links to that row. */
 const MINUTE_MS = 60_000
 
 class RefusedCalls {
@@ -416,7 +416,7 @@ class RefusedCalls {
       first.atMs = call.atMs
       first.durationMs = call.durationMs
     }
-    // The one that was last refused stays longest.
+    // The most recently rejected kind stays longest.
     this.#kinds.delete(kind)
     this.#kinds.set(kind, first)
     if (this.#kinds.size <= REFUSED_KEPT) return

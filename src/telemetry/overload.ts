@@ -1,17 +1,16 @@
-// Refusing early what cannot be served in time: by the lag of the event loop, by calls that wait for the database, by calls
-// that run. Whoever finds no room waits for a moment before anything is read of its body;
-// a refusal comes only after that. A caller that is refused at once comes back at once, and refusals cost too: at four times
-// the peak with 4,000 callers, refusing at once left a ninth of the peak for answers, a wait of one second two thirds, of three
-// seconds four fifths.
+// Load shedding: rejects calls early that cannot be served in time, by event loop lag, calls waiting for the database, and calls in flight. A call
+// without room first waits for a moment, before its body is read, and is rejected only after that. A caller that is rejected at once retries at
+// once, and rejections cost too: at four times the peak with 4,000 callers, immediate rejection left a ninth of the peak for answers, a wait of one
+// second two thirds, a wait of three seconds four fifths.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 
 export interface Overload {
-  /** Nothing while there is room; else a promise that is kept when there is, and rejected with `unavailable` if not. */
+  /** Undefined while there is room. Otherwise a promise that resolves when there is room, or rejects with `unavailable`. */
   admit(): undefined | Promise<void>
   readonly lagMs: number
   readonly shed: number
-  /** Whether there is room to spare, for what can wait: it stops long before anybody is refused. */
+  /** Whether there is capacity for background work. It becomes false long before calls are rejected. */
   readonly spare: boolean
   stop(): void
 }
@@ -34,11 +33,11 @@ interface InLine {
 
 const LOOK_EVERY_MS = 50
 const LINE_LOOK_MS = 5
-/** How long a call may wait for room, and how many may. */
+/** How long a call may wait for room, and how many calls may wait. */
 const LINE_MS = 3_000
 const LINE_MAX = 5_000
 const RETRY_AFTER_SECONDS = 1
-/** What can wait does so at this part of what makes others wait. */
+/** Background work stops at this fraction (one in so many) of the limits for calls. */
 const SPARE_PART = 4
 
 export function createOverload(options: OverloadOptions): Overload {
@@ -47,7 +46,7 @@ export function createOverload(options: OverloadOptions): Overload {
   let lagMs = 0
   let lastLateMs = 0
   let shed = 0
-  /** Undefined: nobody has called since the last look, and an idle process is not woken for nothing. */
+  /** Undefined: no call came since the last check, so an idle process has no timer. */
   let cancel: (() => void) | undefined
   let called = false
   let cancelLine: (() => void) | undefined
@@ -56,7 +55,7 @@ export function createOverload(options: OverloadOptions): Overload {
     const dueMs = world.elapsedMs() + LOOK_EVERY_MS
     cancel = world.after(LOOK_EVERY_MS, () => {
       const lateMs = Math.max(0, world.elapsedMs() - dueMs)
-      // Late twice in a row: a single pause (a start, a collection) is not overload.
+      // Only lag in two checks in a row counts: a single pause (startup, garbage collection) is not overload.
       lagMs = Math.min(lateMs, lastLateMs)
       lastLateMs = lateMs
       cancel = undefined
@@ -72,7 +71,7 @@ export function createOverload(options: OverloadOptions): Overload {
     return undefined
   }
 
-  /** Made once for all who are refused at a moment: a trace of the stack for each would cost more than the rest. */
+  /** One fault is shared by all calls rejected at the same moment: a stack trace for each would cost more than the rest. */
   function refusal(why: string): Fault {
     return new Fault('unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, internal: { why }, counted: true })
   }
@@ -81,7 +80,7 @@ export function createOverload(options: OverloadOptions): Overload {
     cancelLine = undefined
     const why = trouble()
     if (why === undefined) {
-      // The newest first: the others have waited for so long that their callers may have gone, and all would be late.
+      // Newest first: callers of the oldest may be gone already, and in order of arrival every call would be late.
       for (let room = waitingMax - options.waiting(); room > 0 && line.length > 0; room--) line.pop()!.enter()
     }
     const lateMs = world.elapsedMs() - LINE_MS

@@ -1,6 +1,6 @@
-// Calls that were refused before they held anything, for the usage list of their account. Noting one costs its answer nothing: it is
-// counted in memory and written a second later, many at once. A key has so many rows a minute; what comes beyond them is counted
-// in one row for each kind of refusal. While the database is away a bounded number waits, and the rest is dropped and counted.
+// Calls that were rejected before a hold was made, for the usage list of their account. Recording does not delay the answer: calls are counted in
+// memory and written a second later in batches. Each key has a limited number of rows per minute; further calls are counted in one row for each
+// kind of rejection. While the database is down, a bounded number waits in memory, and the rest is dropped and counted.
 import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
@@ -15,20 +15,20 @@ export interface RefusedCall {
   readonly requestId: string
   readonly account: string
   readonly key: string
-  /** Empty where the request was refused before it was known. */
+  /** Empty if the request was rejected before the product was known. */
   readonly product: string
   readonly endpoint: string
 }
 
 export interface Refusals {
-  /** Each fault of a call once: the path knows the product, and the client format hears of it again. Without the call: it has a usage row. */
+  /** Marks a fault as noted: the path, which knows the product, notes it first, and the outer layer skips it. Without `call`: it has a usage row. */
   note(fault: Fault, call: RefusedCall | undefined): void
   isNoted(fault: Fault): boolean
-  /** Writes what waits. */
+  /** Writes the waiting rows. */
   flush(): Promise<void>
-  /** The same, for the last time: what comes later has nobody to write it. */
+  /** Writes the waiting rows for the last time. Later rows are not written. */
   close(): Promise<void>
-  /** Those older than this go. */
+  /** Deletes older rows. */
   prune(days: number): Promise<number>
   readonly dropped: number
 }
@@ -38,20 +38,20 @@ interface Row extends RefusedCall {
   readonly fault: string
   readonly status: number
   readonly message: string
-  /** How many are not written yet. */
+  /** The number of calls that are not written yet. */
   count: number
 }
 
 interface KeyMinute {
   rows: number
-  /** What is counted only, by kind of refusal. */
+  /** Rows for calls beyond the limit, one for each kind of rejection. */
   readonly rest: Map<string, Row>
 }
 
 const STATUSES: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 409, 413, 422, 429, 503])
 const MINUTE_MS = 60_000
 const ROWS_A_MINUTE = 100
-/** Kinds that are told apart beyond these rows; all others are counted to the first. */
+/** The number of kinds counted separately beyond the limit; further kinds are added to the first. */
 const KINDS_MAX = 10
 const KEYS_MAX = 10_000
 const WAITING_MAX = 5_000
@@ -151,7 +151,7 @@ function rowOf(fault: Fault, call: RefusedCall): Row {
   }
 }
 
-/** The name of a model is no content, and without it nobody can tell what was wrong; it is escaped where the fault is made. */
+/** Keeps an unknown model's name: it is not content, and the message is useless without it. It is escaped where the fault is made. */
 function messageOf({ kind, message }: Fault): string {
   return kind === 'model_unknown' ? message : withoutContent(message, '')
 }

@@ -1,5 +1,5 @@
-// One figure for all processes. When an operator looks, the process that was asked lets the others know by the counters of changes; each
-// then writes down what it knows of its calls and vendors, and the answer puts these together. While nobody looks, nothing is written.
+// The live view across all processes. When an operator opens it, the process that gets the request notifies the others by a cache version. Each
+// writes a report on its calls and vendors, and the answer merges the reports. Nothing is written while no operator looks.
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -18,13 +18,13 @@ interface Reported {
   readonly calls: ReportedCall[]
   readonly running: number
   readonly vendors: VendorHealth[]
-  /** Whose reports these are, and who lives but has not told. */
+  /** The number of processes that reported, and of those that are alive but did not. */
   readonly processes: { readonly answering: number; readonly silent: number }
 }
 
 export interface Reports {
   read(): Promise<Reported>
-  /** This process has nothing more to tell, and is not to be waited for while others still take it for alive. */
+  /** Writes an empty report at shutdown, so that others do not wait for this process while its heartbeat still counts as alive. */
   leave(): Promise<unknown>
 }
 
@@ -48,7 +48,7 @@ interface Row {
 }
 
 const CALLS_MAX = 200
-/** Others look once a second. */
+/** Other processes check for changes once a second. */
 const WAIT_MS = 2_500
 const LOOK_MS = 250
 const ALIVE_SECONDS = 15
@@ -63,11 +63,11 @@ export function createReports({ database, changes, world, processId, own }: Repo
     database.query(WRITE, [processId, JSON.stringify(report), aheadSeconds])
 
   changes.watch('reports', () => {
-    // Whoever looks asks again; nothing that matters may wait for this, or fail with it.
+    // An error is ignored: the view asks again, and nothing important may wait for a report or fail with it.
     write(mine(), 0).catch(() => undefined)
   })
 
-  /** Whoever has told within the last seconds need not be waited for: the next look shows more. */
+  /** A report of the last seconds is good enough, so its process is not waited for: the next refresh shows more. */
   async function others(): Promise<Row[]> {
     const untilMs = world.elapsedMs() + WAIT_MS
     for (;;) {
@@ -93,7 +93,7 @@ export function createReports({ database, changes, world, processId, own }: Repo
   }
 }
 
-/** Refused ones leave room for the others here too, however many processes tell of theirs. */
+/** Limits rejected calls here too, so that they leave room for others however many processes report. */
 function newest(calls: readonly ReportedCall[]): ReportedCall[] {
   const sorted = calls.toSorted((a, b) => (a.at < b.at ? 1 : -1))
   let refused = 0

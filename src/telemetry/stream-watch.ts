@@ -1,9 +1,9 @@
-// One slow clock for all open streams: keep-alives for quiet ones, an end for callers that do not read.
+// One slow timer for all open streams: it sends keep-alives on quiet ones and ends streams whose callers do not read.
 import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 
 interface Watched {
-  /** Looks since something was written to the caller. Whoever writes sets it to 0: a clock would be read for every piece. */
+  /** Checks since the last write to the caller. The writer resets it to 0, which is cheaper than reading the clock for every piece. */
   quietLooks: number
   /** Since when the caller's socket has been full; 0 while it is not. */
   fullMs: number
@@ -30,7 +30,7 @@ export function createStreamWatch(world: World): StreamWatch {
 
   function look(): void {
     const nowMs = world.elapsedMs()
-    // A process that was stopped must not blame its callers for what it did not write meanwhile.
+    // Time in which this process was suspended must not count against its callers.
     const lateMs = nowMs - lookedMs - LOOK_EVERY_MS
     lookedMs = nowMs
     for (const stream of streams) {

@@ -1,5 +1,5 @@
-// OpenTelemetry traces, when an endpoint is given: a span per call, per stage and per attempt at a vendor, sent as OTLP over
-// HTTP in JSON. The caller's `traceparent` is honoured, so that our spans stand in its trace.
+// OpenTelemetry traces, if an endpoint is configured: a span per call, per stage and per vendor attempt, sent as OTLP/HTTP in JSON. The caller's
+// `traceparent` is honoured, so that our spans join its trace.
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Upstream } from '../upstream/call.ts'
@@ -8,7 +8,7 @@ export interface TracedStage {
   readonly name: string
   readonly startMs: number
   readonly endMs: number
-  /** Set when it was a request of ours to a vendor. */
+  /** Set for an upstream call. */
   readonly attempt?: { readonly failed: boolean; readonly attributes: Attributes }
 }
 
