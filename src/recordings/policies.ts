@@ -1,5 +1,5 @@
-// Whose requests and answers are kept: nobody's, unless the owner of an account or an operator has said so, for the account or for one of its keys.
-// Every process hears of a change as of a change of keys, whose entries in memory carry the rule.
+// Recording policies: which requests and answers are recorded. By default none are; an account's owner or an operator turns recording on for the
+// account or for one key. A change is announced like a change of keys, because the cached keys carry the policy.
 
 import { accountUnknown } from '../admission/accounts.ts'
 import { keyUnknown } from '../admission/keys.ts'
@@ -12,15 +12,15 @@ import { ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
 
 export interface RecordingPolicies {
   get(account: string): Promise<ContentRules>
-  /** What holds for calls of the account that are made without a key. */
+  /** The policy for calls of the account that are made without a key. */
   ofAccount(account: string): Promise<RecordingPolicy | undefined>
-  /** For the account and its test account, or for one key of either. */
+  /** Sets the policy for the account and its test account, or for one key of either. */
   set(account: string, key: string | undefined, rule: RecordingPolicy, by: By): Promise<ContentRules>
-  /** `remove`: what was kept goes at once. */
+  /** `remove`: also deletes the recordings at once. */
   unset(account: string, key: string | undefined, remove: boolean, by: By): Promise<ContentRules>
 }
 
-/** The rule of the whole account. */
+/** The scope of a policy for the whole account. */
 const ACCOUNT = 'account'
 
 const LIST = statement(
@@ -43,7 +43,7 @@ const SET = statement(
    on conflict (account_id, scope) do update set days = excluded.days, bytes = excluded.bytes`,
 )
 const UNSET = statement('content_rule_unset', 'delete from recording_policy where account_id = any($1) and scope = $2')
-// Rows of another key, or of one that has a rule of its own, are not those of the rule that goes.
+// Recordings of other keys, and of keys with their own policy, do not belong to the removed policy and stay.
 const REMOVE = statement(
   'content_remove_all',
   `with gone as (delete from recording where (account_id, id) in (
@@ -72,7 +72,7 @@ export function createRecordingPolicies(options: {
     }
   }
 
-  /** Which accounts a rule is for, and its scope. */
+  /** The accounts of a policy, and its scope. */
   async function scopeOf(account: string, key: string | undefined): Promise<[accounts: string[], scope: string]> {
     const own = ownAccountOf(account)
     if ((await database.query(EXISTS, [own])).length === 0) throw accountUnknown()

@@ -1,4 +1,4 @@
-// One call's bytes on their way into what is kept of it: as they were sent, up to a bound, cut where they are longer.
+// The recording of one call: collects the bytes as they were sent, up to a limit, and truncates longer ones.
 
 import type { ContentView, RecordingPolicy } from '../admission/views.ts'
 import { withoutFiles } from '../kernel/redact.ts'
@@ -13,11 +13,11 @@ export interface Call {
   readonly path: string
 }
 
-/** Pictures and secrets are left out first, and the rest is cut afterwards: so much is gathered of each body. */
+/** The bytes collected of each body. Files and secrets are removed from them before the rest is truncated to the policy's size. */
 const GATHERED_BYTES_MAX = 524_288
-/** At the end of what was gathered a secret may have been cut in two, which nobody would recognize. */
+/** A secret that is cut in two at the end of a text would not be recognized, so the last characters before a cut are never stored. */
 const TAIL_CHARS = 256
-/** What a call takes beside its bytes: without it, room for many small bodies would be room for far more memory. */
+/** The overhead of a call besides its bytes. Without it, many small bodies would use far more memory than the limit. */
 const CALL_BYTES = 1_024
 
 class Body {
@@ -25,7 +25,7 @@ class Body {
   size = 0
   isCut = false
 
-  /** Answers how many bytes it took. Copies: a small piece may lie in a large buffer. */
+  /** Returns the number of bytes stored. It copies them, because a small piece may be part of a large buffer. */
   push(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): number {
     const room = GATHERED_BYTES_MAX - this.size
     const bytes = typeof piece === 'string' ? Buffer.from(piece.slice(0, room), encoding) : piece
@@ -40,7 +40,7 @@ class Body {
   text(clean: (text: string) => string, charsMax: number): { body: string; cut: boolean } {
     const whole = Buffer.concat(this.#pieces).toString('utf8')
     const words = withoutFiles(this.isCut ? whole.slice(0, -TAIL_CHARS) : whole)
-    // Secrets are looked for in what is kept only: that takes long in long texts.
+    // Secrets are searched only in the part that is stored, because the search is slow in long texts.
     const seen = clean(words.slice(0, charsMax + TAIL_CHARS))
     const cut = this.isCut || words.length > charsMax + TAIL_CHARS || seen.length > charsMax
     return { body: seen.slice(0, charsMax).toWellFormed(), cut }
@@ -62,7 +62,7 @@ export class Recording {
   #status = 0
   #contentType = ''
   #taken = 0
-  /** Of an answer that is no text: how long it was. */
+  /** The length of an answer that is not text. */
   #unread = 0
   fits = true
 
@@ -102,7 +102,7 @@ export class Recording {
     }
   }
 
-  /** What it took is free for others. */
+  /** Returns its bytes to the shared limit. */
   free(): void {
     this.#room.left += this.#taken
     this.#taken = 0

@@ -1,6 +1,6 @@
-// What callers sent and were sent, where an account or a key has asked for it to be kept. It costs the answer nothing: bytes are gathered in memory up
-// to a bound, and redacted, sealed and written later, many at once. Where there is no room, or the database is away, they are dropped and counted; a
-// process that is killed loses what it has not written. No rule about money reads any of it.
+// Recordings of requests and answers, for accounts and keys with a recording policy. Recording does not delay the answer: bytes are collected in
+// memory up to a limit, then redacted, encrypted and written later in batches. A recording that does not fit into memory is dropped and counted,
+// and a killed process loses what it has not written. Nothing that concerns money reads recordings.
 
 import type { ContentView } from '../admission/views.ts'
 import { credentialsOf } from '../catalog/document.ts'
@@ -17,26 +17,26 @@ import type { World } from '../kernel/world.ts'
 import { type Call, Recording } from './recording.ts'
 
 export interface Recordings {
-  /** Undefined: there is no room for another. */
+  /** Undefined: the memory limit is reached. */
   begin(call: Call): Recording | undefined
-  /** Writes what waits. */
+  /** Writes the waiting recordings. */
   flush(): Promise<void>
-  /** The same, for the last time. */
+  /** Writes the waiting recordings for the last time. */
   close(): Promise<void>
-  /** Calls of which nothing was kept although somebody had asked for it. */
+  /** Calls that should have been recorded and were not. */
   readonly dropped: number
   has(account: string, requestId: string): Promise<boolean>
-  /** Whose call it was, also while what it sent waits here. */
+  /** The account of a recorded call, also while the recording waits to be written. */
   accountOf(requestId: string): Promise<string | undefined>
-  /** Writes down who read it. */
+  /** Reads a recording and writes an audit entry. */
   read(account: string, requestId: string, by: By): Promise<ContentView | undefined>
-  /** For good, also what is still on its way. False when there is none, and none can come. */
+  /** Deletes a recording for good, even one that is not written yet. False when there is none and none can come. */
   remove(account: string, requestId: string, by: By): Promise<boolean>
-  /** Those whose days are over go. */
+  /** Deletes expired recordings. */
   prune(): Promise<number>
 }
 
-/** Of everything that is gathered or waits. */
+/** Bytes of all recordings in memory, both in progress and waiting to be written. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024
 const BATCH_CALLS = 16
 
@@ -49,7 +49,7 @@ const READ = statement(
   'recording_read',
   'select sealed, at, expires_at from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
 )
-// What a call sent may be on its way here, from any process: where it was, an empty row stands for a day, and nothing is put in its place.
+// Any process may still be about to write this recording. An empty row stays for a day, so that the later insert conflicts and has no effect.
 const REMOVE = statement(
   'recording_remove',
   `insert into recording (account_id, id, key_id, sealed, expires_at)
@@ -58,7 +58,7 @@ const REMOVE = statement(
    on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where recording.sealed is not null
    returning 1`,
 )
-// Whoever switches it off has to wait for this, or comes first: nothing is written after what was kept is removed.
+// The share lock orders this insert against turning recording off: nothing is written after the recordings were deleted.
 const PUT = statement(
   'recording_put',
   `with rules as materialized (
@@ -92,13 +92,13 @@ export function createRecordings({ database, world, log, audit, sealer, catalog,
   const room = { left: HELD_BYTES_MAX }
   let dropped = 0
 
-  /** Vendors' credentials must not be kept with what vendors answered. */
+  /** The vendor credentials, which must not be stored if a vendor's answer contains them. */
   const known = () =>
     Object.values(catalog.current.document.vendors)
       .flatMap(credentialsOf)
       .flatMap(({ name }) => credentials.get(name) ?? [])
 
-  /** Not while a caller waits for it: it takes a while for long texts. */
+  /** Runs after the answer was sent, because it is slow for long texts. */
   function sealed(recording: Recording): Buffer {
     const { account, requestId } = recording.call
     const clean = (text: string) => withoutCredentials(redact(text, known()))
@@ -110,7 +110,7 @@ export function createRecordings({ database, world, log, audit, sealer, catalog,
       const batch = waiting.slice(0, BATCH_CALLS)
       const bodies: string[] = []
       for (const recording of batch) {
-        // Other calls have their turn between any two of these.
+        // Lets other calls run between two recordings.
         await sleep(world, 0)
         bodies.push(sealed(recording).toString('hex'))
       }
