@@ -1,5 +1,5 @@
-// Alerts: once a minute one process looks what is true now. What has become true, or worse, since the last look is written down once, with a
-// delivery for each receiver, which deliveries.ts sends. What is no longer true may fire again.
+// Alerts. Once a minute one process evaluates all rules. A condition that has become true, or worse, since the last evaluation is written
+// once, with a delivery for each receiver; deliveries.ts sends them. A condition that has cleared may fire again.
 
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
@@ -27,15 +27,18 @@ import {
 } from './views.ts'
 
 export interface Alerts {
-  /** Of an account; of '' the gateway's own; of null all. Newest first. `unread` counts the scope's own, of null the gateway's. */
+  /**
+   * Alerts of an account; with '' those of the gateway; with null all. Newest first. `unread` counts those of the scope, with null those of
+   * the gateway.
+   */
   list(scope: string | null, paging: Paging): Promise<AlertPage>
-  /** Those up to this one have been seen. */
+  /** Marks all alerts up to this one as read. */
   read(scope: string, until: string): Promise<void>
   settings(scope: string): Promise<AlertSettings>
   change(scope: string, settings: AlertSettings): Promise<AlertSettings>
-  /** Tells all receivers of a scope something that means nothing; once a minute, else rejects with rate_limited. */
+  /** Sends a test alert to all receivers of a scope; at most once a minute, else rejects with rate_limited. */
   test(scope: string): Promise<AlertView>
-  /** Looks now. Answers how many have fired. */
+  /** Evaluates the rules now. Returns the number of alerts that fired. */
   look(): Promise<number>
   stop(): Promise<void>
 }
@@ -47,11 +50,11 @@ interface AlertsOptions {
   readonly log: Log
   readonly database: Database
   readonly deliveries: Pick<Deliveries, 'add' | 'wake' | 'about' | 'withdrawAlerts'>
-  /** A mail server is set up. */
+  /** Whether a mail server is configured. */
   readonly mails: boolean
   /** Vendors whose circuit breaker is open in this process. */
   readonly openVendors: () => readonly string[]
-  /** Vendors that billed more than the cap that they were told, of the last hour. */
+  /** Vendors that billed more output than the limit sent to them, within the last hour. */
   readonly overruns: () => ReadonlyArray<{ readonly vendor: string; readonly calls: number; readonly loss: Credits }>
   readonly everyMs?: number
 }
@@ -63,7 +66,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
   const store = createSettings(options)
   const stopping = new AbortController()
 
-  /** What has become worse since it was last true, each once, whoever else looks at the same time. */
+  /** Fires each condition that has become worse, once, even if several processes evaluate at the same time. */
   async function fire(tx: Queryable, facts: readonly AlertFact[], receivers: (scope: string) => readonly Receiver[]) {
     const told = JSON.stringify(
       facts.map(({ scope, rule, subject, level, rank }, place) => ({ scope, rule, subject, level, rank, place })),
@@ -109,7 +112,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     )
   }
 
-  /** One process a minute looks at the database; each looks for its own vendors. */
+  /** One process a minute evaluates the database; each process evaluates its own circuit breakers. */
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
     if (due || options.openVendors().length > 0 || options.overruns().length > 0) await look()
@@ -214,7 +217,7 @@ interface SettingRow {
   sealed: Buffer
 }
 
-/** Addresses of receivers are secrets to whoever reads the database: some let anybody write to a channel. */
+/** Receiver addresses are sealed in the database, because anybody who knows a webhook's address can post to its channel. */
 function createSettings({ database, secrets, world }: { database: Database; secrets: Secrets; world: World }) {
   const DEFAULTS: AlertSettings = { rules: alertRules.parse({}), receivers: [] }
   const placeOf = (scope: string) => `alert_setting:${scope}`
@@ -278,9 +281,10 @@ const RAISE = statement(
    )
    select n.place from risen r join now_true n on n.scope = r.scope and n.rule = r.rule and n.subject = r.subject order by n.place`,
 )
-// What is true to a lesser degree goes down to it, what is no longer true goes; a job's failure stays one. A breaker is each process' own:
-// it is closed when nobody has seen it open for ten minutes. A balance moves with every hold, and a rate with every call: they have to
-// stay on the good side for an hour, or one near its threshold would fire every other minute.
+// Lowers the level of conditions that have improved and removes those that have cleared. A failed job stays for two hours. Each process has
+// its own circuit breakers, so a vendor counts as recovered after ten minutes in which no process saw its breaker open. Balances change with
+// every hold and failure rates with every call, so they must stay clear for an hour; otherwise one near its threshold would fire every other
+// minute.
 const LOWER = statement(
   'alert_lower',
   `with now_true as (
@@ -327,14 +331,14 @@ const PRUNE = statement(
   `delete from alert where ctid = any(array(select ctid from alert where at < now() - interval '90 days' limit 1000))`,
 )
 
-// What is worth an alert right now, by the database's own figures. A fact is true or it is not; alerts.ts tells when one has become true.
+// The conditions that are true now, read from the database. The code above decides which of them have become true.
 
 interface AlertFact {
-  /** An account; empty for the gateway. */
+  /** An account's id; empty for the gateway. */
   readonly scope: string
   readonly rule: AlertView['rule']
   readonly subject: string
-  /** How far it has come; `rank` says which of two is more. */
+  /** How severe it is, as text; `rank` orders the levels. */
   readonly level: string
   readonly rank: number
   readonly title: string
@@ -359,7 +363,10 @@ async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly stri
   return parts.flat()
 }
 
-/** For the statements, which answer only what is worth an alert: of an account with rules of its own; of null those of all others. */
+/**
+ * Thresholds for the statements, which return only rows worth an alert. With a scope: of an account with its own rules; with null: of all
+ * other accounts.
+ */
 function thresholdsOf(scope: string | null, rules: AlertRules) {
   const { balanceBelow, balanceDays, limitShares, failurePercent, failureCalls, keyDays, jobFailed } = rules
   return {
@@ -457,7 +464,7 @@ function fact(
 }
 
 const OWN = (COLUMN: string) => `not ${IS_TEST(COLUMN)}`
-// No statement has a limit over all accounts: what one look left out would count as over, and fire anew at the next.
+// No statement has a limit over all accounts: an omitted condition would count as cleared and fire again at the next evaluation.
 const RULES = `with own as materialized (
      select * from jsonb_to_recordset($1::jsonb) as x(scope text, below bigint, days numeric, share numeric, percent numeric, calls bigint,
        key_days float8, job boolean)
@@ -500,7 +507,7 @@ const KEYS = statement(
    where k.revoked_at is null and k.expires_at > now() and ${OWN('k.account_id')}
      and k.expires_at <= now() + make_interval(secs => 86400 * ${RULE('key_days')})`,
 )
-// The newest of each account: whose jobs fail by the hundred hides nobody else's, and does not need to hear of each.
+// The newest 20 of each account, so that an account with hundreds of failed jobs does not hide the others and is not sent an alert for each.
 const JOBS = statement(
   'alert_jobs',
   `${RULES}
