@@ -111,11 +111,7 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
       <Stats>
         <Stat
           label="Available"
-          value={
-            <Link to={`/a/${encodeURIComponent(account)}/statement`} className="plain-link">
-              <Amount value={data.available} decimals={2} />
-            </Link>
-          }
+          value={<Amount value={data.available} decimals={2} />}
           note={
             <>
               credits, <Amount value={data.held} decimals={2} /> held
