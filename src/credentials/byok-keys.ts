@@ -1,5 +1,5 @@
-// Keys at vendors that accounts have brought themselves: sealed in the database, known to every process, and used for the calls of
-// their own account only. What such a call costs is a fee of the catalog's in place of the price.
+// BYOK: vendor keys that accounts bring themselves. They are sealed in the database, known to every process, and used for calls of their own
+// account only. Such a call costs a fee from the catalog instead of the price.
 
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
@@ -12,13 +12,13 @@ import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import { type ByokFee, feePricing, type Pricing } from '../meter/price.ts'
 
-/** With which of its own keys a call of an account may go, and at which price. */
+/** Which BYOK keys a call of an account may use, and at which price. */
 export interface OwnUse {
   /** By vendor. */
   readonly vendors: ReadonlyMap<string, { readonly secret: string; readonly pricing: Pricing }>
-  /** The account allows the gateway's own credentials, at the full price, where its keys fail. */
+  /** Whether the account allows the gateway's own credentials, at the full price, if its keys fail. */
   readonly fallback: boolean
-  /** All that it may come to: what is held covers each. */
+  /** Every price that the call may end up with; the hold covers each of them. */
   readonly prices: readonly Pricing[]
 }
 
@@ -26,7 +26,7 @@ interface StoredByokKey {
   readonly vendor: string
   readonly last4: string | null
   readonly fallback: boolean
-  /** Where the vendor was when it was stored: it goes nowhere else. */
+  /** The vendor's origin when the key was stored; the key is sent nowhere else. */
   readonly origin: string | null
   readonly updatedAt: Date
 }
@@ -34,11 +34,11 @@ interface StoredByokKey {
 type Sold = Pick<Product, 'pricing' | 'byokFee'>
 
 export interface ByokKeys {
-  /** Whether the account has any, as few have. */
+  /** Whether the account has any keys; most accounts have none. */
   has(account: string): boolean
   /**
-   * Undefined: it has none for the vendors of these routes, or the catalog takes none there. Throws byok_key_rejected when one can no longer be
-   * read and the account does not allow another.
+   * Undefined: the account has no key for the vendors of these routes, or the catalog allows none there. Throws byok_key_rejected if a key can
+   * no longer be read and the account does not allow the fallback.
    */
   use(account: string, product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
   list(account: string): Promise<StoredByokKey[]>
@@ -47,7 +47,7 @@ export interface ByokKeys {
     key: { vendor: string; value: string; fallback: boolean; origin: string },
     by: By,
   ): Promise<void>
-  /** False when there is no such key. */
+  /** Returns false if there is no such key. */
   allowFallback(account: string, key: { vendor: string; fallback: boolean }, by: By): Promise<boolean>
   remove(account: string, vendor: string, by: By): Promise<boolean>
 }
@@ -60,7 +60,7 @@ interface Row {
   readonly origin: string | null
 }
 
-/** Opened when it is first used: most accounts do not call most of the time. */
+/** The key is decrypted at first use, because most accounts are idle most of the time. */
 interface Kept extends Row {
   secret?: string | undefined
 }
@@ -158,7 +158,7 @@ export async function openByokKeys(options: {
   }
 }
 
-/** What the catalog asks for calls by an own key; undefined: it takes none there. */
+/** The catalog's fee for calls with a BYOK key; undefined: the catalog allows none there. */
 export function byokFeeOf(
   { byokFee }: Pick<Product, 'byokFee'>,
   vendor: string,
@@ -167,7 +167,7 @@ export function byokFeeOf(
   return byokFee ?? vendors[vendor]?.byokFee
 }
 
-/** The operator has given the vendor another address since: the account is asked again before its key goes there. */
+/** Whether the operator has changed the vendor's address since. The account must then store its key again before it is sent there. */
 export function isForElsewhere(
   { vendor, origin }: Pick<StoredByokKey, 'vendor' | 'origin'>,
   { vendors }: CatalogDocument,
@@ -189,7 +189,8 @@ function useOf(
     const isMoved = isForElsewhere(row, document)
     const secret = isMoved ? undefined : secretOf(row)
     if (secret === undefined) {
-      // The gateway's secret, or the vendor's address, is another one than when it was stored. Nobody is billed the full price for that unasked.
+      // The gateway's secret or the vendor's address has changed since the key was stored. Without the account's consent to the fallback, the
+      // call fails rather than cost the full price.
       const why = isMoved ? 'was stored for another address of it' : 'can no longer be read here'
       if (!row.fallback)
         throw new Fault('byok_key_rejected', {
@@ -206,15 +207,15 @@ function useOf(
 }
 
 const SHOWN_CHARS = 4
-/** Of shorter ones the end would tell too much. */
+/** The end of a shorter secret would reveal too much of it. */
 const SHOWN_FROM_CHARS = 12
 
-/** By which somebody recognises a secret that they have. */
+/** The last characters, by which the owner recognises a secret. */
 export function shownEnd(value: string): string | null {
   return value.length >= SHOWN_FROM_CHARS ? value.slice(-SHOWN_CHARS) : null
 }
 
-/** Table, row, column and form: a sealed value that was moved elsewhere does not open. */
+/** The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened. */
 function placeOf(account: string, vendor: string): string {
   return `own_key|${account}|${vendor}|sealed|1`
 }

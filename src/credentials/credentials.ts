@@ -1,5 +1,5 @@
-// Vendors' credentials: from the environment by the name that the catalog gives, else from the database, where they lie
-// sealed. Kept in memory, so that a call does not wait for them; read anew whenever one changes.
+// Vendor credentials: from the environment variable that the catalog names, else sealed from the database. They are held in memory, so a call
+// does not wait for them, and reloaded whenever one changes.
 
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
@@ -12,13 +12,13 @@ type CredentialSource = 'env' | 'stored' | 'none'
 export interface Credentials {
   get(name: string): string | undefined
   source(name: string): CredentialSource
-  /** Stored, but sealed under another TOLLGATE_SECRET: as good as none. */
+  /** Names of credentials that are stored but sealed under another TOLLGATE_SECRET; they count as missing. */
   readonly unreadable: readonly string[]
   store(name: string, value: string, by: By): Promise<void>
-  /** As part of another transaction; `noticed` is to be called when that is committed. */
+  /** Stores as part of another transaction; call `noticed` after its commit. */
   storeWith(tx: Queryable, name: string, value: string, by: By): Promise<void>
   noticed(): Promise<void>
-  /** False when none was stored. */
+  /** Returns false if none was stored. */
   remove(name: string, by: By): Promise<boolean>
 }
 
@@ -87,7 +87,7 @@ export async function openCredentials(options: {
   }
 }
 
-/** Table, row, column and form: a sealed value that was moved elsewhere does not open. */
+/** The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened. */
 function placeOf(name: string): string {
   return `credential|${name}|sealed|1`
 }
