@@ -1,17 +1,17 @@
-// DATABASE_URL with one host or several, as libpq reads it. node-postgres knows one host, so that each gets an address of
-// its own here. What is wrong is said without repeating the address: it holds a password.
+// DATABASE_URL with one host or several, in libpq's syntax. node-postgres supports one host only, so this file splits it into one address per
+// host. Error messages never repeat the address, because it contains a password.
 
 const SHAPE = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s
-/** The gateway writes: any of these leads it to the server that takes writes. */
+/** Accepted values of target_session_attrs: the gateway writes, so it looks for the primary with any of these. */
 const SESSIONS = ['any', 'read-write', 'primary']
 
-/** The same address for each of its hosts, in their order. */
+/** One address for each host, in the given order. */
 export function splitAddress(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = SHAPE.exec(url) ?? []
   return hosts.split(',').map((host) => `${before}${host}${after}`)
 }
 
-/** What keeps it from being an address, if anything does. */
+/** Why the text is not a valid address; undefined if it is valid. */
 export function addressProblem(url: string): string | undefined {
   const parts = splitAddress(url).map((one) => URL.parse(one))
   const isWrong = (part: URL | null) =>
@@ -24,7 +24,7 @@ export function addressProblem(url: string): string | undefined {
     : `target_session_attrs must be ${SESSIONS.slice(1).join(' or ')}: Tollgate writes`
 }
 
-/** The address without its password, which does not belong on a screen. */
+/** The address without its password, for display. */
 export function withoutPassword(url: string): { readonly text: string; readonly password: boolean } {
   const text = url.replace(/^(\w+:\/\/[^:/?#@]*):[^/?#]*@/, '$1@')
   return { text, password: text !== url }

@@ -1,11 +1,11 @@
-// What was done, by whom, from where: rows that are only ever added, each with a hash over the one before it.
+// The audit trail: who did what, from where. Rows are append-only, and each has a hash over the one before it.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
-/** Who does something, for the audit. */
+/** The actor of an audited action. */
 export interface By {
   readonly actor: string
   readonly ip: string | null
@@ -13,26 +13,26 @@ export interface By {
 }
 
 interface AuditEntry {
-  /** A noun and what happened to it: `key.create`. */
+  /** A noun and a verb: `key.create`. */
   readonly action: string
-  /** The id of what it was done to: never a secret. */
+  /** The id of the object that was changed; never a secret. */
   readonly object: string
-  /** What an operator may read later. Secrets never go in here. */
+  /** Details for operators. Secrets never go in here. */
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
 interface AuditFilter {
   readonly actor?: string | undefined
-  /** The whole action, or its noun: `key` finds `key.create` and `key.revoke`. */
+  /** A whole action, or only its noun: `key` finds `key.create` and `key.revoke`. */
   readonly action?: string | undefined
   readonly object?: string | undefined
 }
 
 export interface Audit {
-  /** To be called in the transaction of the deed, as its last statement: it waits for other deeds to be written. */
+  /** Call it in the transaction of the action, as its last statement: it waits for a lock that all audit writers share. */
   write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
   list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
-  /** Walks the whole chain, and shows its rows on the way. */
+  /** Verifies the whole chain, and passes its rows to `seen` on the way. */
   verify(seen?: (rows: readonly AuditRow[]) => Promise<void>): Promise<AuditCheck>
 }
 
@@ -137,19 +137,19 @@ export function createAudit(options: { database: Database; world: World }): Audi
   }
 }
 
-/** The chain is walked by id, and two processes' clocks may differ. */
+/** Returns an id above the last one: the chain is read in order of ids, and the clocks of two processes may differ. */
 function laterThan(last: string | undefined, world: World): string {
   const id = newId(world)
   return last === undefined || id > last ? id : idAtTime(timeOfId(last) + 1) + id.slice(10)
 }
 
 function hashOf(previous: Buffer, row: Omit<StoredRow, 'hash' | 'at'>): Buffer {
-  // The time is in the id.
+  // The id contains the time.
   const text = canonical([row.id, row.actor, row.action, row.object, row.ip, row.request_id, row.detail])
   return createHash('sha256').update(previous).update(text).digest()
 }
 
-/** The database keeps an object's members in an order of its own. */
+/** JSON with sorted members, because the database stores an object's members in its own order. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

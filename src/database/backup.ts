@@ -1,5 +1,5 @@
-// A backup is one file: every row of every table as JSON lines, compressed, taken in one snapshot while the gateway runs.
-// It restores into an empty database of any supported Postgres version, which copies of data directories do not.
+// A backup is one file: every row of every table as JSON lines, compressed, taken in one snapshot while the gateway runs. Unlike a copy of the
+// data directory, it restores into an empty database of any supported Postgres version.
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -9,7 +9,10 @@ import { listMigrations, migrate } from './migrate.ts'
 
 const FORMAT = 1
 const ROWS_PER_LINE = 500
-/** What describes this installation at this moment, and not its data; and what callers sent, which is gone when somebody removes it. */
+/**
+ * Not backed up: tables that describe this installation at this moment, and recordings of callers' content, which must be gone once they are
+ * deleted.
+ */
 const LEFT_OUT = new Set(['migration', 'gateway_instance', 'recording'])
 
 interface BackupFacts {
@@ -18,7 +21,7 @@ interface BackupFacts {
   readonly rows: Readonly<Record<string, number>>
 }
 
-// A partitioned table is read and written through its head.
+// A partitioned table is read and written through its parent.
 const TABLES = {
   text: `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition order by c.relname`,
@@ -55,7 +58,7 @@ export async function writeBackup(database: Database, out: Writable): Promise<Ba
           }
           await tx.query({ text: 'close backup_rows' })
         }
-        // The last line says what was written, so that a file that was cut off is recognised.
+        // The last line states the number of rows, so that a truncated file is recognised.
         yield `${JSON.stringify({ end: true, rows })}\n`
         facts.value = { at: head.at, migration: head.migration, rows }
       },
@@ -66,7 +69,7 @@ export async function writeBackup(database: Database, out: Writable): Promise<Ba
   return facts.value!
 }
 
-/** All or nothing: an incomplete file, another version or a database that is in use changes nothing. */
+/** All or nothing: an incomplete file, another version or a database in use changes nothing. */
 export async function readBackup(database: Database, source: Readable): Promise<BackupFacts> {
   await migrate(database)
   const latest = (await listMigrations()).at(-1)?.number ?? 0
@@ -120,7 +123,7 @@ function readHead(line: string, latest: number): { at: string; migration: number
   return { at: head.at, migration: head.migration }
 }
 
-/** Without those that the database computes itself. */
+/** The table's columns, without generated ones. */
 async function columnsOf(tx: Queryable, table: string): Promise<string> {
   const rows = await tx.query<{ name: string }>(
     {
@@ -131,7 +134,7 @@ async function columnsOf(tx: Queryable, table: string): Promise<string> {
   return rows.map(({ name }) => pg.escapeIdentifier(name)).join(', ')
 }
 
-/** Fails whoever reads it when the source or the packing is broken; `pipe` would fail nobody. */
+/** Passes errors of the source or of the decompression to the reader; `pipe` would lose them. */
 function unpacked(source: Readable): AsyncIterable<Buffer> {
   const unpack = createGunzip()
   pipeline(source, unpack).catch((error: Error) => unpack.destroy(error))

@@ -1,5 +1,5 @@
-// How a process learns what another one changed: it asks once a second for a few counters. Unlike notifications this works
-// through every pooler, and a process that could not ask knows that it may be behind.
+// How a process learns what another one changed: it polls a few counters once a second. Unlike notifications this works through every pooler,
+// and a process that could not poll knows that it may be behind.
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
@@ -7,9 +7,9 @@ type Topic = 'catalog' | 'keys' | 'credentials' | 'byok-keys' | 'reports'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void
-  /** To be called in the transaction of the change; watchers here hear of it at once through `notice`. */
+  /** Call it in the transaction of the change; after the commit `notice` informs the watchers of this process at once. */
   bump(tx: Queryable, topic: Topic): Promise<void>
-  /** After the commit: this process does not wait for its own next question. */
+  /** Call it after the commit: this process then does not wait for its next poll. */
   notice(topic: Topic): Promise<void>
   /** Milliseconds since the counters were last known to be current. */
   ageMs(): number
@@ -49,7 +49,7 @@ export function createChanges(database: Database, world: World): Changes {
   function schedule(): void {
     if (stopped) return
     cancel = world.after(ASK_EVERY_MS, () => {
-      // A failed question is asked again; meanwhile `ageMs` grows, and readers see that they may be behind.
+      // A failed poll is retried; meanwhile `ageMs` grows, so readers see that they may be behind.
       ask(false).then(schedule, schedule)
     })
   }

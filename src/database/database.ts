@@ -1,12 +1,12 @@
-// The one way to Postgres: a pool, prepared statements and transactions. Int8 becomes bigint here and
-// nowhere else. What fails because the server is away or busy becomes the fault `unavailable`, never another.
+// The one way to Postgres: a pool, prepared statements and transactions. Int8 becomes bigint here and nowhere else. An error because the
+// server is away or busy becomes the fault `unavailable`, and no other.
 import pg from 'pg'
 import { Fault } from '../kernel/fault.ts'
 import { openPool, type TimedQuery } from './pool.ts'
 
 const INT8 = 20
 const POOL_WAITING_MAX = 1_000
-/** For statements on which calls wait and which may be repeated: a server that vanished silently costs no more than this. */
+/** Timeout for repeatable statements that calls wait for: a server that vanished silently delays a call by no more than this. */
 export const SHORT_MS = 3_000
 
 type Row = Record<string, unknown>
@@ -23,30 +23,33 @@ export type Value =
   | object
 
 export interface Queryable {
-  /** `name` makes it a prepared statement; the text must then always be the same. */
+  /** With a `name` it is a prepared statement; its text must then always be the same. */
   query<R = Row>(statement: Statement, values?: readonly Value[]): Promise<R[]>
 }
 
 export interface Statement {
   readonly name?: string
   readonly text: string
-  /** How long its answer is waited for; 30 s where it says nothing. */
+  /** Timeout of the statement; 30 s by default. */
   readonly withinMs?: number
 }
 
-/** A transaction holds locks: how long it may wait for others', and how long it may be idle with its own. */
+/** Limits of a transaction: how long it may wait for locks, and how long it may be idle while it holds its own. */
 interface Patience {
   readonly locksMs: number
   readonly idleMs: number
 }
-/** Somebody waits for these, and others for their locks. Ends those of a process that stopped in the middle. */
+/**
+ * For transactions that callers wait for and whose locks others wait for. The idle limit ends transactions of a process that stopped in the
+ * middle.
+ */
 const HASTY: Patience = { locksMs: 3_000, idleMs: 5_000 }
-/** For what only reads, or has the database for itself. */
+/** No limits: for read-only work, or work that has the database for itself. */
 export const PATIENT: Patience = { locksMs: 0, idleMs: 0 }
 
 export interface Database extends Queryable {
   transaction<T>(run: (tx: Queryable) => Promise<T>, patience?: Patience): Promise<T>
-  /** Calls that wait for a connection. */
+  /** The number of queries that wait for a connection. */
   waiting(): number
   close(): Promise<void>
 }
@@ -54,7 +57,7 @@ export interface Database extends Queryable {
 interface DatabaseOptions {
   readonly connection: pg.PoolConfig
   readonly connectionsMax?: number
-  /** Off behind a pooler that cannot keep prepared statements. */
+  /** False behind a pooler that does not support prepared statements. */
   readonly prepare?: boolean
 }
 
@@ -98,10 +101,11 @@ export function openDatabase(options: DatabaseOptions): Database {
         })
       }
       const tx = { query: run(send) as Queryable['query'] }
-      // The pool listens to idle connections only: one that is cut between two statements would end the process.
+      // The pool listens for errors of idle connections only. Without this listener, a connection cut between two statements would crash the
+      // process.
       client.on('error', ignore)
       try {
-        // In one message, and for this transaction alone, so that it is so behind every pooler.
+        // Sent in one message and with `set local`, so that it works behind every pooler.
         await tx.query({ text: beginWith(patience) })
         const result = await work(tx)
         await tx.query({ text: 'commit' })
@@ -124,7 +128,7 @@ function beginWith({ locksMs, idleMs }: Patience): string {
   return `begin; set local lock_timeout = ${locksMs}; set local idle_in_transaction_session_timeout = ${idleMs}`
 }
 
-/** Answers why it could not be done. */
+/** Returns the error if the rollback failed. */
 function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   const query: TimedQuery = { text: 'rollback', query_timeout: SHORT_MS }
   return client.query(query).then(
@@ -133,15 +137,15 @@ function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   )
 }
 
-/** The next statement on the connection fails, and that is where it is told. */
+/** The error can be ignored here: the next statement on the connection fails and reports it. */
 function ignore(): void {}
 
 /**
- * Server away, out of connections, shutting down, out of disk, read-only, timed out, locked; a password or a right that is being
- * changed, a pooler that lost a prepared statement: the caller may try again later.
+ * SQL states of temporary failures, after which the caller may retry: server away, out of connections, shutting down, out of disk, read-only,
+ * timed out, locked; a password or permission that is being changed, a pooler that lost a prepared statement.
  */
 const AWAY = /^(08|26|28|3D|40|53|55P03|57|58|XX|25006|25P03|42501|42P05)/
-/** What the statement's own values are to blame for. */
+/** SQL states caused by the statement's own values. */
 const REFUSED = /^(22|23|P0001)/
 
 function asDatabaseFault(error: unknown): unknown {
@@ -160,28 +164,28 @@ function sqlStateOf(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity !== undefined ? code : undefined
 }
 
-/** Whether the address is to blame: a password, a user or a database that the server does not know. */
+/** Whether the server does not know the address's user, password or database. */
 export function isUnknownThere(error: unknown): boolean {
   return /^(28|3D)/.test(sqlStateOf(error) ?? '')
 }
 
-/** Whether the same values would be refused again. */
+/** Whether the same values would be rejected again. */
 export function isRefused(error: unknown): boolean {
   return REFUSED.test(sqlStateOf(error) ?? '')
 }
 
-/** Whether it waited in vain for a row that somebody else has locked. */
+/** Whether the statement timed out waiting for a lock. */
 export function isLockWait(error: unknown): boolean {
   return sqlStateOf(error) === '55P03'
 }
 
-/** Whether a part of what was asked may be to blame, rather than the connection or the server: the rest might do. */
+/** Whether a single row of a batch may have caused the error, rather than the connection or the server. The other rows may then succeed. */
 export function isOfAPart(error: unknown): boolean {
   const state = sqlStateOf(error)
   return state !== undefined && (state.startsWith('XX') || !AWAY.test(state))
 }
 
-/** An array as one value, in the database's own words: for ids, numbers and booleans, which need no quotes. The driver's own way costs more for many. */
+/** An array as one Postgres literal, for ids, numbers and booleans, which need no quotes. The driver's own conversion is slower for many values. */
 export function plain(values: ReadonlyArray<string | number | bigint | boolean>): string {
   return `{${values.join(',')}}`
 }

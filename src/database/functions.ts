@@ -1,5 +1,5 @@
-// The functions and triggers in the database, in files of their own: applied anew whenever their text has changed, but never
-// by an older version over a newer one's, as when an old process restarts while an upgrade goes through the fleet.
+// The functions and triggers in the database, in files of their own. They are applied again whenever their text has changed. An older version
+// never overwrites those of a newer one, e.g. when an old process restarts during a rolling upgrade.
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,10 +8,10 @@ import { isNewer, VERSION } from '../kernel/version.ts'
 import type { Queryable } from './database.ts'
 
 const FOLDER = join(import.meta.dirname, 'functions')
-/** The digest stands beside the migrations, as one that comes before all others: it belongs to the schema, not to the data. */
+/** The digest is stored in the migration table, as number 0, because it belongs to the schema and not to the data. */
 const NUMBER = 0
 
-/** Inside the transaction of the migrations, after them. */
+/** Runs in the transaction of the migrations, after them. */
 export async function applyFunctions(tx: Queryable, version = VERSION): Promise<void> {
   const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).sort()
   const texts = await Promise.all(

@@ -8,7 +8,7 @@ import { CHANGE_MS_MAX, changeTables } from './prune.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
 const LOCK = 7_046_029_254n
-/** Other processes serve meanwhile: they wait behind a migration that waits for a lock. */
+/** Kept short, because other processes serve calls meanwhile and their statements queue behind a migration that waits for a lock. */
 const LOCKS_MS = 1_000
 const TRIES = 20
 
@@ -49,7 +49,7 @@ export async function migrate(database: Database): Promise<Migrations> {
   })
 }
 
-/** Money needs a server that does not lose what it has acknowledged. */
+/** Rejects servers that may lose acknowledged commits, because they hold money. */
 export async function checkDurability(database: Database, allowUnsafe: boolean): Promise<string> {
   const [row] = await database.query<{ version: string; number: string; fsync: string; commit: string }>({
     text: `select current_setting('server_version') as version, current_setting('server_version_num') as number,

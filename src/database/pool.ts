@@ -1,6 +1,6 @@
-// Connections to Postgres that end when they are dead. A server that vanishes says nothing: who waited for it in vain
-// says so here, what is idle is dropped at once, and the server is looked for anew, among all hosts of the address, before
-// anything else is sent. Limits of a session are set by its first statement, since poolers refuse them as startup options.
+// Connections to Postgres that end when they are dead. A server that vanishes sends nothing, so a timeout is the only sign. After one, idle
+// connections are dropped at once, and the primary is looked up again among all hosts before anything else is sent. Session limits are set by
+// the first statement, because poolers reject them as startup options.
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { SlotSet } from '../kernel/slot-set.ts'
@@ -9,13 +9,13 @@ import { splitAddress } from './address.ts'
 const CONNECT_MS_MAX = 3_000
 const CHECKOUT_MS_MAX = 5_000
 const KEEP_ALIVE_MS = 5_000
-/** What has neither a deadline of its own nor an answer by then is given up. */
+/** Timeout of a statement that has none of its own. */
 const QUERY_MS_MAX = 30_000
 const LOOK_EVERY_MS = 100
 
 /**
- * For what runs outside of our transactions, which bring their own. The server's side of keep-alives: a client whose machine
- * has vanished is noticed within 15 s, and its locks are free.
+ * For statements outside of transactions, which set their own limits. The server's keep-alives detect a vanished client within 15 s and free
+ * its locks.
  */
 const SESSION = {
   idle_in_transaction_session_timeout: '10s',
@@ -32,7 +32,7 @@ const BEGIN_SESSION = {
   query_timeout: CONNECT_MS_MAX,
 }
 
-/** The driver knows the deadline of a single query, its types do not. */
+/** The driver supports a timeout for a single query, but its types do not have it. */
 export interface TimedQuery extends pg.QueryConfig {
   query_timeout?: number
 }
@@ -44,13 +44,13 @@ interface PoolOptions {
 }
 
 interface Pool {
-  /** The connection is given back by whoever took it, with its failure if it had one. */
+  /** The caller must release the connection, with the error if there was one. */
   take(): Promise<pg.PoolClient>
-  /** `withinMs`: how long its answer is waited for; as long as `queryMs` where it says nothing. */
+  /** `withinMs` is the timeout; `queryMs` by default. */
   query(query: pg.QueryConfig, withinMs?: number): Promise<pg.QueryResult>
-  /** For statements on a connection that was taken, which has no deadline of its own. 0: none. */
+  /** The timeout for statements on a taken connection. 0: none. */
   readonly queryMs: number
-  /** A statement on a connection that was taken failed so. Answers whether that connection is lost. */
+  /** Reports that a statement on a taken connection failed. Returns whether that connection is lost. */
   failed(error: unknown): boolean
   readonly waiting: number
   close(): Promise<void>
@@ -60,7 +60,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
   const settings: pg.PoolConfig = { application_name: name, ...connection }
   const queryMs = Number(connection.query_timeout ?? QUERY_MS_MAX)
   const hosts = hostsOf(connection)
-  /** Where the server was found that takes writes; with one host there is nothing to find. */
+  /** The primary, once it is found; a single host is used without a search. */
   let [host] = hosts.length === 1 ? hosts : []
   let finding: Promise<void> | undefined
   let closed: Promise<void> | undefined
@@ -68,7 +68,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
 
   class PooledClient extends HostClient {
     constructor() {
-      super(settings, host ?? hosts[0]!) // An address has a host at least.
+      super(settings, host ?? hosts[0]!) // An address has at least one host.
       open.add(this)
       this.once('end', () => open.delete(this))
     }
@@ -80,7 +80,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
     Client: PooledClient,
     onConnect: beginSession,
   })
-  // Without a listener an idle connection that the server closes would end the process.
+  // Without an error listener, an idle connection that the server closes would crash the process.
   pool.on('error', (_, client) => setIdle(client, false))
   pool.on('acquire', (client) => setIdle(client, false))
   pool.on('release', (_, client) => setIdle(client, true))
@@ -88,7 +88,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
 
   async function find(): Promise<void> {
     const found = await Promise.any(hosts.map(tryHost)).catch(({ errors }: AggregateError) => {
-      // Nobody is there: whoever still waits for an answer waits in vain.
+      // No host answers, so pending statements will get no answer either.
       if (errors.every(isLost)) cut(() => true)
       throw errors.find((error) => !isLost(error)) ?? errors[0]
     })
@@ -100,7 +100,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
     for (const client of open) if (which(client)) client.cut()
   }
 
-  /** All hosts are asked at once, so that one that is silent costs nobody its time. */
+  /** Tries all hosts at once, so that a silent one causes no delay. */
   async function tryHost(at: pg.ClientConfig): Promise<pg.ClientConfig> {
     const client = new HostClient(settings, at)
     client.on('error', ignore)
@@ -123,12 +123,12 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
   function failed(error: unknown): boolean {
     const lost = isLost(error)
     if (!lost && !isElsewhere(error)) return false
-    // A connection that the only server ended says nothing of the others, and there is nothing to look for.
+    // With a single host, one connection that it ended says nothing about the others, and there is no other host to search.
     if (hosts.length === 1 && !isSilence(error) && codeOf(error) !== READ_ONLY) return lost
     cut((client) => client.idle)
     if (!finding) {
       host = undefined
-      // Whoever comes next waits for it, and is told.
+      // The next caller waits for the search and gets its error.
       whenFound().catch(ignore)
     }
     return lost
@@ -185,11 +185,11 @@ function setIdle(client: pg.PoolClient, idle: boolean): void {
   if (client instanceof HostClient) client.idle = idle
 }
 
-/** One whose socket is ours, so that it can be cut without a word to a server that does not listen. */
+/** A client with a socket of ours, which can be destroyed without waiting for an unresponsive server. */
 class HostClient extends pg.Client {
   readonly at: pg.ClientConfig
   readonly #socket: Socket
-  /** In the pool, and nobody uses it. */
+  /** Whether it is idle in the pool. */
   idle = false
   constructor(settings: pg.ClientConfig, at: pg.ClientConfig) {
     const socket = new Socket()
@@ -220,8 +220,9 @@ interface Asker {
 }
 
 /**
- * The answer to one statement, for no longer than its deadline. The driver's own deadlines are timers that let each statement keep the next one alive in
- * memory until a full collection (2.3 KB of every call, see bench/notes/call-path.md); these are counted together, a few times a second.
+ * Waits for the answer to one statement, up to its timeout. The driver's own timeouts use timers through which each statement keeps the next
+ * one alive in memory until a full garbage collection (2.3 KB per call, see bench/notes/call-path.md). Here one timer checks all statements, a
+ * few times a second.
  */
 class Answer {
   readonly #waiting: SlotSet<Answer>
@@ -250,19 +251,19 @@ class Answer {
     if (this.#looks < 0) this.#end(new Error('Query read timeout'))
   }
 
-  /** Once: a connection that ends says so, and so does its statement. */
+  /** Runs once, although both the connection and its statement report a lost connection. */
   #end = (error: Error | null | undefined, result?: pg.QueryResult): void => {
     if (!this.#waiting.remove(this.#place, this)) return
     const { client, release, resolve, reject } = this.#asker
     client.off('error', this.#end)
-    // One on which something failed is not used again.
+    // A connection with an error is not reused.
     release(error ?? undefined)
     if (result && !error) resolve(result)
     else reject(error)
   }
 }
 
-/** What is to be said of each, the password included, which a pool hides from its own copy. */
+/** The connection settings of each host. They include the password, which a pool hides from its own copy. */
 function hostsOf(connection: pg.PoolConfig): pg.ClientConfig[] {
   const { connectionString: url } = connection
   if (url === undefined) return [connection]
@@ -276,10 +277,10 @@ async function beginSession(client: pg.ClientBase): Promise<void> {
 
 const READ_ONLY = '25006'
 
-/** No word from the server, or the end of the connection. */
+/** The server did not answer, or the connection ended. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || 'severity' in error) return false
-  // All connections are in use: that says nothing of the server.
+  // All connections are in use, which says nothing about the server.
   if (error.message === 'timeout exceeded when trying to connect') return false
   return /^E[A-Z_]+$/.test(codeOf(error)) || /timeout|terminated|not queryable/i.test(error.message)
 }
@@ -288,7 +289,7 @@ function isSilence(error: unknown): boolean {
   return error instanceof Error && /timeout/i.test(error.message)
 }
 
-/** The server says that it goes, or takes no writes (any more). */
+/** The server is shutting down, or does not accept writes (any more). */
 function isElsewhere(error: unknown): boolean {
   return /^(25006|57P0[123])$/.test(codeOf(error))
 }
