@@ -28,7 +28,7 @@ function tierOf(pricing: Pricing, usage: Usage, attributes: Attributes): PriceTi
   throw new Fault('internal', { internal: { why: 'no price tier matches', attributes } })
 }
 
-/** What all rates are multiplied with, in millionths. */
+/** The product of all multipliers that apply, in millionths. */
 function factorOf({ multipliers }: Pricing, attributes: Attributes): bigint {
   let factor = MILLION
   if (!multipliers) return factor
@@ -40,13 +40,13 @@ function factorOf({ multipliers }: Pricing, attributes: Attributes): bigint {
   return factor
 }
 
-/** Of one unit, for a call like this: micro-credits per million. */
+/** The rate of one unit for such a call, in micro-credits per million. */
 export function rateFor(unit: Unit, pricing: Pricing, usage: Usage, attributes: Attributes): bigint | undefined {
   const rate = rateOf(tierOf(pricing, usage, attributes), unit)
   return rate === undefined ? undefined : times(rate, factorOf(pricing, attributes))
 }
 
-/** Rounded up to what a line can say. */
+/** Rounds up to a whole micro-credit per million, the precision of a charge line. */
 function times(rate: bigint, factor: bigint): bigint {
   return factor === MILLION ? rate : (rate * factor + MILLION - 1n) / MILLION
 }
@@ -66,7 +66,7 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes 
   return { amount: rounded(total), lines }
 }
 
-/** Those of a call's attributes that its price knows; undefined where it knows none. */
+/** The attributes of a call that influence its price; undefined if there are none. */
 export function decidingOf(pricing: Pricing, attributes: Attributes = {}): Attributes | undefined {
   const names = knownBy(pricing)
   if (names.size === 0) return undefined
@@ -74,7 +74,7 @@ export function decidingOf(pricing: Pricing, attributes: Attributes = {}): Attri
   return deciding.length === 0 ? undefined : Object.fromEntries(deciding)
 }
 
-/** Worked out once, as the rates are. */
+/** Computed once per price, like the rates. */
 const deciders = new WeakMap<Pricing, ReadonlySet<string>>()
 
 function knownBy(pricing: Pricing): ReadonlySet<string> {
@@ -92,7 +92,7 @@ interface Rate {
   readonly shown: string
 }
 
-/** Every call is priced by the few rates that its tier has, so that these are worked out once. */
+/** Computed once per tier, because every call needs them. */
 const rates = new WeakMap<PriceTier, readonly Rate[]>()
 
 function ratesOf(tier: PriceTier): readonly Rate[] {
@@ -107,19 +107,19 @@ function ratesOf(tier: PriceTier): readonly Rate[] {
   return found
 }
 
-/** What decided a cost and did not decide the price: quantities that no line has, attributes where they are others. */
+/** The inputs of the vendor cost that the price does not have: quantities without a charge line, and attributes that differ. */
 export interface CostBasis {
   readonly units?: Usage
   readonly attributes?: Attributes
 }
 
-/** What a vendor takes for it, and what decided that; undefined where that is not known. */
+/** The vendor's cost of a call and its inputs; undefined if the cost is not known. */
 export interface VendorCost {
   readonly amount: Credits
   readonly basis: CostBasis | undefined
 }
 
-/** `priced`: what the usage row keeps because it decided the price. */
+/** `priced`: the inputs of the price, which the usage row stores. */
 export function costOf(
   cost: Pricing | undefined,
   usage: Usage,
@@ -133,11 +133,11 @@ export function costOf(
   const deciding = decidingOf(cost, attributes) ?? {}
   const isSame = JSON.stringify(deciding) === JSON.stringify(decidingOf(cost, priced.attributes) ?? {})
   if (units.length === 0 && isSame) return { amount, basis: undefined }
-  const others = units.length === 0 ? {} : { units: Object.fromEntries(units) as Usage } // some of its own members
+  const others = units.length === 0 ? {} : { units: Object.fromEntries(units) as Usage } // A subset of usage's own members.
   return { amount, basis: isSame ? others : { ...others, attributes: deciding } }
 }
 
-/** The same once more, from what a usage row keeps. */
+/** Recomputes the cost from a usage row. */
 export function costAgain(
   cost: Pricing,
   kept: { readonly usage: Usage; readonly attributes: Attributes | null; readonly basis: CostBasis | null },
@@ -154,13 +154,13 @@ export function sumOf(lines: readonly ChargeLine[]): Credits {
 }
 
 function rounded(total: bigint): Credits {
-  const amount = (total + MILLION - 1n) / MILLION // Rounded up once, here and nowhere else.
+  const amount = (total + MILLION - 1n) / MILLION // The only place that rounds, and it rounds up.
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }
 
 /**
- * What plain tokens of its side cost, where the table says that a unit without a rate is charged so. A unit that is no price's business (tokens of
- * an image that is priced by the piece) costs nothing; the catalog's check made sure that what must be priced is.
+ * The tier's rate of a unit. Without one, some units cost a multiple of plain tokens, as the unit table says. Other units without a rate
+ * (tokens of an image that is priced by the piece) cost nothing; the catalog's validation ensures that every required unit has a rate.
  */
 function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {
   const { per, side, times } = unitRow(unit)

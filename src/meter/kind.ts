@@ -1,20 +1,20 @@
-// The one table of what is sold: the units that prices and usage rows name, and the kinds of products. Charges, the catalog, batches, vendor
-// tests, tools, documentation and console read it. It imports nothing, because it is built into the console as well.
+// The one table of what is sold: the units of prices and usage rows, and the kinds of products. Charges, the catalog, batches, vendor tests,
+// tools, documentation and console read it. It imports nothing, because it is bundled into the console as well.
 
 interface UnitRow {
-  /** A rate is for so many of them. */
+  /** A rate is the price of this many units. */
   readonly per: 1 | 1_000_000
   readonly one: string
   readonly many: string
-  /** What a price form calls its rate. */
+  /** The rate's label in a price form. */
   readonly rate: string
-  /** Of tokens: whether they were read or made. */
+  /** For tokens: whether they were read or generated. */
   readonly side?: 'input' | 'output'
-  /** Without a rate of its own it costs so many times what plain tokens of its side cost. Absent: it costs nothing then. */
+  /** Without its own rate, the unit costs this many times the rate of plain tokens on its side. Absent: it then costs nothing. */
   readonly times?: 1n | 2n
-  /** A tool that runs at the vendor, by the use. */
+  /** A tool that runs at the vendor, charged per use. */
   readonly use?: true
-  /** Not part of every call of a text model: offered where it has a price. */
+  /** Not part of every call of a text model; available only where it has a price. */
   readonly extra?: true
 }
 
@@ -29,9 +29,10 @@ const tokens = <Side extends 'input' | 'output'>(name: string, side: Side) => ({
 const pieces = (one: string, many = `${one}s`) => ({ per: 1 as const, one, many, rate: `Per ${one}` })
 
 /**
- * In the order in which a charge lists them. A tier that names no rate for cached input or cache writes charges them as ordinary input, and a write
- * for an hour as twice that, which is what its vendor takes. Pictures without a rate are charged as text: the makers of the text formats take the
- * same for both. So is sound, which only reaches this point in a film: a request that brings or wants sound is rejected without a rate.
+ * In the order in which a charge lists them. A tier without a rate for cached input or cache writes charges them as ordinary input, and a
+ * one-hour cache write as twice that, which matches the vendor's price. Images without a rate are charged as text: the vendors of the text
+ * formats charge the same for both. So is audio, which gets here only as part of a video: a request with audio input or output is rejected
+ * without a rate.
  */
 export const UNITS = {
   input: tokens('input', 'input'),
@@ -54,33 +55,33 @@ export const UNITS = {
 } as const satisfies Record<string, UnitRow>
 
 export type Unit = keyof typeof UNITS
-export const UNIT_NAMES = Object.keys(UNITS) as [Unit, ...Unit[]] // The names of an object that has some.
+export const UNIT_NAMES = Object.keys(UNITS) as [Unit, ...Unit[]] // The names of an object that has at least one.
 export const unitRow = (unit: Unit): UnitRow => UNITS[unit]
 
-/** Those of tools that run at a vendor. */
+/** The units of tools that run at a vendor. */
 export type UseUnit = { [U in Unit]: (typeof UNITS)[U] extends { use: true } ? U : never }[Unit]
 export const USE_UNITS = UNIT_NAMES.filter((unit): unit is UseUnit => unitRow(unit).use === true)
 
-/** What a rate is for: "a call", "per million input tokens". */
+/** The unit of a rate as text: "a call", "per million input tokens". */
 export function rateWords(unit: Unit): string {
   const { per, one, many } = unitRow(unit)
   return per === 1 ? `${/^[aeiou]/.test(one) ? 'an' : 'a'} ${one}` : `per million ${many}`
 }
 
 interface Kind {
-  /** The formats in which vendors serve it, each with the simulated vendor that speaks it. */
+  /** The vendor formats that serve it, each with the simulated vendor that speaks it. */
   readonly protocols: Readonly<Record<string, string>>
-  /** Of each group one unit needs a rate in every tier; the first is the usual one. */
+  /** In each group, one unit needs a rate in every tier; the first is the usual one. */
   readonly priced: readonly (readonly [Unit, ...Unit[]])[]
-  /** What its price form shows beside these. */
+  /** Further units that its price form shows. */
   readonly usual?: readonly Unit[]
-  /** What an ordinary call uses, for comparing price and cost. */
+  /** The usage of an ordinary call, for comparing price and cost. */
   readonly typical: { readonly [unit in Unit]?: number }
-  /** One JSON in, one JSON out: it may stand in a batch, and its call is small enough to test a vendor with. */
+  /** One JSON in, one JSON out: it may be part of a batch, and its call is small enough to test a vendor with. */
   readonly batchable?: true
-  /** Of the playground's tab, where that is not its own. */
+  /** Its tab in the playground, if that is not its own. */
   readonly tab?: string
-  /** How the openai package calls it, and where the result stands. Absent method: by its path. */
+  /** How the openai package calls it, and where the result is. Without a method it is called by its path. */
   readonly openai?: { readonly method?: string; readonly result: string }
 }
 
@@ -145,9 +146,9 @@ export type KindName = keyof typeof KINDS
 type ProtocolOf<K extends KindName> = keyof (typeof KINDS)[K]['protocols']
 export type ProtocolName = { [K in KindName]: ProtocolOf<K> }[KindName]
 export type TextProtocolName = ProtocolOf<'text'>
-export const KIND_NAMES = Object.keys(KINDS) as [KindName, ...KindName[]] // The names of an object that has some.
+export const KIND_NAMES = Object.keys(KINDS) as [KindName, ...KindName[]] // The names of an object that has at least one.
 export const kindRow = (kind: KindName): Kind => KINDS[kind]
 export const protocolsOf = <K extends KindName>(kind: K) =>
-  Object.keys(KINDS[kind].protocols) as [ProtocolOf<K>, ...ProtocolOf<K>[]] // Each kind has one at least.
+  Object.keys(KINDS[kind].protocols) as [ProtocolOf<K>, ...ProtocolOf<K>[]] // Each kind has at least one.
 export const TEXT_PROTOCOLS = protocolsOf('text')
 export const PROTOCOLS = KIND_NAMES.flatMap((kind): ProtocolName[] => protocolsOf(kind))

@@ -1,15 +1,15 @@
-// Prices in words, the same in the console, on the command line and in the documentation. It is built into the console as well, so it
-// imports only what is.
+// Prices as text, the same in the console, on the command line and in the documentation. This file is bundled into the console, so it imports
+// only files that are bundled as well.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
 
-/** As the catalog has it; its rates may be numbers. */
+/** A price in the catalog's form; its rates may be numbers. */
 export interface Priced {
   readonly unit?: string
   readonly tiers: readonly { readonly [unit in Unit]?: string | number | undefined }[]
 }
 
-/** The unit that says most of a price first: a piece, the output, the input; then what is not part of every call. */
+/** Units in order of importance: the piece, the output, the input; then units that are not part of every call. */
 const IN_ORDER: readonly Unit[] = [
   ...UNIT_NAMES.filter((unit) => unit === 'image' || !(unitRow(unit).side || unitRow(unit).use)),
   ...(['output', 'input'] as const),
@@ -26,7 +26,7 @@ export function priceWords(pricing: Priced | null): PriceWords {
   const tier = pricing?.tiers.at(-1)
   if (!pricing || !tier) return { amount: 'No price', per: '' }
   const from = pricing.tiers.length > 1 ? 'from ' : ''
-  // Tiers stand in the order in which they are tried, so the cheapest may be anywhere.
+  // Tiers are in matching order, so the cheapest may be anywhere.
   const least = (unit: Unit) => {
     const rates = pricing.tiers.flatMap((one) => (one[unit] === undefined ? [] : [parseCredits(one[unit]) ?? 0n]))
     return rates.sort((one, other) => (one < other ? -1 : 1))[0]
@@ -51,7 +51,7 @@ export function priceSummary(pricing: Priced | null): string {
   return `${amount} ${per}`.trim()
 }
 
-/** "12,345.5" */
+/** With thousands separators: "12,345.5". */
 export function groupedCredits(amount: bigint): string {
   const [whole = '', fraction] = formatCredits(amount).split('.')
   const grouped = BigInt(whole).toLocaleString('en')
