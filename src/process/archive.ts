@@ -1,4 +1,4 @@
-// The `backup` and `restore` verbs. A backup may be taken while the gateway runs; a restore wants an empty store.
+// The `backup` and `restore` commands. A backup may be taken while the gateway runs; a restore needs an empty database.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ export async function restore(config: Config, file: string, say: Say, stop: Abor
   })
 }
 
-/** The configured server, the store of a gateway that runs, or our own store, started for the occasion. */
+/** Uses the configured server, the embedded database of a running gateway, or the embedded database started just for this command. */
 async function withStore(config: Config, stop: AbortSignal, run: (database: Database) => Promise<void>): Promise<void> {
   const running = config.DATABASE_URL ? undefined : await runningStore(config.dataDirectory)
   const own =

@@ -1,4 +1,4 @@
-// What a gateway keeps in its data directory besides the store: its root secret, the operator's token, where it listens.
+// The files of the data directory besides the database: the root secret, the operator's token, and the address on which the gateway listens.
 import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
@@ -7,7 +7,7 @@ import type { World } from '../kernel/world.ts'
 export interface DataDirectory {
   readonly secret: string
   readonly operatorToken: string
-  /** Set on the start that made the token, and never again. */
+  /** True only on the start that created the token. */
   readonly tokenIsNew: boolean
 }
 
@@ -24,7 +24,7 @@ export async function openDataDirectory(config: Config, world: World): Promise<D
   return { secret, operatorToken: token.value, tokenIsNew: token.made }
 }
 
-/** Whoever creates the file first decides; a half-written one cannot be seen, because it gets its name when it is whole. */
+/** Reads the file, or creates it. A half-written file is never visible, because the file is renamed to its name when it is complete. */
 async function readOrMake(path: string, make: () => string): Promise<{ value: string; made: boolean }> {
   const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

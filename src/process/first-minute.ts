@@ -1,4 +1,4 @@
-// What `npm start` prints: an address, an account with credits, a key that is shown once, and a call that succeeds.
+// What `npm start` prints: the address, an account with credits, a key that is shown once, and a call that works.
 import { isSandbox } from '../catalog/document.ts'
 import type { Gateway } from '../compose.ts'
 import type { Config } from '../config.ts'
@@ -6,7 +6,7 @@ import { statement } from '../database/database.ts'
 import { setupLink } from '../identity/people.ts'
 import type { DataDirectory } from './data-directory.ts'
 
-/** One of several processes that start on an empty database makes the first account, and only there. */
+/** Exactly one of several processes that start on an empty database creates the first account. */
 const FIRST = statement(
   'first_account',
   `insert into setting (name, value) select 'first_account', 'made' where not exists (select 1 from account)

@@ -1,4 +1,4 @@
-// What runs beside the calls: saying that this process lives, tidying up, verifying.
+// Periodic work beside the calls: heartbeats, pruning, verification.
 import type { ApiKeys } from '../admission/api-key.ts'
 import { pruneReplays } from '../admission/idempotency.ts'
 import { pruneVendorObjects } from '../admission/vendor-objects.ts'
@@ -33,24 +33,24 @@ interface Maintained {
   readonly verifier: Verifier
   readonly refusals: Refusals
   readonly contents: Pick<Recordings, 'prune'>
-  /** What is counted in memory and added to the hour's rows. */
+  /** Counters in memory that are added to hourly rows. */
   readonly hourly: readonly Pick<VendorHours, 'flush' | 'prune'>[]
   readonly files: AssetStore
   readonly people: People
   readonly deliveries: Pick<Deliveries, 'prune'>
 }
 
-/** Each is a heartbeat as well: ledger_unreturned in functions/flush.sql takes a process for silent after 4 s, and must change with this. */
+/** Each sweep is also the heartbeat. ledger_unreturned in functions/flush.sql takes a process for dead after 4 s; change both together. */
 const SWEEP_EVERY_MS = 2_500
 const TRACE_EVERY_MS = 2_000
 const HOURLY_EVERY_MS = 20_000
 const TIDY_EVERY_MS = 60_000
-/** How often it is looked whether the night's verification is due. */
+/** How often to check whether the nightly verification is due. */
 const VERIFY_EVERY_MS = 300_000
 const ASSETS_EVERY_MS = 600_000
 const MAINTAIN_EVERY_MS = 3_600_000
 
-/** Until each is stopped. */
+/** Starts all periodic work. Each returned function stops one part. */
 export function startMaintenance(
   { config, world, log }: { config: Config; world: World; log: Log },
   {
@@ -68,7 +68,7 @@ export function startMaintenance(
     deliveries,
   }: Maintained,
 ): Array<() => void> {
-  // Somebody who could write to the database may have changed what was done in whose name.
+  // Detects changes of the audit trail by someone with write access to the database.
   void audit.verify().then(
     ({ ok, problems }) => ok || log.error({ problems, alert: true }, 'the audit trail has been tampered with'),
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),

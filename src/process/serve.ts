@@ -1,4 +1,4 @@
-// The `serve` verb: the store, the simulated vendors, the gateway, and what a new user sees in the first minute.
+// The `serve` command: starts the database, the simulated vendors and the gateway, and prints what a new user needs.
 
 import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -20,13 +20,13 @@ import { firstMinute } from './first-minute.ts'
 import { type Stop, watchForStop } from './stop.ts'
 import { createWorkers, joinParent, type Shared } from './workers.ts'
 
-// Not imported: a module that imports node:http by name loads all of Node's fetch and WebSocket with it.
+// Not imported: an import of node:http by name also loads Node's fetch and WebSocket.
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 const RETRY_MS = 1_000
-/** Beyond the time for its calls: for settlements that a database which is away makes wait, and a busy machine. */
+/** Extra time for a worker's shutdown after its calls: settlements may wait for the database, and the machine may be busy. */
 const LEAVE_MS = 60_000
 
-/** How long a start that is to stop may take to come to a point where it can. */
+/** How long a startup may take to react to a stop request. */
 const CUT_SHORT_MS = 10_000
 
 export async function serve(config: Config): Promise<void> {
@@ -37,13 +37,13 @@ export async function serve(config: Config): Promise<void> {
     await Promise.race([start(config, stop, opened), cutShort(stop)])
     say(`\n${await stop.asked}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
   } catch (error) {
-    // A start that is to stop may fail in whatever it was about.
+    // After a stop request, any step of the startup may fail.
     if (!stop.signal.aborted) throw error
   } finally {
     await opened.disposeAsync()
   }
   say('Stopped.')
-  process.exit() // What a start that was cut short left waiting holds nobody up.
+  process.exit() // Pending work of an aborted startup must not keep the process alive.
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -54,7 +54,7 @@ async function cutShort({ asked }: Stop): Promise<never> {
   throw new Error('The start did not end.')
 }
 
-/** Opens one thing after the other; what is open is closed in the opposite order, also when the next one fails. */
+/** Opens one resource after the other. They are closed in reverse order, also when the next one fails to open. */
 async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): Promise<void> {
   const world = realWorld
   const startedMs = world.elapsedMs()
@@ -90,7 +90,7 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
   opened.defer(buildConsole(gateway, log))
 }
 
-/** Before anything is made: whoever cannot listen needs no database. The port is let go again, and taken when there is something to serve. */
+/** Fails early if the port is taken, before a database is started. The port is released again until the gateway is ready to serve. */
 async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Promise<void> {
   if (port === 0) return
   const probe = createHttpServer()
@@ -112,7 +112,7 @@ async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Pro
   )
 }
 
-/** A store of our own is loaded only where there is no other. */
+/** The embedded database is imported only if no other is configured. */
 async function startStore({ dataDirectory }: Config, { signal: stop }: Stop): Promise<Embedded> {
   const { startEmbedded } = await import('../postgres/embedded.ts')
   return startEmbedded({ dataDirectory, log: (line) => say(`  ${line}`), stop })
@@ -124,7 +124,7 @@ interface Listening {
   readonly log: Log
 }
 
-/** This process alone, or several. */
+/** Listens with this process alone, or with several workers. */
 async function listen(
   config: Config,
   { gateway, shared, log }: Listening,
@@ -141,12 +141,12 @@ async function listen(
   return workers.start()
 }
 
-/** The console is built when its sources changed; the API does not wait for it. Returns what gives it up. */
+/** Builds the console if its sources changed; the API does not wait for it. The returned function aborts the build. */
 function buildConsole(gateway: Gateway, log: Log): () => void {
   const build = spawn(process.execPath, [join(import.meta.dirname, '..', '..', 'console', 'build.ts'), '--if-stale'], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
-  // Calls go before it, also on a single core.
+  // Calls have priority over the build, also on a single core.
   if (build.pid !== undefined) setPriority(build.pid, system.priority.PRIORITY_LOW)
   let problem = ''
   build.stderr.on('data', (bytes: Buffer) => {
@@ -186,7 +186,7 @@ function openGateway(
   })
 }
 
-/** One of several processes on one port: the parent keeps the store and the simulated vendors. */
+/** Runs as one of several processes on one port. The parent runs the database and the simulated vendors. */
 async function serveAsWorker(config: Config): Promise<void> {
   const parent = joinParent(realWorld)
   const shared = await parent.shared
@@ -206,7 +206,7 @@ export function connectionOf(config: Config, embedded: Embedded | undefined): pg
   return embedded ? { ...embedded.connection } : { connectionString: config.DATABASE_URL! }
 }
 
-/** A store that is not there yet is waited for; one that is wrong is an error. */
+/** Waits for a database that is not up yet. A wrong database or password is an error. */
 async function untilStoreAnswers<T>(
   make: () => Promise<T>,
   options: { log: Log; onWait: () => Promise<void>; stop: AbortSignal },
@@ -217,7 +217,7 @@ async function untilStoreAnswers<T>(
       return await make()
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
-      // Who serves waits for a password that is being changed; who starts with a wrong one is told.
+      // A running gateway waits while a password is being changed, but a start with a wrong password fails.
       if (isUnknownThere(error)) throw error.cause
       options.log.warn(
         { cause: (error.cause as Error | undefined)?.message },
@@ -229,7 +229,7 @@ async function untilStoreAnswers<T>(
   }
 }
 
-/** While the store is away the process is alive but not ready, and says so. */
+/** While the database is down, the process answers that it is alive but not ready. */
 function createWaitingRoom(config: Config) {
   const server = createHttpServer((request, response) => {
     const requestId = `req_${newId(realWorld)}`

@@ -1,15 +1,15 @@
-// When a process is to end: at a signal, or when whoever started it has gone. Once is enough, and more do no harm: Ctrl-C reaches
-// every process of a terminal, and npm and the launcher pass it on to those who already have it.
+// Tells a process to stop: at a signal, or when its launcher has exited. Repeated signals do no harm: Ctrl-C reaches every process of a terminal,
+// and npm and the launcher forward it to processes that already have it.
 import { closeSync, openSync } from 'node:fs'
 
 export interface Stop {
-  /** Resolves with what asked for it. */
+  /** Resolves with the reason. */
   readonly asked: Promise<string>
-  /** Aborted at that moment. */
+  /** Aborted at the same moment. */
   readonly signal: AbortSignal
 }
 
-/** With `keepsHangup`, SIGHUP has a meaning of its own and ends the process only when its terminal was closed. */
+/** With `keepsHangup`, SIGHUP has another meaning and stops the process only if its terminal was closed. */
 export function watchForStop({ keepsHangup = false } = {}): Stop {
   const asked = Promise.withResolvers<string>()
   const abort = new AbortController()
@@ -18,7 +18,7 @@ export function watchForStop({ keepsHangup = false } = {}): Stop {
     abort.abort(new Error(`stopped: ${why}`))
   }
   const hadTerminal = hasTerminal()
-  // These stay to the end: a signal that nobody listens for ends a process at once.
+  // The listeners stay to the end: a signal without a listener kills the process at once.
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   process.on('SIGHUP', () => {

@@ -1,5 +1,5 @@
-// Several processes on one port. The parent holds the port, the store and the simulated vendors; a worker that dies is
-// replaced; SIGHUP replaces all of them, one after the other, without dropping a request. The other side follows below.
+// Several processes on one port: the parent's side. The parent holds the port, the database and the simulated vendors. It replaces a worker that
+// crashes, and on SIGHUP all workers, one after the other, without dropping a request. The worker's side follows below.
 
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
@@ -9,7 +9,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { createGroupMetrics, type Figures } from '../telemetry/group-metrics.ts'
 
-/** What a worker needs of its parent; it travels by message, never by environment. */
+/** What a worker gets from its parent, by message and never by the environment. */
 export interface Shared {
   readonly connection: pg.PoolConfig
   readonly secret: string
@@ -29,7 +29,7 @@ type FromWorker =
   | { readonly type: 'last-figures'; readonly figures: Figures }
 
 interface Workers {
-  /** Resolves with the address when all listen. */
+  /** Resolves with the address when all workers listen. */
   start(): Promise<string>
   stop(): Promise<void>
 }
@@ -39,31 +39,31 @@ interface WorkersOptions {
   readonly shared: Shared
   readonly log: Log
   readonly world: World
-  /** The parent's own: it runs jobs, and is one of the group. */
+  /** The parent's own metrics: it runs jobs, so it is part of the group. */
   readonly figures: () => Promise<Figures>
-  /** How long a worker may take to leave, before it is killed. */
+  /** How long a worker may take to shut down before it is killed. */
   readonly leaveMs: number
 }
 
 const RESPAWN_MS = 500
 const RESPAWN_MS_MAX = 30_000
-/** Whoever served for so long did not die of its start. */
+/** A worker that ran this long did not crash because of its startup. */
 const STEADY_MS = 30_000
-/** Whoever does not answer a scrape by then is left out of it. */
+/** A worker that does not answer a scrape in this time is left out. */
 const TELL_MS = 2_000
 /** Workers are numbered from 1. */
 const PARENT = 0
 
 export function createWorkers({ count, shared, log, world, figures, leaveMs }: WorkersOptions): Workers {
-  /** All that have not exited. */
+  /** All workers that have not exited. */
   const present = new Set<Worker>()
-  /** Those of them that were not told to leave. */
+  /** Of these, the workers that were not told to stop. */
   const working = new Set<Worker>()
   const listening = new Set<Worker>()
-  /** Each cancels one that is due. */
+  /** Functions that cancel a scheduled replacement. */
   const replacements = new Set<() => void>()
   const group = createGroupMetrics()
-  /** Under way, each to be told who has answered or gone. */
+  /** Scrapes in progress; each is called when a worker has answered or exited. */
   const scrapes = new Map<number, (worker: Worker, hasTold: boolean) => void>()
   let stopping = false
   let rolling = false
@@ -81,7 +81,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     working.add(worker)
     worker.on('error', (error) => log.warn({ error }, 'worker channel failed'))
     worker.on('message', (message: FromWorker) => hear(worker, message))
-    // Its last words may be read after its exit is known, but never after this.
+    // The worker's last message may arrive after its `exit` event, but never after `disconnect`.
     worker.once('disconnect', () => group.leave(worker.id))
     worker.once('exit', (code, signal) => {
       present.delete(worker)
@@ -130,11 +130,11 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     })
   }
 
-  /** A new one listens before an old one leaves; should it not come to listen, the old ones stay. */
+  /** Each new worker listens before an old one stops. If the new one fails to listen, the old ones stay. */
   async function roll(): Promise<void> {
     for (const worker of [...working]) {
       if (stopping) return
-      // Whoever died meanwhile is replaced already.
+      // A worker that crashed meanwhile has been replaced already.
       if (!working.has(worker)) continue
       await startWorker()
       if (stopping) return
@@ -166,7 +166,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     }
   }
 
-  /** Asks all that serve, waits for those that answer in time, and puts it together. */
+  /** Asks all listening workers for their metrics, waits for the answers up to the timeout, and merges them. */
   async function gather(): Promise<string> {
     const id = asked++
     const awaited = new Set(listening)
@@ -189,7 +189,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
 
   return {
     async start() {
-      // Figures have values that JSON does not know.
+      // Metrics have values that JSON cannot express.
       cluster.setupPrimary({ serialization: 'advanced' })
       try {
         const addresses = await Promise.all(Array.from({ length: count }, startWorker))
@@ -209,26 +209,25 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
   }
 }
 
-// One of several processes on one port, as it sees itself: what its parent gave it, when to leave, and how it answers for
-// the whole group. workers.ts is the parent's side.
+// The worker's side: what it gets from its parent, when it must stop, and how it answers a scrape for the whole group.
 
 interface Parent {
   readonly shared: Promise<Shared>
-  /** Resolves when the parent says so, or has gone. Signals to the group are the parent's business. */
+  /** Resolves when the parent says so or has exited. The parent handles signals to the process group. */
   readonly stopping: Promise<void>
   readonly isStopping: boolean
-  /** The figures of all processes, in Prometheus' format. */
+  /** The metrics of all processes in Prometheus' format. */
   readGroup(): Promise<string>
-  /** From now on the parent gets an answer when it asks for our figures. */
+  /** From now on the parent gets an answer when it asks for our metrics. */
   answerWith(read: () => Promise<Figures>): void
-  /** The last figures, when they are all counted; then the channel is closed. */
+  /** Sends the final metrics and closes the channel. */
   leave(figures: Figures): Promise<void>
 }
 
-/** Longer than the parent waits for those that it asks. */
+/** Longer than the parent waits for its workers. */
 const PATIENCE_MS = 5_000
 
-/** To be called before anything is awaited, or a message may come while nobody listens. */
+/** Call it before the first await, or a message may arrive before there is a listener. */
 export function joinParent(world: World): Parent {
   let read: (() => Promise<Figures>) | undefined
   let isStopping = false
