@@ -1,4 +1,4 @@
-// Addresses: under which callers reach the gateway, as configured or as it listens, and from which they come.
+// The gateway's own public address, as configured or as it listens, and the addresses of its callers.
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -17,7 +17,7 @@ export function publicUrlOf(
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Stands in pages of the documentation for the address under which they are read; that is put in when a page is sent. */
+/** The placeholder in documentation pages. When a page is sent, it is replaced by the address at which the reader reached it. */
 export const ORIGIN = 'http://127.0.0.1:8080'
 
 const NAMED: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +26,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 }
 
-/** `ranges`: addresses, ranges, or the names of ranges that everybody knows. */
+/** `ranges`: addresses, CIDR ranges, or the names of well-known ranges. */
 export function isTrusted(ranges: readonly string[]): (address: string) => boolean {
   const list = readIpRanges(ranges.flatMap((range) => NAMED[range] ?? [range]))
   return (given) => {
@@ -35,7 +35,7 @@ export function isTrusted(ranges: readonly string[]): (address: string) => boole
   }
 }
 
-/** The last address on the way to us that no trusted proxy vouches for: what stands before it, anybody may have written. */
+/** The caller's address: the last hop that is not a trusted proxy. Earlier entries of X-Forwarded-For may be forged. */
 export function addressReader(trustedProxies: readonly string[]): (request: IncomingMessage) => string {
   const trusted = isTrusted(trustedProxies)
   return ({ socket, headers }) => {

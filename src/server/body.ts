@@ -1,4 +1,4 @@
-// The body of a request as it arrives: what is large is counted piece by piece as its account's, and whoever sends too slowly is cut off.
+// Reads request bodies. A large body is counted against its account piece by piece, and a caller that sends too slowly is cut off.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { KeyMemory } from '../admission/api-key.ts'
@@ -12,10 +12,10 @@ export interface BodyRules {
   readonly bytesPerSecondMin: number
 }
 
-/** How long a body may take beside what its bytes may. */
+/** The time allowed for a body in addition to the time for its bytes at the minimum rate. */
 const GRACE_MS = 15_000
 
-/** It takes no more from the socket while there is no room for what came; only the time that the sender takes counts against it. */
+/** Reads no more from the socket while the byte budget has no room. Only the sender's own time counts against the deadline. */
 export async function* arriving(
   request: IncomingMessage,
   { world, bytesPerSecondMin }: BodyRules,
@@ -51,7 +51,7 @@ function inTime<T>(world: World, forMs: number, next: Promise<T>): Promise<T> {
   })
 }
 
-/** Both are called once, with what was read or why it was not. */
+/** Exactly one of the two is called, once. */
 interface BodyTaker {
   whole(body: Buffer): void
   failed(error: unknown): void
@@ -61,7 +61,7 @@ interface WholeBodyRules extends BodyRules {
   readonly bytesMax: number
 }
 
-/** Reads a body of at most so many bytes, whole. One that is small and says so costs no promises. */
+/** Reads a whole body of at most `bytesMax`. A small body with a Content-Length needs no promises. */
 export function takeWhole(
   request: IncomingMessage,
   rules: WholeBodyRules,
@@ -109,7 +109,7 @@ function takeSmall(
     if (left > 0) return
     isOver = true
     cancel()
-    // All that was announced is here: there is no need to wait until the end is told.
+    // All announced bytes are here, so there is no need to wait for the `end` event.
     taker.whole(pieces.length === 1 ? piece : Buffer.concat(pieces, bytes))
   }
   request.on('data', take)
@@ -117,16 +117,16 @@ function takeSmall(
     if (isOver) return
     isOver = true
     cancel()
-    // The caller has left: no answer is sent.
+    // The caller has disconnected, so no answer is sent.
     taker.failed(CLIENT_CLOSED)
   })
-  // Nearly always it came with the headers, and is taken before this: a timer would cost more than the body.
+  // The body usually came with the headers and is read before this tick, which saves the timer.
   process.nextTick(() => {
     if (!isOver) cancel = world.after(GRACE_MS, late)
   })
 }
 
-/** A body of at most so many bytes, whole. */
+/** Reads a large or chunked body. */
 async function wholeBody(request: IncomingMessage, rules: WholeBodyRules, lease: ByteLease | null): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > rules.bytesMax) throw tooLarge()
   const pieces: Buffer[] = []
@@ -146,14 +146,13 @@ function tooLarge(): Fault {
 const LINGER_MS = 1_000
 
 /**
- * To be called before an answer is written: what its request's body still holds must not stand before the next request. A
- * short rest is read and thrown away, which `true` says; a long one, or one that nobody can read any more, ends with the
- * connection.
+ * Call it before an answer is written: unread bytes of the request's body must not precede the next request. A short rest is read and
+ * discarded, and `true` is returned. A long rest, or one that can no longer be read, closes the connection after the answer.
  */
 export function drainBody(response: ServerResponse): boolean {
   const { req: request, socket } = response
   if (request.readableEnded || !hasBody(request)) return false
-  // What somebody began to read piece by piece, and left, nobody else can throw away.
+  // A body that an iterator began to read and abandoned can no longer be discarded.
   const isLeft = request.destroyed || isReadInPieces(request) || linkOf(request.socket).isCut
   if (!isLeft && (request.complete || !mayBeLong(request))) {
     response.once('finish', () => request.resume())
@@ -164,11 +163,11 @@ export function drainBody(response: ServerResponse): boolean {
   return false
 }
 
-/** To close at once what is still being written to resets the connection, and a reset can overtake the answer. */
+/** Closing a socket at once while the caller still sends would reset the connection, and the reset can overtake the answer. */
 function linger(socket: Socket): void {
   socket.end()
   socket.setTimeout(LINGER_MS, () => socket.destroy())
-  // Node is about to read what is left and throw it away.
+  // Node would read and discard the rest otherwise.
   setImmediate(() => socket.pause())
 }
 
@@ -176,12 +175,12 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Nothing more is read of a long body until it is known whose it is. */
+/** Pauses reading a long body until the caller is authenticated. */
 export function holdBack(request: IncomingMessage): void {
   if (mayBeLong(request)) request.socket.pause()
 }
 
-/** Whether it is worth counting, or may be. */
+/** Whether the body is, or may be, too large for the small-body limit. */
 export function mayBeLong(request: IncomingMessage): boolean {
   const length = Number(request.headers['content-length'] ?? 0)
   return length > SMALL_BODY_BYTES || request.headers['transfer-encoding'] !== undefined
@@ -189,7 +188,7 @@ export function mayBeLong(request: IncomingMessage): boolean {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;.*)?$/i
 
-/** Bodies are JSON: other types are refused, a missing type is forgiven. */
+/** Bodies are JSON: other content types are rejected, a missing one is accepted. */
 export function jsonBody(request: { readonly headers: IncomingHttpHeaders; readonly body: unknown }): Buffer {
   const type = request.headers['content-type']
   if (type !== undefined && !JSON_TYPE.test(type))
@@ -202,8 +201,8 @@ export function jsonBody(request: { readonly headers: IncomingHttpHeaders; reado
   return body
 }
 
-// What is known of a caller's connection beyond one request. It is kept on the socket itself: a map from sockets would be looked into several
-// times for every call.
+// The state of a caller's connection beyond one request. It is stored on the socket itself, because a map from sockets would need several lookups
+// for every call.
 
 const LINK: unique symbol = Symbol('link')
 
@@ -214,12 +213,12 @@ declare module 'node:net' {
 }
 
 interface Link {
-  /** The calls of a connection share one: whoever closes the connection has left all of them. */
+  /** All calls of a connection share one signal, because closing the connection aborts them all. */
   readonly signal: AbortSignal
-  /** The last one that was begun. */
+  /** The most recent response. */
   response: ServerResponse | undefined
   readonly key: KeyMemory
-  /** A body came too slowly: nothing more is read from it. */
+  /** A body came too slowly, so nothing more is read from the connection. */
   isCut: boolean
 }
 

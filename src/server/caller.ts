@@ -1,14 +1,14 @@
-// The caller's end of a call on Node's own response: no framework between the vendor's bytes and the socket.
+// Writes a call's answer to Node's own response, with no framework between the vendor's bytes and the socket.
 import type { ServerResponse } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import type { Recording } from '../recordings/recording.ts'
 import { drainBody, linkOf } from './body.ts'
 
-/** A body of at most so many bytes is worth a copy, so that it leaves in one write with its headers. */
+/** A body up to this size is copied, so that it leaves in one write with its headers. */
 const JOINED_BYTES_MAX = 16_384
 
-/** What the answers of the API bear besides what each says of itself, for browsers of other sites. */
+/** Headers of every API answer, for browsers on other sites. */
 export const CORS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
@@ -17,7 +17,7 @@ export const CORS = {
 
 const CORS_LIST = Object.entries(CORS).flat()
 
-/** An answer that cannot be written has no reader: the connection ends, and with it the call. */
+/** An answer that cannot be written has no reader, so the connection is closed, which aborts the call. */
 function onError(this: ServerResponse): void {
   this.req.socket.destroy()
 }
@@ -29,7 +29,7 @@ export class Caller implements ResponseSink {
   readonly #bodyDeadline: ((response: ServerResponse) => void) | undefined
   #onStart: (() => void) | undefined
 
-  /** `bodyDeadline` bounds the time for what is left of a body that nobody reads. */
+  /** `bodyDeadline` limits the time for the rest of an unread body. */
   constructor(response: ServerResponse, requestId: string, bodyDeadline?: (response: ServerResponse) => void) {
     this.#response = response
     this.#requestId = requestId
@@ -42,7 +42,7 @@ export class Caller implements ResponseSink {
     return this.#response.headersSent
   }
 
-  /** Before the first byte of the answer leaves. */
+  /** Calls `run` before the first byte of the answer is sent. */
   whenStarted(run: () => void): void {
     this.#onStart = run
   }
@@ -52,7 +52,7 @@ export class Caller implements ResponseSink {
     this.#onStart?.()
   }
 
-  /** Names and values in turn: Node takes them as they are, where it would copy an object. */
+  /** Names and values alternate: Node uses such a list as it is, but copies an object. */
   #listed(headers: Readonly<Record<string, string>>): string[] {
     const list = ['x-request-id', this.#requestId, 'request-id', this.#requestId, ...CORS_LIST]
     for (const name in headers) list.push(name, headers[name] ?? '')
@@ -66,12 +66,12 @@ export class Caller implements ResponseSink {
     const list = this.#listed(headers)
     list.push('content-length', String(Buffer.byteLength(body)))
     response.writeHead(status, list)
-    // Head and body leave in one write when both are strings; a small body is worth the copy.
+    // Head and body leave in one write when both are strings, so a small body is copied.
     if (typeof body === 'string' || body.length > JOINED_BYTES_MAX) response.end(body)
     else response.end(body.toString('latin1'), 'latin1')
   }
 
-  /** A whole answer that comes piece by piece. */
+  /** Sends a stream as the answer's body. */
   async sendStream(headers: Record<string, string>, stream: Readable): Promise<void> {
     this.startStream(headers)
     for await (const piece of stream) {
@@ -86,7 +86,7 @@ export class Caller implements ResponseSink {
     if (response.destroyed || response.headersSent) return
     this.#begin()
     response.writeHead(200, this.#listed(headers))
-    // The headers leave in this turn at the latest, and together with whatever is written in it.
+    // The headers leave at the end of this tick, together with anything written in it.
     response.cork()
     process.nextTick(() => {
       if (response.writableCorked > 0) response.uncork()
@@ -97,7 +97,7 @@ export class Caller implements ResponseSink {
   write(piece: string | Buffer, encoding: 'latin1' | 'utf8' = 'utf8'): Promise<void> | undefined {
     const response = this.#response
     if (response.destroyed || piece.length === 0) return undefined
-    // Only through the response: it holds pieces back until the end of the turn, so that one written past it would overtake them.
+    // Always through the response: it buffers pieces until the end of the tick, so a direct write to the socket would overtake them.
     return response.write(piece, encoding) ? undefined : untilDrained(response)
   }
 
@@ -110,7 +110,7 @@ export class Caller implements ResponseSink {
   }
 }
 
-/** Until the caller has read on, or has gone. */
+/** Resolves when the caller has read on, or has disconnected. */
 function untilDrained(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     const on = () => {
@@ -123,7 +123,7 @@ function untilDrained(stream: Writable): Promise<void> {
   })
 }
 
-// The caller's end of a call whose bytes are kept: what is sent is noted as it leaves.
+// The same for a recorded call: it adds everything that is sent to the recording.
 
 const OK = 200
 

@@ -1,4 +1,4 @@
-// Connections: how many one address may hold, and how all of them end.
+// Limits the connections per address, and drains all connections at shutdown.
 
 import type { Server, Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -9,12 +9,12 @@ import { networkOf, plainAddress } from '../upstream/address.ts'
 import { stopAccepting } from '../upstream/internals.ts'
 import { isTrusted } from './address.ts'
 
-// How many connections one address may hold, so that a flood from one place leaves room for everybody else. What comes
-// through a proxy comes from few addresses: the proxies that are trusted have no such bound, nor has this machine.
+// The limit of connections per address: a flood from one address leaves room for others. Callers behind a proxy share few addresses, so trusted
+// proxies have no limit, and neither has this machine.
 
 interface ConnectionRules {
   readonly perAddressMax: number
-  /** Addresses, ranges, or the names that the web framework knows. */
+  /** Addresses, CIDR ranges, or the names of well-known ranges. */
   readonly exempt: readonly string[]
 }
 
@@ -52,17 +52,16 @@ export function boundConnections(
   })
 }
 
-// Leaving without breaking anything: no new connections, every answer says that it is the connection's last, and only then
-// are the connections that nobody uses closed.
+// Graceful shutdown: no new connections are accepted, every answer announces the end of its connection, and only then are idle connections closed.
 
 interface Drain {
-  /** Resolves when everything has ended, or the time is up. */
+  /** Resolves when all connections have ended, or the time is up. */
   close(options: { running: () => number; forMs: number }): Promise<void>
 }
 
 /**
- * How long an idle connection may still bring a last request, instead of being closed under its feet. It counts from the end
- * of the last call: one that began before the drain has promised its caller that the connection stays.
+ * How long an idle connection may still bring a last request before it is closed. It counts from the end of the last call: the answer of a
+ * call that began before the drain has told its caller that the connection stays open.
  */
 const IDLE_MS = 1_500
 const SETTLE_MS = 10_000
@@ -73,7 +72,7 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
   return {
     async close({ running, forMs }) {
       const { server } = app
-      // Before whatever answers: the connection ends with the answer.
+      // Runs before the handler: the connection closes with this answer.
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
@@ -91,7 +90,7 @@ export function createDrain(app: FastifyInstance, world: World): Drain {
           await pause()
         }
         server.closeAllConnections()
-        // Whoever was cut off still has a charge to settle.
+        // Calls that were cut off still have to be settled.
         const cutMs = world.elapsedMs()
         while (running() > 0 && world.elapsedMs() - cutMs < SETTLE_MS) await pause()
       }

@@ -1,4 +1,4 @@
-// A fault as the body that its surface promises, to the letter of the contract.
+// Writes a fault as the error body that the contract defines for its surface.
 
 import type { Surface } from '../catalog/endpoint.ts'
 import type { Fault } from '../kernel/fault.ts'
@@ -6,7 +6,7 @@ import { geminiError, messagesError, openaiError } from '../protocols/vendor-fau
 
 interface BodyOptions {
   readonly requestId: string
-  /** The request bears an SDK's mark or came by an alias: the flat bodies then carry the member that the SDK reads. */
+  /** The request has an SDK's header or came by an alias. The flat bodies then also have the field that the SDK reads. */
   readonly sdk: boolean
 }
 
@@ -29,7 +29,7 @@ export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: Bo
   }
 }
 
-/** As the SDKs read it. */
+/** The body in the shape that the SDKs read. */
 export function sdkBody(fault: Fault, surface: Surface, requestId: string): string {
   return faultBody(fault, surface, { requestId, sdk: true })
 }
@@ -39,7 +39,7 @@ const BELOW: ReadonlyArray<readonly [RegExp, Surface]> = [
   [/^\/+gemini(?:\/|\?|$)/, 'gemini'],
 ]
 
-/** Below /beta everything is read by the Messages SDKs, and below /gemini by Google's, also what is no endpoint. */
+/** The Messages SDKs read all answers below /beta, and Google's SDKs those below /gemini, also at paths without an endpoint. */
 export function surfaceOf(path: string, surface: Surface = 'native'): Surface {
   return surface === 'native' ? (BELOW.find(([pattern]) => pattern.test(path))?.[1] ?? surface) : surface
 }

@@ -1,4 +1,4 @@
-// The server, put together: what listens, what bounds its connections, what says how it is doing, and how it ends.
+// Assembles the server: the listener, connection limits, health probes and metrics, and the drain.
 import { type Database, SHORT_MS } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
@@ -19,7 +19,7 @@ interface ServerParts {
   readonly log: Log
   readonly database: Database
   readonly metrics: Metrics
-  /** What /metrics answers when this process is one of several. */
+  /** The body of /metrics when this process is one of several. */
   readonly groupMetrics?: (() => Promise<string>) | undefined
   readonly leaving: () => boolean
 }

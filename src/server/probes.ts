@@ -1,5 +1,5 @@
-// What machines ask of the gateway: whether it is alive, whether it is ready, how it is doing. Strangers may ask as well, so
-// the database hears of it once a second, however many ask.
+// Health probes and metrics for machines: liveness, readiness, /metrics. They are open to anyone, so the database is queried at most once a
+// second, however many requests come.
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '../kernel/fault.ts'
 import { bearerCheck } from '../kernel/secret.ts'
@@ -7,16 +7,16 @@ import type { World } from '../kernel/world.ts'
 
 interface ProbeDeps {
   readonly world: World
-  /** Leaving processes are not ready, whatever the database says. */
+  /** A process that is shutting down is not ready, whatever the database says. */
   readonly leaving: () => boolean
   readonly databaseAnswers: () => Promise<boolean>
   readonly figures: { readonly contentType: string; read(): Promise<string> }
-  /** Without one, whoever reaches /metrics may read it. */
+  /** Undefined: /metrics is open to anyone who can reach it. */
   readonly metricsToken: string | undefined
 }
 
 const FRESH_MS = 1_000
-/** What clients are given as their base address. */
+/** Base URLs that clients are configured with. */
 const CLIENT_BASES = ['/v1', '/alpha', '/alpha/v1', '/beta', '/beta/v1']
 
 export function mountProbes(app: FastifyInstance, deps: ProbeDeps): void {
@@ -25,7 +25,7 @@ export function mountProbes(app: FastifyInstance, deps: ProbeDeps): void {
   const isScraper = deps.metricsToken === undefined ? () => true : bearerCheck(deps.metricsToken)
 
   app.get('/healthz', () => ({ ok: true }))
-  // Coding agents ask the address that they were given whether anybody is there, before they have anything to say.
+  // Coding agents probe their base URL before the first call.
   for (const base of CLIENT_BASES) app.get(base, () => ({ ok: true, docs: '/docs' }))
   app.get('/readyz', async (_request, reply) => {
     const ready = !deps.leaving() && (await databaseAnswers())

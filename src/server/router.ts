@@ -1,36 +1,36 @@
-// Every path of this server and the methods that each takes. A request is looked up here once: what belongs to the API is run from here, what the
-// framework has a route for is handed to it, and everything else is refused.
+// Every path of this server with its methods. A request is looked up here once: API routes run from here, routes of the framework are handed to
+// it, and all other requests are rejected.
 import type { Surface } from '../catalog/endpoint.ts'
 import { PATH_PART_CHARS_MAX } from '../catalog/field.ts'
 
 interface Entry<Route> {
   /** Undefined: the framework has the route. */
   readonly route: Route | undefined
-  /** Of the path's parameters, in their order. */
+  /** The names of the path's parameters, in order. */
   readonly names: readonly string[]
 }
 
 export interface Place<Route> {
   readonly methods: Map<string, Entry<Route>>
-  /** How faults of the path are written. */
+  /** The surface that decides the shape of error bodies. */
   surface: Surface | undefined
 }
 
 interface Branch<Route> {
   readonly parts: Map<string, Branch<Route>>
-  /** `{model}:generateContent`, by what stands behind the colon. */
+  /** `{model}:generateContent`, by the text after the colon. */
   readonly actions: Map<string, Branch<Route>>
   parameter: Branch<Route> | undefined
-  /** A star at the end of a path stands for all that follows. */
+  /** A star at the end of a path matches the whole rest. */
   rest: Branch<Route> | undefined
-  /** All that follows is the id of a model, which may have slashes: SDKs write it into an address as it is. */
+  /** The whole rest is a model id, which may contain slashes: SDKs put it into the path unescaped. */
   isModel: boolean
   place: Place<Route> | undefined
 }
 
 interface Found<Route> {
   readonly place: Place<Route>
-  /** Of the parameters; undefined: one is longer than any may be. */
+  /** The values of the parameters; undefined: one is too long. */
   readonly values: readonly string[] | undefined
 }
 
@@ -38,7 +38,7 @@ const PARAMETER = /^\{(\w+)\}(?::(\w+))?$/
 const NAMES = /\{(\w+)\}/g
 const REST = '*'
 const MODELS = 'models'
-/** Some write its escape. */
+/** Some clients escape the colon. */
 const COLON = /:|%3A/i
 const ABSOLUTE = /^https?:\/\/[^/?#]*(?=\/)/i
 
@@ -46,10 +46,10 @@ export class Router<Route> {
   readonly #root = branch<Route>()
   /** Paths without parameters, as callers usually write them. */
   readonly #exact = new Map<string, Found<Route>>()
-  /** `GET /v1/jobs/{id}` … of all that is run from here. */
+  /** All API routes, such as `GET /v1/jobs/{id}`. */
   readonly routes: Array<readonly [method: string, path: string]> = []
 
-  /** Without a route: the framework has it. */
+  /** Without `route`, the framework handles the path. */
   add(path: string, methods: readonly string[], route?: Route, surface?: Surface): void {
     let at = this.#root
     let above = ''
@@ -68,7 +68,7 @@ export class Router<Route> {
     if (names.length === 0 && !path.includes(REST)) this.#exact.set(path, { place: at.place, values: NONE })
   }
 
-  /** A path that takes the method; else one that takes another; undefined where there is none. Throws a URIError for what cannot be decoded. */
+  /** A path that accepts the method, else one that accepts another, else undefined. Throws a URIError if the path cannot be decoded. */
   find(method: string, url: string): Found<Route> | undefined {
     const end = url.search(/[?#]/)
     const path = end < 0 ? url : url.slice(0, end)
@@ -78,7 +78,7 @@ export class Router<Route> {
 
   #search(method: string, path: string): Found<Route> | undefined {
     const plain = path.replace(ABSOLUTE, '')
-    // Escapes of characters that mean something in an address stay, and so does that of the percent sign.
+    // Escaped reserved characters and the escaped percent sign stay escaped.
     const decoded = plain.includes('%') ? decodeURI(plain.replaceAll('%25', '%2525')) : plain
     const walk = { parts: partsOf(decoded), values: [] }
     const place = match(this.#root, { ...walk, method }, 0) ?? match(this.#root, walk, 0)
@@ -117,20 +117,20 @@ function below<Route>(at: Branch<Route>, part: string): Branch<Route> {
 
 interface Walk {
   readonly parts: readonly string[]
-  /** Of the parameters on the way. */
+  /** The values of the parameters so far. */
   readonly values: string[]
-  /** Undefined: any will do. */
+  /** Undefined: any method matches. */
   readonly method?: string
 }
 
-/** A part that is named goes before one that may be anything. */
+/** A literal part takes precedence over a parameter. */
 function match<Route>(at: Branch<Route>, walk: Walk, index: number): Place<Route> | undefined {
   const { parts, method } = walk
   const part = parts[index]
   if (part === undefined) return placeOf(at, walk)
   const named = at.parts.get(part)
   const found = named && match(named, walk, index + 1)
-  // Which methods are taken is said by the path that is meant, not by a star above it.
+  // The allowed methods come from the matching literal path, not from a star above it.
   if (found || (named && method === undefined)) return found
   const value = at.isModel ? parts.slice(index).join('%2F') : part
   const next = at.isModel ? parts.length : index + 1
@@ -139,7 +139,7 @@ function match<Route>(at: Branch<Route>, walk: Walk, index: number): Place<Route
   const acting = action && taking(model, walk, () => match(action, walk, next))
   if (acting) return acting
   const { parameter, rest } = at
-  // A model may have a colon in its id. Of what is no action, another method would not make one.
+  // A model id may contain a colon, so it may match as a whole. In a search for any method, an unknown action does not match as an id.
   const isPossible = parameter && (actions.length === 0 || method !== undefined)
   return (isPossible && taking(value, walk, () => match(parameter, walk, next))) || (rest && placeOf(rest, walk))
 }
@@ -160,7 +160,7 @@ function readValues(values: readonly string[]): readonly string[] | undefined {
   return read.some(({ length }) => length > PATH_PART_CHARS_MAX) ? undefined : read
 }
 
-/** Empty parts do not count. */
+/** Empty parts are ignored. */
 function partsOf(path: string): string[] {
   return path.split('/').filter((part) => part !== '')
 }

@@ -1,5 +1,5 @@
-// The web server: limits and time-outs, request ids, where a request goes, and what is said of those that go nowhere. The API is run by its own
-// routes; the framework serves the operator API, the console, the documentation and what else is no endpoint.
+// The web server: limits and timeouts, request ids, dispatch, and the errors for unknown paths. The API runs on its own routes; the framework
+// serves the operator API, the console, the documentation and everything else that is not an API endpoint.
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -16,7 +16,7 @@ import { CORS } from './caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from './envelope.ts'
 import { type Place, Router } from './router.ts'
 
-/** What answers at a path of the API. `vouched`: whom another part of this server has already let in. */
+/** The handler of an API path. `preauthenticated`: a caller that another part of this server has already authenticated. */
 export interface ApiRoute {
   run(
     request: IncomingMessage,
@@ -29,13 +29,13 @@ export interface ApiRoute {
 declare module 'fastify' {
   interface FastifyInstance {
     readonly router: Router<ApiRoute>
-    /** The network address of whoever asks, behind proxies that are trusted. */
+    /** The caller's network address, behind trusted proxies. */
     addressOf(request: IncomingMessage): string
-    /** Answers a request by whatever is at its path. */
+    /** Hands a request to the handler of its path. */
     dispatch(request: IncomingMessage, response: ServerResponse, preauthenticated?: Principal): void
-    /** For a body that is read before it is known who sends it. */
+    /** Sets the deadline for a body that is read before its caller is authenticated. */
     bodyDeadline(response: ServerResponse): void
-    /** Browsers of other sites may call what is at this path. */
+    /** Allows cross-origin requests to this path. */
     crossSite(url: string): void
     /** Resolves when every answered call is posted, so that a reader of the ledger finds it. */
     posted: () => Promise<void>
@@ -50,14 +50,14 @@ interface ServerOptions {
   readonly log: Log
   /** Contract bodies only, even for SDKs. */
   readonly strictErrors: boolean
-  /** Whose X-Forwarded-For is believed. */
+  /** The proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies?: readonly string[]
   /** Bodies that arrive more slowly are cut off. */
   readonly bodyBytesPerSecondMin?: number
 }
 
 const STATUS_WORDS = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' }
-/** The most that is read of a body, unless an endpoint says otherwise. */
+/** The largest body, unless an endpoint says otherwise. */
 export const BODY_BYTES_MAX = 64 * 1024 * 1024
 const LIMITS = {
   headersTimeout: 10_000,
@@ -94,10 +94,10 @@ export function createServer(options: ServerOptions): FastifyInstance {
       ignoreDuplicateSlashes: true,
       ignoreTrailingSlash: true,
       maxParamLength: PATH_PART_CHARS_MAX,
-      // The raw query is read by whoever needs it: frameworks merge and rename what the contract keeps apart.
+      // Endpoints parse the raw query themselves: frameworks merge and rename parameters that the contract distinguishes.
       querystringParser: () => ({}),
     },
-    // No route has a schema of the framework's; its compilers would cost a start 50 ms and their memory.
+    // No route uses the framework's schemas; its compilers would cost 50 ms at startup, and memory.
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     frameworkErrors: (error, request, reply) => {
       sendFault(
@@ -114,7 +114,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     try {
       found = router.find(method, url)
     } catch {
-      framework(request, response) // What cannot be decoded is refused there.
+      framework(request, response) // The framework rejects a path that cannot be decoded.
       return
     }
     const entry = found?.values && method !== 'OPTIONS' ? found.place.methods.get(method) : undefined
@@ -123,7 +123,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     else refusePath(request, response, found?.place)
   }
 
-  /** Before anything would be read of the body of a request that nobody takes. */
+  /** Rejects a request without a handler before its body is read. */
   function refusePath(request: IncomingMessage, response: ServerResponse, place: Place<ApiRoute> | undefined): void {
     const requestId = newRequestId()
     const ids = { 'x-request-id': requestId, 'request-id': requestId }
@@ -133,7 +133,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
       return
     }
     const fault = notTaken(request, place)
-    // What is too long for a part of a path is an id: its path is known all the same.
+    // A path with an overlong id is still a known path, so its own surface applies.
     const surface = surfaceOf(request.url ?? '', fault.kind === 'not_found' ? place?.surface : undefined)
     const body = faultBody(fault, surface, { requestId, sdk: !strictErrors && hasSdkMark(request.headers) })
     response.writeHead(fault.status, {
@@ -143,7 +143,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     response.end(body)
   }
 
-  /** What is no request, or comes too slowly to be one. */
+  /** Rejects bytes that are not valid HTTP, or a request that arrives too slowly. */
   function refuseBytes(code: string | undefined, socket: Socket): void {
     const status = code === 'HPE_HEADER_OVERFLOW' ? 431 : code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
     const requestId = newRequestId()
@@ -151,7 +151,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     const body = faultBody(fault, 'native', { requestId, sdk: false })
     const { response } = linkOf(socket)
     const isAnswering = response?.headersSent === true && !response.writableFinished
-    // In the middle of an answer, a second one would be read as part of the first.
+    // In the middle of an answer, the caller would read a second one as part of the first.
     if (socket.writable && !socket.destroyed && !isAnswering)
       socket.end(
         `HTTP/1.1 ${status} ${STATUS_WORDS[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
@@ -169,7 +169,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
       .send(faultBody(fault, surface, { requestId: request.id, sdk: !strictErrors && hasSdkMark(request.headers) }))
   }
 
-  /** Bounds the time for the body of a caller who is not authenticated. */
+  /** Limits the time for the body of an unauthenticated caller. */
   function setBodyDeadline(response: ServerResponse): void {
     const request = response.req
     if (request.complete) return
@@ -186,7 +186,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorate('addressOf', addressReader(trustedProxies))
   app.decorate('bodyDeadline', setBodyDeadline)
   app.decorate('posted', async () => undefined)
-  // Not a route for each: a sixth of all routes would be there for a question that is the same for all.
+  // Not a route of the framework for each path: a sixth of all routes would exist only for preflight requests, whose answer is always the same.
   app.decorate('crossSite', (url: string) => router.add(inBraces(url), ['OPTIONS']))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
@@ -206,7 +206,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     done()
   })
   app.setErrorHandler((error, request, reply) => {
-    // Whoever hangs up in the middle of a body hears nothing more, and it is no fault of ours.
+    // A caller that disconnects in the middle of a body gets no answer, and it is not an error of the gateway.
     const { destroyed, complete } = request.raw
     sendFault(
       destroyed && !complete ? new Fault('request_invalid', { cause: error }) : frameworkFault(error),
@@ -217,7 +217,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return app
 }
 
-/** A path of the framework's, as the router writes it. */
+/** Turns a path of the framework into the router's notation. */
 function inBraces(url: string): string {
   return url.replaceAll(/:(\w+)/g, '{$1}')
 }
@@ -233,13 +233,13 @@ function noCompiler(): never {
   throw new Error('Routes have no schemas: bodies are read by the endpoints, answers are written by them.')
 }
 
-/** What is our own doing is told to the operator, with its cause; the caller reads only the table's text. */
+/** Logs the gateway's own faults with their cause for the operator. The caller gets only the general message. */
 export function logFault(fault: Fault, requestId: string, log: Log): void {
   if ((fault.blame === 'us' || fault.kind === 'internal') && !fault.details.counted)
     log.error({ requestId, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
 }
 
-/** For browsers of other sites, which ask first. */
+/** The answer to a CORS preflight. */
 function preflightHeaders({ methods }: Place<ApiRoute>): Record<string, string> {
   const allow = [...methods.keys()].join(', ')
   return {
@@ -256,14 +256,14 @@ function notTaken({ method = '', headers, url = '' }: IncomingMessage, place: Pl
     return new Fault('request_invalid', {
       message: 'WebSockets are not offered here. Send a POST, with "stream": true for events.',
     })
-  // A path that takes the method and was not found has a part that is too long.
+  // If the path accepts the method and still did not match, one of its parameters is too long.
   const message = renamedHint(url.split(/[/?]/))
   if (!place || place.methods.has(method)) return new Fault('not_found', message ? { message } : {})
   const allow = [...place.methods.keys()].join(', ')
   return new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })
 }
 
-/** The framework's own refusals, in our words. */
+/** Turns the framework's own errors into faults. */
 function frameworkFault(error: unknown): Fault {
   const code = (error as { code?: unknown }).code
   if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
