@@ -1,4 +1,4 @@
-// Assets on a local disk: written beside their place, synced, and moved there in one step.
+// Assets on a local disk: written to a temporary file, synced, and renamed into place atomically.
 import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
@@ -6,7 +6,7 @@ import type { World } from '../kernel/world.ts'
 import { type AssetStore, isOver, newAssetName, placeOf } from './store.ts'
 
 const UNFINISHED = 'unfinished'
-/** No upload takes this long; what is older was left by a crash. */
+/** No upload takes this long, so an older temporary file was left by a crash. */
 const UNFINISHED_MS_MAX = 3_600_000
 const DIRECTORY_MODE = 0o700
 const FILE_MODE = 0o600
@@ -37,7 +37,7 @@ export async function openDiskStore(options: { world: World; directory: string }
           bytesInMemory: 0,
           write: (chunk) =>
             onDisk(async () => {
-              // A write may take less than it was given when the disk is nearly full.
+              // A write may be partial when the disk is nearly full.
               for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten
               bytes += chunk.length
             }),
@@ -49,7 +49,7 @@ export async function openDiskStore(options: { world: World; directory: string }
               const home = join(directory, hour, shard)
               await mkdir(home, { recursive: true, mode: DIRECTORY_MODE })
               await rename(temporary, join(home, hash))
-              // The file is durable only when the directories that name it are.
+              // The file is durable only when its parent directories are synced too.
               for (const parent of [home, join(directory, hour), directory]) await syncDirectory(parent)
               return { ...facts, name, bytes }
             }),
@@ -112,7 +112,7 @@ function ignoreMissing(error: unknown): undefined {
   throw error
 }
 
-/** A disk that is full or broken is ours to mend, and nobody pays for it. */
+/** A full or broken disk is the gateway's fault, so the caller is not charged. */
 async function onDisk<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,4 +1,4 @@
-// The place where results are put, with the address that callers get.
+// Stores results and makes the URLs that callers get.
 
 import type { World } from '../kernel/world.ts'
 import type { ImageType } from '../parsers/image-file.ts'
@@ -18,9 +18,9 @@ export interface AssetUpload {
 }
 
 export interface AssetHost {
-  /** A picture, whole. */
+  /** Stores a whole image. */
   store(pieces: readonly Buffer[], type: ImageType): Promise<HostedAsset>
-  /** A file that comes piece by piece, such as a video. */
+  /** Stores a file piece by piece, such as a video. */
   upload(extension: AssetExtension): Promise<AssetUpload>
 }
 

@@ -1,4 +1,4 @@
-// Where results are kept, as the settings say: files of the data directory, or S3.
+// Opens the store for results as configured: the data directory or S3.
 import { join } from 'node:path'
 import { DAY_MS } from '../kernel/calendar.ts'
 import type { Secrets } from '../kernel/secret.ts'
@@ -26,7 +26,7 @@ interface AssetParts {
 }
 
 export async function openAssets({ config, world, secrets, upstream, publicUrl }: AssetParts) {
-  // The settings of a bucket come together: config.ts refuses one without the others.
+  // The S3 settings are all set or all absent: config.ts rejects one without the others.
   const store = config.TOLLGATE_S3_BUCKET
     ? createS3Store({
         ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET }, // As above.

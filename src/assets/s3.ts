@@ -1,5 +1,5 @@
-// Assets in an S3-compatible store, over the one HTTP client. Small files are one request; larger ones go up in parts, so
-// that no file is held whole.
+// Assets in an S3-compatible store, over the gateway's HTTP client. A small file is one request; a larger one is a multipart upload, so that no
+// file is held in memory as a whole.
 
 import { createHash, createHmac } from 'node:crypto'
 import { Readable } from 'node:stream'
@@ -20,18 +20,18 @@ import {
 interface S3Options {
   readonly world: World
   readonly upstream: Upstream
-  /** Such as https://s3.eu-central-1.amazonaws.com; trusted, because it is the operator's. */
+  /** Such as https://s3.eu-central-1.amazonaws.com. It is trusted, because the operator configured it. */
   readonly endpoint: string
   readonly bucket: string
   readonly credentials: S3Credentials
-  /** Goes before every key. */
+  /** A prefix of every key. */
   readonly prefix?: string
-  /** The bucket in the host name instead of the path. */
+  /** Puts the bucket into the host name instead of the path. */
   readonly virtualHost?: boolean
 }
 
 const DEADLINES: Deadlines = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 30_000, totalMs: 600_000 }
-/** Parts of S3 have at least 5 MiB. */
+/** S3 requires parts of at least 5 MiB. */
 const PART_BYTES = 8 * 1_048_576
 const TEXT_BYTES_MAX = 4 * 1_048_576
 
@@ -139,7 +139,7 @@ interface Written {
   readonly key: string
 }
 
-/** Gathers a part at a time. */
+/** Buffers one part at a time. */
 class S3Writer implements AssetWriter {
   private readonly facts: AssetFacts
   private readonly name: string
@@ -194,7 +194,7 @@ class S3Writer implements AssetWriter {
     const uploadId = this.uploadId
     this.uploadId = undefined
     if (uploadId === undefined) return
-    // A store that is away now forgets unfinished uploads by its own rules.
+    // If the store is down now, its own lifecycle rules remove the unfinished upload later.
     await this.send('DELETE', this.key, { query: { uploadId } }).then(
       (reply) => reply.read(TEXT_BYTES_MAX),
       () => undefined,
@@ -223,7 +223,7 @@ class S3Writer implements AssetWriter {
   }
 }
 
-/** An answer's body as a stream that is only read as fast as it is taken. */
+/** An answer's body as a stream with backpressure. */
 function streamOf(send: () => Promise<UpstreamReply>): Readable {
   let wanted: () => void = () => {}
   let reply: UpstreamReply | undefined
@@ -252,7 +252,7 @@ function streamOf(send: () => Promise<UpstreamReply>): Readable {
   return stream
 }
 
-/** Our keys hold nothing that XML escapes; tokens may. */
+/** Unescapes XML: our keys need no escapes, but continuation tokens may. */
 function tagsOf(xml: string, tag: string): string[] {
   return [...xml.matchAll(new RegExp(`<${tag}>([^<]*)</${tag}>`, 'g'))].map(([, text = '']) =>
     text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
@@ -263,7 +263,7 @@ function unavailable(internal: Record<string, unknown>, cause?: unknown): Fault 
   return new Fault('unavailable', { internal: { store: 's3', ...internal }, cause })
 }
 
-// AWS Signature Version 4, as S3-compatible stores want it: headers in, headers out, and no clock of its own.
+// AWS Signature Version 4 for S3-compatible stores: headers in, headers out. The caller passes the time.
 
 interface S3Credentials {
   readonly accessKeyId: string
@@ -293,7 +293,7 @@ function signCall(call: SignedCall, credentials: S3Credentials, nowMs: number): 
     'x-amz-content-sha256': call.bodySha256,
     'x-amz-date': date,
   }
-  // The client writes the host header itself, from the address.
+  // The HTTP client sets the host header itself, from the URL.
   const signed = Object.entries({ ...headers, host: call.url.host }).sort(([a], [b]) => (a < b ? -1 : 1))
   const names = signed.map(([name]) => name).join(';')
   const canonical = [

@@ -1,4 +1,4 @@
-// What an asset's address answers: a description that the HTTP server only has to write out.
+// The response for an asset's URL, as a description that the HTTP server writes out.
 import type { Readable } from 'node:stream'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
@@ -10,7 +10,7 @@ export interface AssetRequest {
   readonly name: string
   readonly exp: string | undefined
   readonly sig: string | undefined
-  /** The headers of these names. */
+  /** The request headers of the same names. */
   readonly range?: string | undefined
   readonly ifRange?: string | undefined
   readonly ifNoneMatch?: string | undefined
@@ -19,11 +19,11 @@ export interface AssetRequest {
 export interface AssetResponse {
   readonly status: 200 | 206 | 304 | 416
   readonly headers: Readonly<Record<string, string>>
-  /** Absent: there is no body. Whoever takes it must read or destroy it. */
+  /** Absent: there is no body. The receiver must read or destroy the stream. */
   readonly stream?: Readable
 }
 
-/** Throws not_found for what is not there, not signed, or over: the same for the first two, so that nothing can be probed. */
+/** Throws not_found for a missing, unsigned or expired asset. The first two give the same message, so that names cannot be probed. */
 export async function serveAsset(
   deps: { readonly store: AssetStore; readonly signer: AssetSigner; readonly world: World },
   request: AssetRequest,
@@ -44,7 +44,7 @@ export async function serveAsset(
     'content-type': ASSET_TYPES[facts.extension],
     'content-disposition': 'inline',
     'x-content-type-options': 'nosniff',
-    // Should a browser ever take the bytes for a page, it is one that can do nothing.
+    // If a browser ever renders the bytes as a page, that page can do nothing.
     'content-security-policy': "default-src 'none'; sandbox",
     'cross-origin-resource-policy': 'cross-origin',
     'access-control-allow-origin': '*',
@@ -81,7 +81,7 @@ function matches(header: string | undefined, etag: string): boolean {
   return header?.split(',').some((entry) => entry.trim().replace(/^W\//, '') === etag || entry.trim() === '*') ?? false
 }
 
-/** One range; several, or what is no range at all, count as none: then the whole file is the answer. */
+/** Reads a single range. Several ranges, or an invalid header, count as none, and the whole file is sent. */
 function readRange(
   header: string | undefined,
   bytes: number,

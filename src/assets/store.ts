@@ -1,10 +1,10 @@
-// Where results live until they expire. The name of an asset says when that is, so that neither store needs a table: what
-// is over can be told, and swept, from names alone.
+// The store for results until they expire. An asset's name contains its expiry, so neither store needs a table: expired assets are recognized and
+// swept by their names alone.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { idAtTime, timeOfId, type World } from '../kernel/world.ts'
 
-/** What may be stored; the type that a file is served with follows from its extension and from nothing else. */
+/** The types that may be stored. The extension alone decides the content type of a file. */
 export const ASSET_TYPES = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -13,7 +13,7 @@ export const ASSET_TYPES = {
   mp4: 'video/mp4',
   webm: 'video/webm',
   mov: 'video/quicktime',
-  // Lines of callers' batches: never at a signed address.
+  // Callers' batch files, which never get a signed URL.
   jsonl: 'application/jsonl',
 } as const
 
@@ -26,15 +26,15 @@ export interface AssetFacts {
 }
 
 interface AssetRef extends AssetFacts {
-  /** `<id>.<extension>`: what the address and the stores call it. */
+  /** `<id>.<extension>`: the name in URLs and stores. */
   readonly name: string
   readonly bytes: number
 }
 
-/** A file that is being written. Nobody can see it before `commit` resolves, and by then it is durable. */
+/** A file that is being written. It becomes visible only with `commit`, and is durable when `commit` resolves. */
 export interface AssetWriter {
   write(chunk: Buffer): Promise<void>
-  /** Of what was written, what is not in the store yet. */
+  /** Written bytes that are not in the store yet. */
   readonly bytesInMemory: number
   commit(): Promise<AssetRef>
   /** Leaves nothing behind. Safe to call at any time before `commit`. */
@@ -43,9 +43,9 @@ export interface AssetWriter {
 
 interface OpenAsset {
   readonly bytes: number
-  /** From `start` to `end`, both included. To be called at most once. */
+  /** Reads from `start` to `end`, both included. Call it at most once. */
   read(start: number, end: number): Readable
-  /** For those who do not read. */
+  /** Closes an asset that is not read. */
   close(): Promise<void>
 }
 
@@ -54,7 +54,7 @@ export interface AssetStore {
   /** Undefined when there is no such file. */
   open(name: string): Promise<OpenAsset | undefined>
   remove(name: string): Promise<void>
-  /** Deletes what has expired; answers with how many places were cleared. */
+  /** Deletes expired assets and unfinished uploads; returns the number of deleted hours and uploads. */
   sweep(): Promise<number>
 }
 
@@ -72,19 +72,19 @@ export async function putAsset(store: AssetStore, pieces: readonly Buffer[], fac
 const NAME = /^([0-9a-hjkmnp-tv-z]{10}[0-9a-f]{32})\.([a-z0-9]{1,5})$/
 const HOUR_MS = 3_600_000
 
-/** Ten characters of the time of expiry, and 128 bits that nobody can guess. */
+/** Ten characters for the expiry time, and 128 random bits. */
 export function newAssetName(world: World, facts: AssetFacts): string {
   return `${idAtTime(facts.expiresMs)}${world.bytes(16).toString('hex')}.${facts.extension}`
 }
 
-/** What a name says; undefined when it is none of ours. */
+/** Parses an asset's name; undefined when it is not a valid one. */
 export function readAssetName(name: string): AssetFacts | undefined {
   const [, id = '', extension = ''] = NAME.exec(name) ?? []
   if (!Object.hasOwn(ASSET_TYPES, extension)) return undefined
   return { extension: extension as AssetExtension, expiresMs: timeOfId(id) }
 }
 
-/** Where a store puts a file: by the hour of its expiry, and by a hash, so that no text of a caller's is ever a path. */
+/** The location of a file: the hour of its expiry and a hash of its name, so that a caller's text never becomes a path. */
 export function placeOf(
   name: string,
 ): { readonly hour: string; readonly shard: string; readonly hash: string } | undefined {
@@ -98,17 +98,17 @@ function hourOf(ms: number): string {
   return String(Math.floor(ms / HOUR_MS))
 }
 
-/** Whether everything that expires in this hour is over. */
+/** Whether all assets that expire in this hour have expired. */
 export function isOver(hour: string, nowMs: number): boolean {
   return /^\d{1,12}$/.test(hour) && (Number(hour) + 1) * HOUR_MS <= nowMs
 }
 
-// Addresses that anyone who has them can open, until they expire, and that nobody can make.
+// Signed URLs: anyone who has one can open it until it expires, and only the gateway can make one.
 
 export interface AssetSigner {
-  /** The absolute address of an asset, good until the asset expires. */
+  /** The absolute URL of an asset, valid until the asset expires. */
   urlOf(name: string): string
-  /** Whether this gateway made the address. Says nothing about its expiry. */
+  /** Whether this gateway signed the URL. It does not check the expiry. */
   verify(name: string, expires: string | undefined, signature: string | undefined): boolean
 }
 
