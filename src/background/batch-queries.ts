@@ -192,7 +192,7 @@ function parsed(json: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(json)
     return isObject(value) ? value : undefined
   } catch {
-    return undefined // Only its beginning is there.
+    return undefined // The line is truncated.
   }
 }
 

@@ -162,7 +162,7 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
               const id = `file-${newId(world)}`
               const values = [account, id, purpose, filename, bytes, name, seconds, key_id]
               const [row] = await on.query<FileRow>(INSERT, values)
-              return row! // It was inserted, or this throws.
+              return row! // The query inserts a row or throws.
             },
           }
         },

@@ -214,7 +214,7 @@ export function startBackground(deps: BackgroundDeps): Background {
       const ended = async () => {
         if ((await statusOf(row, database))?.going) return undefined
         const last = await load(account_id, id)
-        return last ? (JSON.parse(viewOf(last)) as Json) : null // As it was written.
+        return last ? (JSON.parse(viewOf(last)) as Json) : null // `viewOf` returns a JSON object.
       }
       await follow(row, { out, after, begun: begun({ ...row, status: 'queued' }), ended }, path)
     },

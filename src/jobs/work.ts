@@ -307,7 +307,7 @@ function startWorker<T extends WorkRow, E extends Ending>(
   function afterFailure(row: T, error: unknown): E {
     if (kind.failed) return kind.failed(row, error)
     log.error({ [table.name]: row.id, error }, 'a step failed, and will be tried again')
-    return { afterMs: retryMs } as E // A kind whose endings say more says so itself.
+    return { afterMs: retryMs } as E // A kind whose endings have more fields provides `failed`.
   }
 
   async function release(row: WorkRow, ending: E): Promise<boolean> {

@@ -168,7 +168,7 @@ export function createRecordings({ database, world, log, audit, sealer, catalog,
       await database.transaction((tx) =>
         audit.write(tx, by, { action: 'content.read', object: requestId, detail: { account } }),
       )
-      const kept = JSON.parse(text) as Pick<ContentView, 'request' | 'answer'> // what `sealed` wrote
+      const kept = JSON.parse(text) as Pick<ContentView, 'request' | 'answer'> // Only `sealed` writes this text.
       return { requestId, at: row.at.toISOString(), expiresAt: row.expires_at.toISOString(), ...kept }
     },
     remove: (account, requestId, by) =>

@@ -295,7 +295,7 @@ function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors)
   // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or close it.
   if (route.credential === BYOK) return route
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
-  if (!route.credentials) return route // As nearly always.
+  if (!route.credentials) return route // The usual case.
   const candidate = vendors.credentials.choose(route, account)
   // The vendor was not called. If this call was the breaker's probe, another call may be the probe.
   if (candidate instanceof Fault) vendors.undecided(route.vendorName, account)

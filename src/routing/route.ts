@@ -85,7 +85,7 @@ function carriers(
     paidRequest.needs === undefined &&
     routes.every((route) => !route.serves && !paidRequest.refusal?.(route.protocol))
   )
-    return routes // As nearly always.
+    return routes // The usual case.
   const needs = paidRequest.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
   const forAll = routes.filter((route) => !route.serves || route.protocol === paidRequest.clientFormat)
@@ -126,7 +126,7 @@ export function routeRequest(
       target: targetOf(route, vendor, paidRequest.product, sources),
       cost: route.cost,
     }
-    if (!vendor.credentials) return candidate // As nearly always.
+    if (!vendor.credentials) return candidate // The usual case.
     return { ...candidate, credentials: heldCredentials(vendor, lotOf(paidRequest, routing, sources), sources) }
   })
 }

@@ -11,7 +11,7 @@ const DENIED_V4 = [
   '10.0.0.0/8',
   '100.64.0.0/10', // Carrier NAT; also one cloud's metadata at 100.100.100.200.
   '127.0.0.0/8',
-  '168.63.129.16/32', // A public address that one cloud answers with its host agent.
+  '168.63.129.16/32', // A public address at which one cloud runs its host agent.
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',
@@ -27,9 +27,9 @@ const DENIED_V4 = [
 
 /** Exceptions inside 2000::/3, the only part of IPv6 that is global unicast. */
 const DENIED_V6 = [
-  '2001::/23', // Protocol assignments, among them Teredo, which carries an IPv4 address of anyone's choice.
+  '2001::/23', // Protocol assignments, among them Teredo, which can embed any IPv4 address.
   '2001:db8::/32',
-  '2002::/16', // 6to4 carries an IPv4 address as well, and its relays are gone.
+  '2002::/16', // 6to4 also embeds an IPv4 address, and its relays are gone.
   '3fff::/20',
 ].map(prefixOf)
 

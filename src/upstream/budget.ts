@@ -74,7 +74,7 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
     else heldBy.delete(account)
     // A waiter that fits may overtake one that does not, so that no account waits behind another's large request.
     for (let at = 0; at < waiting.length; ) {
-      const next = waiting[at] as Waiter // It is below the length.
+      const next = waiting[at] as Waiter // `at` is below the length.
       if (!fits(next)) at += 1
       else {
         waiting.splice(at, 1)
