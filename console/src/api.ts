@@ -149,7 +149,7 @@ export const api = {
   changeAccount: (id: string, input: { name?: string; limits?: wire.LimitsInput }) =>
     patch<wire.Account>(account(id), input),
   /** `key` is the idempotency key: sent again after a lost answer, the credits are added once. */
-  addCredits: (id: string, body: { amount: string; note: string }, key: string) =>
+  addCredits: (id: string, body: { amount: string; note: string; correction: boolean }, key: string) =>
     call<wire.Account>('POST', account(id, '/credits'), { body, headers: { 'idempotency-key': key } }),
   suspendAccount: (id: string, input: { reason: string }) => post<wire.Account>(account(id, '/suspend'), input),
   closeAccount: (id: string, input: { reason: string; balance: 'payout' | 'writeoff' }) =>

@@ -59,6 +59,12 @@ async function cells(table: string, row: RegExp): Promise<string[]> {
   return found.getByRole('cell').allTextContents()
 }
 
+async function summaryRows(): Promise<string[]> {
+  const table = page.getByRole('table', { name: 'Summary' })
+  await table.waitFor()
+  return table.getByRole('row').allTextContents()
+}
+
 test('last month’s margin by model is two clicks from anywhere; by customer, vendor and month one more; and it is a CSV file', async () => {
   await operator.go('/operator/home')
   await page.getByRole('link', { name: 'Finance' }).first().click()
@@ -118,7 +124,7 @@ test('last month’s statement of one customer is a page that adds up, a PDF and
   for (const customer of ['Acme-GmbH', 'Harbor-Books']) assert.ok(listed.includes(`statement-${customer}-${LAST}.pdf`))
   await page.getByRole('link', { name: 'Acme GmbH' }).click()
   await page.getByRole('heading', { name: monthName(LAST) }).waitFor()
-  const rows = await page.getByRole('table', { name: 'Summary' }).getByRole('row').allTextContents()
+  const rows = await summaryRows()
   assert.deepEqual(rows.slice(1), [
     'Opening balance0.000000€0.00',
     'Top-ups500.000000€5.00',
@@ -175,7 +181,7 @@ test('an account is suspended with a reason that its callers read, reopened, and
   await page.getByText('“Juniper Clinic” is closed.').waitFor()
   assert.equal((await home.call('/v1/chat/completions', key, chat)).status, 401)
   await operator.go(`/operator/accounts/${id}/statement`)
-  const rows = await page.getByRole('table', { name: 'Summary' }).getByRole('row').allTextContents()
+  const rows = await summaryRows()
   assert.ok(
     rows.some((row) => /^Paid out or written off−[67]\./.test(row)),
     rows.join('\n'),

@@ -1,6 +1,6 @@
 // The parts that pages are made of.
 import { createContext, Fragment, type ReactNode, useContext, useEffect, useId, useSyncExternalStore } from 'react'
-import { FEW, formatCredits, inMoney, parseCredits } from '../credits.ts'
+import { briefCredits, FEW, formatCredits, inMoney, parseCredits } from '../credits.ts'
 import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
 import type { Section } from '../navigation.ts'
 import { Link, useLocation } from '../router.tsx'
@@ -189,7 +189,7 @@ export function Facts({ items }: { items: readonly (readonly [string, ReactNode]
 export function Amount({
   value,
   unit,
-  decimals = FEW,
+  decimals,
   exact,
   worth,
   sign,
@@ -208,7 +208,11 @@ export function Amount({
   return (
     <span className={isGain ? 'amount gain' : 'amount'} title={exact ? undefined : `${formatCredits(value)} credits`}>
       {isGain ? '+' : ''}
-      {exact ? sixDecimals(value) : formatCredits(value, decimals)}
+      {exact
+        ? sixDecimals(value)
+        : unit && decimals === undefined
+          ? briefCredits(value)
+          : formatCredits(value, decimals ?? FEW)}
       {unit ? <span className="amount-unit"> credits</span> : null}
       {money === undefined ? null : <span className="amount-worth">{money}</span>}
     </span>

@@ -5,7 +5,7 @@ import { refresh, useQuery } from '../../query.ts'
 import { Link, useDialogInAddress } from '../../router.tsx'
 import { Button, LinkButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { Checkbox, TextField } from '../../ui/field.tsx'
 import { Balance, Page } from '../../ui/page.tsx'
 import { Loaded, Skeleton } from '../../ui/state.tsx'
 import { RouteTabs } from '../../ui/tabs.tsx'
@@ -115,6 +115,7 @@ function randomKey(): string {
 function AddCredits({ account, onClose }: { account: Account; onClose: () => void }) {
   const [amount, setAmount] = useState('')
   const [note, setNote] = useState('')
+  const [isCorrection, setCorrection] = useState(false)
   /** The idempotency key: sending the same form again adds the credits once, and a changed form gets a new key. */
   const [key, setKey] = useState(randomKey)
   const change = (set: (text: string) => void) => (text: string) => {
@@ -127,11 +128,18 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
   const tooMuch = taking && available + size < 0n
   const run = async () => {
     try {
-      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim() }, key)
+      const correction = isCorrection && !taking
+      const after = await api.addCredits(account.id, { amount: amount.trim(), note: note.trim(), correction }, key)
       toast(`The balance is now ${formatCredits(after.balance)} credits.`)
     } finally {
       // Also after a refusal: what is available may have changed since the dialog was opened.
-      refresh(`account/${account.id}`, 'accounts/', `ledger/${account.id}`, `overview/${account.id}`)
+      refresh(
+        `account/${account.id}`,
+        'accounts/',
+        `ledger/${account.id}`,
+        `overview/${account.id}`,
+        `statement/${account.id}`,
+      )
     }
   }
   return (
@@ -161,6 +169,16 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
         placeholder="Invoice 2026-014"
         required
       />
+      {taking ? null : (
+        <Checkbox
+          label="A correction, not a top-up: statements list it apart"
+          checked={isCorrection}
+          onCheck={(checked) => {
+            setCorrection(checked)
+            setKey(randomKey())
+          }}
+        />
+      )}
       {tooMuch && available > 0n ? (
         <div>
           <Button onClick={() => change(setAmount)(`-${account.available}`)}>
