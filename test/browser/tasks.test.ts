@@ -292,7 +292,7 @@ test('on a phone a tap shows what a pointer would read, and keeps it', async () 
     const { document } = globalThis as unknown as { document: { querySelector(path: string): { textContent: string } } }
     return document.querySelector('.chart-at').textContent !== 'Spend'
   })
-  await phone.page.locator('.amount[title]').first().tap()
+  await phone.page.locator('.stat-note .amount[title]').first().tap()
   await phone.page
     .locator('.toast')
     .getByText(/credits/)
