@@ -1,7 +1,7 @@
-// Replays one account, in pieces. Pieces are cut by when rows were written, on the database's clock: what was written before a
-// full hour that is over does not change any more, so that its sums are kept and it is not read again. Rows lie in the order
-// of their ids, which are as old as the calls; where a piece's rows begin is remembered, and the hours' sums, which the
-// statement that wrote a row has counted it to, tell when a row came that is older still.
+// Replays one account, in pieces. Pieces are cut by the time at which rows were written, on the database's clock. Rows written before a
+// completed full hour never change, so their sums are saved and they are not read again. Rows are ordered by id, and an id is as old as its
+// call, so a row can be written late with an old id. The check saves where the next piece's rows begin, and compares with the hourly sums,
+// which are updated by the same statement as the row and so reveal a row with an even older id.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -24,25 +24,25 @@ import { checkLimits } from './limits.ts'
 export interface AccountCheck {
   readonly database: Database
   readonly rates: RateCheck
-  /** Usage from before this moment, the start of an hour, may have been trimmed. */
+  /** Usage rows from before this moment (the start of an hour) may have been pruned. */
   readonly usageSinceMs: number
-  /** By the database's clock: now, and the full hour before which everything is written. */
+  /** On the database's clock: now, and the full hour before which all rows are committed. */
   readonly nowMs: number
   readonly settledMs: number
-  /** When the chains began of accounts that were there before them; those of accounts from another database may have begun later. */
+  /** When hash chains were introduced, for accounts that existed before. Accounts moved here from another database may have a later start. */
   readonly chainedMsMax: number
-  /** Whether the account is read from its beginning in any case. */
+  /** Whether to read the account from its beginning in any case. */
   readonly whole: boolean
-  /** What is wrong with a grant in the eyes of the audit; nothing is asked where there is no audit. */
+  /** Returns what is wrong with a grant according to the audit trail. Absent: the audit trail is not checked. */
   readonly audited?: ((account: string, grant: TransferRow) => Promise<string | undefined>) | undefined
-  /** Of all accounts, where everything is read. */
+  /** Sums over all accounts; only in a run that reads everything. */
   readonly margins: Margins | undefined
   readonly pieceRows: number
-  /** Between two pages: a large account takes a while. */
+  /** Called after each page, because a large account takes a while. */
   readonly onPage: () => Promise<void> | undefined
 }
 
-/** Up to where an account was checked, and what it came to. */
+/** The verify watermark: up to where an account was checked, and the sums until then. */
 interface Mark {
   readonly untilMs: number
   readonly oldest: string
@@ -54,14 +54,14 @@ interface Replayed {
   readonly problems: string[]
   readonly transfers: number
   readonly usage: number
-  /** Charges that were worked out anew. */
+  /** The number of charges that were recomputed. */
   readonly charges: number
 }
 
 const HOUR_MS = 3_600_000
-/** No call takes longer, but for jobs, whose holds are known. */
+/** No call takes longer, except for jobs, whose holds are known. */
 const CALL_MS = HOUR_MS
-/** The next place to look for what came late, before everything is read. */
+/** The second attempt starts this much earlier, to find late rows before everything is read. */
 const LATE_MS = 72 * HOUR_MS
 const START: Mark = { untilMs: 0, oldest: '', posted: 0n, settled: 0n }
 const END = '~'
@@ -84,7 +84,7 @@ const FAR = statement(
   'verify_far',
   'select id from transfer where account_id = $1 and id >= $2 order by id offset $3 limit 1',
 )
-// Of a moment that is only asked whether it is there, nothing is read: that is a date to parse for each of millions of rows.
+// Only whether `moved_at` is set is selected: parsing the date for each of millions of rows would be slow.
 const TRANSFER_COLUMNS = 'id, kind, amount, loss, held, note, actor, at, moved_at is not null as has_place, balance'
 const TRANSFERS = statement(
   'verify_transfers',
@@ -104,7 +104,10 @@ const ONE_TRANSFER = statement(
 )
 const ONE_USAGE = statement('verify_usage_row', `select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`)
 
-/** An account in which something seems wrong is looked at again from further back, and in the end from its beginning, before anything is said. */
+/**
+ * If a replay finds a problem, it is repeated from further back, and at last from the account's beginning. Only problems of the last replay
+ * are reported.
+ */
 export async function verifyAccount(check: AccountCheck, account: string): Promise<Replayed> {
   const [row] = check.whole ? [] : await check.database.query<Omit<Mark, 'untilMs'> & { until: Date }>(MARK, [account])
   const mark = row && { ...row, untilMs: row.until.getTime() }
@@ -123,7 +126,7 @@ async function replay(check: AccountCheck, account: string, start: Mark): Promis
   const problems: string[] = []
   const done = { problems, transfers: 0, usage: 0, charges: 0 }
   for (let mark = start; ; ) {
-    // Before anything is read: whatever is written meanwhile was held by now, or began later.
+    // Read first: any row written from now on belongs to a call that is already held, or to one that begins later.
     const [open] = await database.query<{ id: string | null; chained_ms: number | null }>(OPEN, [account])
     const chainedMs = open?.chained_ms ?? 0
     const piece = { ...(await nextPiece(check, account, mark)), chainedMs }
@@ -158,13 +161,13 @@ interface Piece {
   readonly untilMs: number
   readonly low: string
   readonly high: string
-  /** It reaches to the present. */
+  /** Whether the piece reaches to the present. */
   readonly last: boolean
-  /** From when on all transfers of the account are in its chain. */
+  /** From this moment on all transfers of the account are in its chain. */
   readonly chainedMs: number
 }
 
-/** As many hours as have about so many rows. */
+/** As many full hours as contain about `pieceRows` rows. */
 async function nextPiece(check: AccountCheck, account: string, mark: Mark): Promise<Omit<Piece, 'chainedMs'>> {
   const [far] = await check.database.query<{ id: string }>(FAR, [account, mark.oldest, check.pieceRows])
   const settledMs = Math.max(check.settledMs, mark.untilMs)
@@ -178,16 +181,16 @@ async function nextPiece(check: AccountCheck, account: string, mark: Mark): Prom
 class Walked {
   readonly problems: string[] = []
   readonly hours = new Map<string, HourSums>()
-  /** The least id of what was written after the piece. */
+  /** The lowest id among the rows written after the piece. */
   oldest = END
   posted = 0n
   settled = 0n
   transfers = 0
   usage = 0
   charges = 0
-  /** A call of each batch that was met. */
+  /** One call of each batch in the page. */
   readonly batched = new Map<string, UsageRow>()
-  /** The last transfer: an expired hold's late settlement follows it. */
+  /** The previous transfer: a late settlement follows the transfer of its expired hold. */
   previous: TransferRow | undefined
 
   readonly say = (problem: string | undefined): void => {
@@ -200,7 +203,7 @@ async function walk(check: AccountCheck, account: string, piece: Piece): Promise
   for (let low = piece.low; ; ) {
     const rows = await check.database.query<TransferRow>(TRANSFERS, [account, low, piece.high])
     const last = rows.length === PAGE_ROWS ? rows.at(-1)?.id : undefined
-    // Nothing lies between an id and the same with a space.
+    // The id with a space appended is its direct successor in sort order.
     const high = last === undefined ? piece.high : `${last} `
     const usage = await check.database.query<UsageRow>(USAGE, [account, low, high, new Date(piece.fromMs)])
     const byId = new Map(usage.map((row) => [row.id, row]))
@@ -209,7 +212,7 @@ async function walk(check: AccountCheck, account: string, piece: Piece): Promise
       byId.delete(row.id)
       walked.previous = row
     }
-    // What is left has no transfer, unless that was written since the page was read.
+    // The remaining usage rows have no transfer, unless it was written after the page was read.
     for (const id of byId.keys())
       if (!(await check.database.query(ONE_TRANSFER, [account, id]))[0])
         walked.say(`Usage row ${id} of account ${account} has no transfer.`)
@@ -221,10 +224,10 @@ async function walk(check: AccountCheck, account: string, piece: Piece): Promise
 }
 
 const BATCHES = statement('verify_batches_of', 'select id from batch where account_id = $1 and id = any($2)')
-/** Batches are kept for longer after they have ended. */
+/** Batches are kept for longer than this after they have ended. */
 const BATCH_MS = 29 * 24 * HOUR_MS
 
-/** The price of batches is for their calls only. */
+/** A call with the batch price must belong to a batch. */
 async function checkBatched(
   { database, nowMs }: AccountCheck,
   account: string,
@@ -277,7 +280,7 @@ async function take(check: AccountCheck, account: string, piece: Piece, movement
   if (!isYoung && usage.at.getTime() >= check.usageSinceMs) addHour(walked.hours, usage)
 }
 
-/** A settlement that came after its hold had expired is a second transfer, and only then. */
+/** A late settlement is a second transfer, and is allowed only after its hold has expired. */
 async function expiredBefore(
   database: Queryable,
   account: string,
@@ -307,7 +310,7 @@ const BALANCE = statement(
    left join (select t.balance, t.hash, t.moved_at from transfer t where t.account_id = $1 and t.moved_at is not null order by t.moved_at desc limit 1) l on true`,
 )
 
-/** What the account says of itself, against all that was read and what is too young to be kept, in one snapshot. */
+/** Compares the account's row with the replayed sums and the rows after the watermark, in one snapshot. */
 function checkBalance({ database }: AccountCheck, account: string, mark: Mark): Promise<string[]> {
   return database.transaction(async (tx) => {
     await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
@@ -335,7 +338,7 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
         problems.push(
           `Account ${account}: the ${what} is ${formatCredits(is)}, but ${source} ${formatCredits(should)}.`,
         )
-    // What it had was paid out or written off; test credits are nobody's.
+    // A closed account's balance was paid out or written off. Test credits have no value and may remain.
     if (state.status === 'closed' && state.posted + state.held !== 0n && !isTestAccount(account))
       problems.push(`Account ${account} is closed, but has a balance of ${formatCredits(state.posted)}.`)
     if (!state.whole)
@@ -349,17 +352,17 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
   })
 }
 
-// The chain of an account's transfers: each balance must be the one before it and what moved, and each hash is over the one before. Read in the
-// order in which they were written, in pages: nothing ever comes before a transfer that can be read.
+// The chain of an account's transfers: each balance must be the previous one plus the amount moved, and each hash covers the previous one. It
+// is read in pages, in the order of writing; no row is ever inserted before a transfer that is already visible.
 
 const CHAIN_ROWS = 10_000
-/** As functions/chain.sql makes it, in words that a server of accounts understands which has none of our functions. */
+/** The same hash as in functions/chain.sql, written without our functions because a server of distributed accounts does not have them. */
 const HASH = (BEFORE: string) =>
   `sha256(coalesce(${BEFORE}, '') || convert_to(concat(account_id, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'))`
-/** The moment at which a reading begins. */
+/** The start of the reading. */
 const SINCE = `to_timestamp($2::double precision / 1000)`
 
-// Moments as text: they are finer than those of JavaScript.
+// Timestamps are read as text, because they are more precise than JavaScript's dates.
 const BEFORE = statement(
   'verify_chain_before',
   `select moved_at::text as at, balance, hash from transfer where account_id = $1 and moved_at < ${SINCE} order by moved_at desc limit 1`,
@@ -368,7 +371,7 @@ const AT = statement(
   'verify_chain_at',
   'select moved_at::text as at, balance, hash from transfer where account_id = $1 and moved_at = $2::text::timestamptz limit 1',
 )
-// One pass in the order of the index: written as parts that name each other, the page was sorted and stored five times, at nearly twice the cost.
+// One pass in index order. Written as several common table expressions, the page was sorted and stored five times, at nearly twice the cost.
 const CHAIN = `(
   select *, lag(balance, 1, $3::bigint) over following + moved as expected, lag(moved_at) over following as earlier,
     lag(hash, 1, $4::bytea) over following as before
@@ -402,11 +405,11 @@ interface BadRow {
   readonly id: string
   readonly is: bigint | null
   readonly expected: bigint | null
-  /** Its balance; otherwise its hash is not that of itself and the one before it. */
+  /** True: the balance is wrong. False: the hash does not match the row and its predecessor. */
   readonly wrong: boolean
 }
 
-/** Of what was written since a moment before which it was checked. `chainedMs`: from when on there are hashes. */
+/** Checks the chain's rows since a moment up to which it is already checked. `chainedMs`: the moment from which rows have hashes. */
 async function checkChain(
   database: Queryable,
   account: string,

@@ -1,4 +1,4 @@
-// What must be true of one movement and the usage row of the same id.
+// The rules for one transfer and the usage row with the same id.
 import { type Catalog, findProduct, type Product } from '../catalog/store.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -20,7 +20,7 @@ export interface TransferRow {
   readonly note: string | null
   readonly actor: string | null
   readonly at: Date
-  /** Whether it is in the chain. */
+  /** Whether the transfer is in the chain. */
   readonly has_place: boolean
   readonly balance: bigint | null
 }
@@ -50,7 +50,7 @@ export interface UsageRow {
 }
 
 export const LATE = '+late'
-/** Clocks of processes may be wrong by so much, and a transaction takes a while. */
+/** Tolerance for clock differences between processes and for the duration of a transaction. */
 const CLOCKS_MS = 3_600_000
 const KINDS: readonly string[] = movement.options
 
@@ -60,11 +60,11 @@ export function isOfCall({ kind }: TransferRow): boolean {
 
 interface Moments {
   readonly nowMs: number
-  /** From when on those that moved nothing have a place in the chain too. */
+  /** From this moment on, transfers that moved nothing are in the chain too. */
   readonly chainedMs: number
 }
 
-/** What the transfer alone says. */
+/** Rules for the transfer alone. */
 export const judgeTransfer = judge<TransferRow, Moments>({
   'Transfer {id} is a "{kind}", which is nothing that moves money.': ({ kind }) => !KINDS.includes(kind),
   'Transfer {id} has a negative amount.': ({ amount, loss, held }) => amount < 0n || loss < 0n || held < 0n,
@@ -78,7 +78,7 @@ export const judgeTransfer = judge<TransferRow, Moments>({
     Math.max(at.getTime(), timeOfId(id)) > nowMs + CLOCKS_MS,
 })
 
-/** A resolution and the usage row that its statement wrote say the same. */
+/** A transfer and its usage row are written by the same statement and must agree. */
 export const judgePair = judge<TransferRow, UsageRow>({
   'Transfer {id} is {kind}, but its usage row says {of.outcome}.': (row, usage) => row.kind !== usage.outcome,
   'The charge of call {id} is {amount:credits} in the ledger and {of.charged:credits} in its usage row.': (
@@ -95,7 +95,7 @@ export const judgePair = judge<TransferRow, UsageRow>({
     row.at.getTime() !== usage.at.getTime(),
 })
 
-/** `heldFor`: what was held for the call; a late settlement has no hold of its own any more. */
+/** `heldFor`: the amount held for the call; a late settlement has no hold of its own any more. */
 export async function checkCharge(
   usage: UsageRow,
   { heldFor, chainedMs }: { readonly heldFor: bigint; readonly chainedMs: number },
@@ -112,7 +112,7 @@ export async function checkCharge(
   return wrong && `Call ${usage.id}: ${wrong}`
 }
 
-// Whether a charge is what its arithmetic says, at the rates that the catalog version it names has for such a call.
+// Checks that a charge is the sum of its lines, at the rates of the catalog version that it names.
 
 export interface ChargedCall {
   readonly product: string
@@ -122,41 +122,41 @@ export interface ChargedCall {
   readonly held: Credits
   readonly estimated: boolean
   readonly endpoint: string
-  /** Zero: a kept answer. */
+  /** Zero: a cached response. */
   readonly route: number
-  /** Zero: no vendor was heard. */
+  /** Zero: no vendor answered. */
   readonly first_byte_ms: number
-  /** What of the request and its answer decided the rates. */
+  /** The attributes of the request and its answer that decided the rates. */
   readonly attributes: Readonly<Record<string, string>> | null
-  /** Which of the vendor's credentials it used, if there were several; or the account's own. */
+  /** Which of several vendor credentials the call used, or that it used the account's own key. */
   readonly credential: string | null
-  /** What the vendor took for it; null where its route has no cost. Undefined: it was written before what decides it was kept. */
+  /** The vendor's cost; null if its route has no cost. Undefined: the row is older than the stored inputs of the cost. */
   readonly cost: Credits | null | undefined
   readonly cost_basis: CostBasis | null
 }
 
 export interface RateCheck {
-  /** What is wrong, in a sentence; undefined when nothing is. */
+  /** Returns the problem as a sentence, or undefined. */
   check(call: ChargedCall): string | undefined | Promise<string | undefined>
-  /** Of a call that was not charged, and of what is still held. */
+  /** For calls that were not charged and for open holds: checks that the version and the product exist. */
   knows(version: number, product: string): string | undefined | Promise<string | undefined>
 }
 
-/** The one price that such a call has, and what its route costs: nothing at all, or as the catalogue says, if it does. */
+/** The price for such a call, and its route's cost: free, as in the catalog, or unknown. */
 interface Rates {
   readonly pricing: Pricing
   readonly cost: Pricing | 'free' | undefined
 }
-/** Or what is wrong. */
+/** The rates, or a sentence on what is wrong. */
 type Found = Rates | string
-/** By what the row says besides its product. */
+/** The columns, besides the product, that select the price. */
 type Kind = Pick<ChargedCall, 'endpoint' | 'route' | 'credential'>
 
 export function createRateCheck(catalogs: { at(version: number): Promise<Catalog> }): RateCheck {
-  /** By version, product and kind of call: millions of calls share a few prices. */
+  /** Cached by version, product and kind of call: millions of calls share a few prices. */
   const known = new Map<string, Found>()
 
-  /** At once for what is known. */
+  /** Synchronous if the price is cached. */
   function priceOf(version: number, product: string, kind?: Kind): Found | Promise<Found> {
     const isBatch = kind?.endpoint.startsWith(BATCH) === true
     const name = `${version} ${product} ${isBatch} ${kind?.route} ${kind?.credential === BYOK}`
@@ -192,7 +192,7 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       } catch {
         return 'its arithmetic cannot be read.'
       }
-      // An estimate is never above the hold.
+      // An estimated charge is capped at the hold.
       const due = estimated && sum > held ? held : sum
       if (charge !== due)
         return `its arithmetic gives ${formatCredits(due)}, but ${formatCredits(charge)} were charged.`
@@ -210,7 +210,7 @@ function wrongOf(rates: Found): string | undefined {
   return typeof rates === 'string' ? rates : undefined
 }
 
-/** Its lines once more, from the price that such a call has: the tier follows from quantities and attributes. */
+/** Recomputes the lines from the call's price; the tier follows from quantities and attributes. */
 function compare(call: ChargedCall, rates: Found): string | undefined {
   if (typeof rates === 'string') return rates
   const { product, catalog_version, lines, attributes } = call
@@ -248,16 +248,16 @@ function isLine(line: ChargeLine | undefined, unit: string, rate: string): boole
   return line !== undefined && line[0] === unit && line[2] === rate
 }
 
-/** What the endpoint of a call in a batch begins with. */
+/** The prefix of the endpoint of a batch call. */
 export const BATCH = 'batch:'
 
-/** What a call like this is sold for: in a batch, from the response cache (which no route gave), by the account's BYOK key. */
+/** The rates for such a call: in a batch, from the response cache (route 0), or with the account's BYOK key. */
 function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog, kind: Kind): Found {
   const { endpoint, route, credential } = kind
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
   const base = batchFactor !== undefined && endpoint.startsWith(BATCH) ? scaled(pricing, batchFactor) : pricing
   if (route === 0) {
-    // A key may have answers kept of any model.
+    // Any model may be cached, because a key can turn the cache on; but batches never use it.
     if (endpoint.startsWith(BATCH)) return 'it was charged as a kept answer, but there are none in batches.'
     return { pricing: cache?.pricing ?? base, cost: 'free' }
   }

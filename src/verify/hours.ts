@@ -1,4 +1,4 @@
-// The hours' sums, by product and key, against the usage rows that they sum up; and those of margins, by product and route, over all accounts.
+// Compares the hourly sums by product and key with the usage rows, and the margins by product and route over all accounts.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { UsageRow } from './call.ts'
@@ -51,7 +51,7 @@ export async function readHours(on: Queryable, account: string, fromMs: number, 
   return byName(await on.query<HourRow>(WRITTEN, [account, new Date(fromMs), new Date(untilMs)]))
 }
 
-/** Of hours that are not over, in one snapshot. */
+/** Reads the hours that are not over yet, in one snapshot. */
 export async function readYoungHours(
   tx: Queryable,
   account: string,
@@ -86,7 +86,7 @@ function byName(rows: readonly HourRow[]): Hours {
   return new Map(rows.map((row) => [nameOf(row.hour.getTime(), row), row]))
 }
 
-/** With the hour as a number: millions of rows need a name, and hardly any must be read. */
+/** The hour stays a number: millions of rows need a name, and hardly any is ever displayed. */
 function nameOf(hourMs: number, { product, key_id }: Pick<HourRow, 'product' | 'key_id'>): string {
   return `${hourMs} ${product} ${key_id}`
 }
@@ -98,9 +98,9 @@ function inWords(name: string): string {
 const MARGINS = ['calls', 'charged', 'costed', 'cost'] as const
 type MarginSums = Record<(typeof MARGINS)[number], bigint>
 
-/** What calls brought and what vendors took for them, by product and route. */
+/** Charges of calls and the vendors' costs, by product and route. */
 export interface Margins {
-  /** The hours whose sums are all written, and not removed yet. */
+  /** The hours whose sums are complete and not pruned yet. */
   readonly fromMs: number
   readonly untilMs: number
   readonly counted: Map<string, { readonly all: MarginSums; readonly ofHours: MarginSums }>
@@ -144,8 +144,9 @@ const MOVES = statement(
 )
 
 /**
- * Processes count them, and one that is killed loses its last seconds, so that they are at most what the usage rows of that time give, and of many calls not
- * less than half. That is only known when all usage was read. Usage of an account that went to another database is not here, and that of one which came has its margins there.
+ * Processes sum margins in memory, and a killed one loses its last seconds. So margins are at most what the usage rows give, and for many
+ * calls at least half of it. This can be checked only if all usage was read. The usage of an account that moved to another database is missing
+ * here, and an account that moved here has its margins in the old database.
  */
 export async function* checkMargins(
   on: Queryable,

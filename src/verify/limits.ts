@@ -1,4 +1,4 @@
-// What counters have counted, against what was spent.
+// Compares limit counters with what was spent.
 import { type Queryable, statement } from '../database/database.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { LIMITS, type LimitName } from '../ledger/views.ts'
@@ -11,22 +11,25 @@ interface CounterRow {
   readonly span: string
   readonly max: bigint
   readonly used: bigint
-  /** Of a minute: what its seconds sum to. */
+  /** For a span of a minute: the sum of its seconds. */
   readonly sum: bigint
-  /** Of credits: what was spent in the span by this scope alone, and with the keys that it replaced. */
+  /** For credits: what was spent in the span by this scope alone, and together with the keys that it replaced. */
   readonly own: bigint
   readonly all: bigint
 }
 
 const COUNTED = `c.scope, c.name, c.unit, c.span, c.max, c.used, (select coalesce(sum(x), 0) from unnest(c.seconds) x)::bigint as sum`
-/** The hours that a counter of credits is about, from the first one on, or so much before it. */
+/** The hours within the span of a credit counter, optionally starting earlier by BEFORE. */
 const IN_SPAN = (BEFORE = '0 hours') =>
   `(c.span = 'total' or u.hour >= to_timestamp(c.second) - interval '${BEFORE}'
     and u.hour < (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || nullif(c.span, 'total'))::interval) at time zone 'UTC')`
-/** What was posted at midnight stands in the hour in which its transaction began, and is counted when the account was locked. */
+/**
+ * A charge posted around midnight is in the hour in which its transaction began, but the counter counts it when the account is locked, so the
+ * previous hour is included.
+ */
 const AND_HOUR_BEFORE = IN_SPAN('1 hour')
 
-// Keys may lie on another server than what counts for them.
+// A statement of its own, because keys may be on another server than the counters.
 const KEYS = statement(
   'verify_keys',
   `with recursive earlier as (
@@ -38,7 +41,7 @@ const KEYS = statement(
 interface KeyRow {
   readonly id: string
   readonly limits: object
-  /** Itself, and those that it replaced. */
+  /** The key itself and the keys that it replaced. */
   readonly spenders: readonly string[]
 }
 const OWN_LIMITS = statement('verify_own_limits', 'select limits from account where id = $1')
@@ -58,7 +61,7 @@ const ALL_HOURS = statement(
   'select coalesce(sum(charged), 0)::bigint as charged from usage_hour where account_id = $1',
 )
 
-/** In the account's snapshot. `settled`: all that it ever paid. */
+/** Runs in the account's snapshot. `settled`: all that the account ever paid. */
 export async function checkLimits(tx: Queryable, account: string, settled: bigint): Promise<string[]> {
   const problems: string[] = []
   const keys = await tx.query<KeyRow>(KEYS, [account])
@@ -77,7 +80,7 @@ export async function checkLimits(tx: Queryable, account: string, settled: bigin
   }
   if (rows.length === 0) return problems
   const [kept] = await tx.query<{ charged: bigint }>(ALL_HOURS, [account])
-  // Sums that were trimmed away are still counted by limits that are older.
+  // Older limits still count sums that have been pruned.
   const trimmed = settled - (kept?.charged ?? 0n)
   for (const row of rows) {
     if (!set.has(row.scope))
@@ -92,7 +95,7 @@ export async function checkLimits(tx: Queryable, account: string, settled: bigin
 interface CounterFacts {
   readonly scope: string
   readonly when: string
-  /** What was spent, at least and at most. */
+  /** Bounds of what was spent. */
   readonly least: bigint
   readonly most: bigint
 }
@@ -101,7 +104,7 @@ const whenOf = ({ span }: CounterRow) => (span === 'total' ? 'in all' : `of the 
 
 const judgeCounter = judge<CounterRow, CounterFacts>({
   'The limit {name} of {of.scope} counts {unit} by {span}, which it does not limit.': ({ name, unit, span }) => {
-    const limit = LIMITS[name as LimitName] as { unit: string; span: string } | undefined // whatever the row says
+    const limit = LIMITS[name as LimitName] as { unit: string; span: string } | undefined // the row's name may be unknown
     return limit?.unit !== unit || limit.span !== span
   },
   'The limits of {of.scope} count {used} {unit} in a minute whose seconds have {sum}.': ({ span, used, sum }) =>
@@ -118,8 +121,8 @@ const judgeCounter = judge<CounterRow, CounterFacts>({
   ) => unit === 'credits' && used > most,
 })
 
-// What a process has spent since it last said so is a part of its quota slice, beside what its calls hold.
-/** Of credits, `used` has what was spent up to `since`: functions/quota-slice.sql. */
+// What a process has spent since its last report is part of its quota slice, together with its open holds.
+/** For credits, `used` is what was spent up to `since`; see functions/quota-slice.sql. */
 const SYSTEM = statement(
   'verify_system_limits',
   `select ${COUNTED}, x.spent as own, x.spent as all
@@ -129,7 +132,7 @@ const SYSTEM = statement(
    where c.account_id = '' order by c.name`,
 )
 const SYSTEM_FINDINGS = {
-  // Processes take a quota slice only where a version says that there are limits.
+  // Processes take quota slices only if this setting (the version of the system's limits) exists.
   'The limits of the system are set, but nothing counts for them.': `setting where name = 'system-limits' and not exists (select 1 from counter where account_id = '')`,
   'The limits of the system are counted, but not in force.': `(select 1 from counter where account_id = '' limit 1) c where not exists (select 1 from setting where name = 'system-limits')`,
   "The quota slices of the system's limit {name} are more than the limit.": `counter c where c.account_id = '' and c.unit in ('credits', 'calls')
@@ -144,7 +147,7 @@ const SYSTEM_FINDINGS = {
 export async function* checkSystemLimits(database: Queryable): AsyncGenerator<string> {
   const problems: string[] = []
   for (const row of await database.query<CounterRow>(SYSTEM)) {
-    // Sums that were trimmed away are still counted in all.
+    // A total still counts sums that have been pruned.
     const most = row.span === 'total' && row.used > row.all ? row.used : row.all
     const facts = { scope: 'the system', when: whenOf(row), least: row.all, most }
     judgeCounter(row, facts, (problem) => problems.push(problem))

@@ -1,15 +1,15 @@
-// What must hold, as rows of data: which rows are read, what is a breach, and how it reads. Two forms of one idea. Of tables that are small the database
-// finds the breaches; of the millions of rows that are replayed anyway, this process does.
+// Verification rules as data: which rows are read, the condition of a violation, and its message. There are two forms: for small tables the
+// database finds the violations; for the millions of rows that are replayed anyway, this process does.
 import { type Queryable, type Statement, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 
 /**
- * By how a breach reads: what must not be true of a row that was read here. What stands in braces is a member of the row or, behind `of.`, of what it is
- * compared with; amounts are credits where that is said.
+ * A violation's message, with the condition that must not hold. Braces name a member of the row or, after `of.`, of the other value;
+ * `:credits` formats an amount.
  */
 type Rules<R, Other> = Readonly<Record<string, (row: R, other: Other) => boolean>>
 
-/** Judges a row, and says what is wrong with it. A loop, because it is done for millions of rows. */
+/** Returns a function that reports each rule that a row violates. It is a plain loop, because it runs for millions of rows. */
 export function judge<R, Other>(rules: Rules<R, Other>) {
   const all = Object.entries(rules)
   return (row: R, other: Other, say: (problem: string) => unknown): void => {
@@ -24,20 +24,20 @@ function fill(says: string, row: object): string {
   })
 }
 
-/** The same where the database judges: by how a breach reads, with columns in braces, a condition. `{it}` is the row's own name. */
+/** The same for rules that the database checks: a message with columns in braces, and an SQL condition. `{it}` is the row's own description. */
 type SqlRules = Readonly<Record<string, string>>
 
 export interface Table<Given extends string> {
-  /** Who a sentence is about. */
+  /** The description of a row, the subject of its messages. */
   readonly it: string
-  /** What the rules name, by `account_id` and `id` after those in $1 and $2, in pages of `PAGE_ROWS`. */
+  /** Selects the columns that the rules use, ordered by `account_id` and `id` after those in $1 and $2, in pages of `PAGE_ROWS`. */
   readonly rows: string
-  /** What of this run is given as $3 and $4. */
+  /** Which values of this run are passed as $3 and $4. */
   readonly given?: readonly Given[]
   readonly rules: SqlRules
-  /** Other columns to read. */
+  /** Further columns to select. */
   readonly columns?: string
-  /** Nothing is read where this finds nothing. */
+  /** The table is skipped if this statement returns no row. */
   readonly unless?: Statement
 }
 
@@ -59,13 +59,13 @@ function toSql(says: string): string {
   return `format('${text}'${columns.join('')})`
 }
 
-/** Every row of a table, with what is wrong with it. */
+/** Yields every row of a table with its violations. */
 export async function* readTable<R extends Row, Given extends string>(
   on: Queryable,
   [name, table]: readonly [name: string, table: Table<Given>],
   values: Readonly<Record<Given, Date | readonly string[] | null>>,
 ): AsyncGenerator<R> {
-  // In capitals what is made of constants alone.
+  // Names in capitals are SQL text made of constants only.
   const { it, rows: ROWS, rules, columns: COLUMNS = 'null as more', given = [], unless } = table
   if (unless && (await on.query(unless)).length === 0) return
   const PROBLEMS = Object.entries(rules).map(
@@ -86,7 +86,7 @@ export async function* readTable<R extends Row, Given extends string>(
   }
 }
 
-/** By how it reads, from where: each row there is a breach. */
+/** For each message, a FROM clause: each row that it returns is a violation. */
 export async function* find(on: Queryable, findings: SqlRules): AsyncGenerator<string> {
   for (const [says, FROM] of Object.entries(findings)) {
     const PROBLEM = toSql(says)

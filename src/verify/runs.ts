@@ -1,5 +1,5 @@
-// When the ledger is verified, by whom, and what came of it: every night and when somebody asks, one run at a time over all
-// processes, with its progress and its result in the database, where every process finds them.
+// When the ledger is verified, and the results: every night and on demand, one run at a time over all processes. Progress and result are in
+// the database, where every process can read them.
 import { type CatalogStore, storedCatalogs } from '../catalog/store.ts'
 import type { Audit } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
@@ -12,11 +12,11 @@ import { type Progress, verifyLedger } from './verify.ts'
 
 export interface Verifier {
   state(): Promise<VerificationState>
-  /** Begins a run in this process. Answers the one that is under way, if there is one. */
+  /** Starts a run in this process. Returns the running one, if there is one. */
   start(options: { readonly whole: boolean }): Promise<VerificationRun>
-  /** Begins the night's run if it is due. To be called now and then, by every process. */
+  /** Starts the nightly run if it is due. Every process calls it regularly. */
   tick(): Promise<void>
-  /** Ends the run of this process, which another may begin anew. */
+  /** Ends this process's run; another process may start a new one. */
   stop(): Promise<void>
 }
 
@@ -25,9 +25,9 @@ interface VerifierOptions {
   readonly audit: Pick<Audit, 'verify'>
   readonly world: World
   readonly log: Log
-  /** For how many months usage rows are kept. */
+  /** The retention of usage rows, in months. */
   readonly usageMonths: number
-  /** `03:00`, by UTC; `off` for never. */
+  /** A time of day in UTC such as `03:00`; `off`: never. */
   readonly nightlyAt: string
   readonly catalogs?: Pick<CatalogStore, 'at'>
 }
@@ -37,7 +37,7 @@ const RETRY_MS = 3_600_000
 const PROBLEMS_LOGGED = 20
 const NO_COUNTS: Progress['checked'] = { accounts: 0, transfers: 0, holds: 0, usage: 0, charges: 0, jobs: 0 }
 
-/** A run that has said nothing for so long has died with its process. */
+/** A run without progress for this long has died with its process. */
 const SILENT = `interval '1 minute'`
 const COLUMNS = `id, whole, started_at, ended_at, accounts_done, accounts_total, checked, problems, failure, audit_id,
   ended_at is null and seen_at > now() - ${SILENT} as running`
@@ -50,7 +50,7 @@ const BEGIN = statement(
 )
 const PRUNE = statement(
   'verification_forget',
-  // The last one that found nothing is what the next one begins from.
+  // The last run without problems is kept, because the next one starts from it.
   `delete from verification where id < (select min(id) from (select id from verification order by id desc limit 30) x)
      and id <> (select max(id) from verification where ended_at is not null and failure is null and problems = '[]')`,
 )
@@ -122,7 +122,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     }
   }
 
-  /** A first night must have begun while somebody was there; a failed run is tried again later. */
+  /** The first nightly run is due only if the process was already running at that time of day. A failed run is retried later. */
   function isDue(rows: readonly RunRow[]): boolean {
     const nowMs = world.nowMs()
     const done = rows.find((row) => row.ended_at !== null && row.failure === null)
@@ -139,7 +139,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     await database.query(END, [id, checked && JSON.stringify(checked), JSON.stringify(problems), failure, auditId])
   }
 
-  /** If another was faster, that one is answered; nothing if there is no need any more. */
+  /** Returns the run of a faster process, if there is one; undefined if a run is no longer needed. */
   async function begin(whole: boolean, isNeeded: (rows: readonly RunRow[]) => boolean): Promise<RunRow | undefined> {
     const begun = await database.transaction(async (tx) => {
       await tx.query(LOCK)
@@ -188,14 +188,14 @@ async function lastGood(database: Queryable) {
   return row && { startedAt: row.started_at, auditId: row.audit_id }
 }
 
-/** The last moment at which it was this time of the day. */
+/** The last moment at which it was this time of day. */
 function nightBefore(nowMs: number, time: string): number {
   const [hours = 0, minutes = 0] = time.split(':').map(Number)
   const atMs = dayOfMs(nowMs) * DAY_MS + (hours * 60 + minutes) * 60_000
   return atMs > nowMs ? atMs - DAY_MS : atMs
 }
 
-/** The month that is being trimmed away may be half gone. */
+/** The oldest month may be partly pruned, so it is left out. */
 function usageSinceMs(nowMs: number, months: number): number {
   return Math.max(0, monthStart(dayOfMs(nowMs), 1 - months)) * DAY_MS
 }

@@ -1,6 +1,6 @@
-// What is open: holds, leases, jobs and idempotency keys, each against its money; the processes that have them, and the
-// catalog versions that they name. These tables are small, or their ended rows are left out, and are read in pages. Jobs may
-// lie on another server than their money: what is joined with them is found first, by itself.
+// Checks open state: holds, leases, jobs and idempotency keys, each against its money; the processes that own them, and the catalog versions
+// that they name. These tables are small, or their ended rows are skipped, and they are read in pages. Jobs may be on another server than
+// their money, so the rows to join with are selected separately first.
 import { type Database, statement } from '../database/database.ts'
 import { BATCH, type ChargedCall, LATE, type RateCheck } from './call.ts'
 import { find, PAGE_ROWS, type Row, readTable, type Table } from './rules.ts'
@@ -8,15 +8,15 @@ import { find, PAGE_ROWS, type Row, readTable, type Table } from './rules.ts'
 interface TableCheck {
   readonly database: Database
   readonly rates: RateCheck
-  /** Jobs that ended before were checked by an earlier run. */
+  /** Jobs that ended before this were checked by an earlier run. */
   readonly since: Date
-  /** Usage from before may have been trimmed. */
+  /** Usage rows from before this may have been pruned. */
   readonly usageSince: Date
   readonly report: (problem: string) => void
 }
 
 type Given = 'since' | 'usageSince' | 'living'
-/** As far as its table reads such columns. */
+/** The charge's columns are present only if the table selects them. */
 interface PricedRow extends Row, ChargedCall {
   readonly outcome: string
 }
@@ -25,16 +25,16 @@ interface BookTable extends Table<Given> {
 }
 
 const MINUTE_MS = 60_000
-/** Silence is noticed after 20 seconds, and what was held is given back soon after. */
+/** A dead process is noticed after 20 seconds, and its holds are released soon after. */
 const DEAD_MINUTES = 5
 /** No call takes longer. */
 const CALL_MINUTES = 60
 const JOB_LATE_MINUTES = 120
-/** A settlement is posted within a second; that of a process that died, by the next that looks. */
+/** A settlement is posted within a second; that of a dead process is posted by the next process that checks. */
 const LATE_MINUTES = 2
 
 const MINUTES = (column: string) => `floor(extract(epoch from now() - ${column}) / 60)::int`
-/** The processes that live are given; nobody is called dead where none has lived for long enough to have noticed. */
+/** $3 is the list of live processes. It is null, and no process counts as dead, if none has lived long enough to notice a death. */
 const DEAD = (column: string) => `coalesce(${column} <> all($3::text[]), false)`
 const FACTS_OF = `product || ' ' || key_id || ' ' || catalog_version as facts`
 const NO_ACCOUNT = { '{it}: there is no such account; it does not exist.': 'not known' }
@@ -62,7 +62,7 @@ const HOLDS: BookTable = {
   price: (rates, row) => rates.knows(row.catalog_version, row.product),
 }
 
-/** A lease lives for as long as its key is busy, and not longer. */
+/** A lease exists only while its key is in use. */
 const LEASES: BookTable = {
   it: 'Lease {id} of account {account_id}',
   rows: `select e.account_id, e.id, e.amount, ${MINUTES('e.created_at')} as minutes, ${DEAD('e.process_id')} as dead, a.id is not null as known,
@@ -78,7 +78,7 @@ const LEASES: BookTable = {
   },
 }
 
-// By its hold, whose id sorts by time. The trimmed usage of a job that has ended long ago is not missed.
+// Ordered by the hold's id, which sorts by time. Usage of a job that ended long ago may have been pruned and is not required.
 const JOBS: BookTable = {
   it: 'Job {job_id} of account {account_id}',
   rows: `with page as materialized (
@@ -132,7 +132,7 @@ const KEYS: BookTable = {
   },
 }
 
-/** `CALLS`: finds by `page` what is in the ledger; by itself, since it may lie on another server. `PAID`: what of it is compared. */
+/** `CALLS` selects the ledger's rows for `page`, separately because they may be on another server. `PAID` selects the columns to compare. */
 const DEFERRED = ({ TABLE, WRONG, CALLS, PAID }: Record<'TABLE' | 'WRONG' | 'CALLS' | 'PAID', string>) =>
   `with page as materialized (
      select x.*, ${WRONG} as wrong from ${TABLE} x
@@ -146,19 +146,22 @@ const DEFERRED = ({ TABLE, WRONG, CALLS, PAID }: Record<'TABLE' | 'WRONG' | 'CAL
    )
    select page.account_id, page.id, page.status, page.wrong, a.id is not null as known, k.account_id as key_account, page.created_at >= $4 as has_usage, ${PAID}
    from page left join a on a.id = page.account_id left join k on k.id = page.key_id left join u on u.account_id = page.account_id and u.name = page.id`
-/** Whose they are, and whether what they say of themselves agrees with itself. A key without an account was removed. */
+/** Checks the owner and that the row's own columns agree with each other. A key without an account was removed. */
 const OF_DEFERRED = {
   ...NO_ACCOUNT,
   '{it} is paid for by a key of account {key_account}.': 'key_account <> account_id',
   '{it} is {status}, but its counts, its answer or its end say otherwise.': 'wrong',
 }
-/** Which calls completed a batch: what stays of them when its lines go. */
+/** A hash over the ids of the calls that completed a batch; it remains when the batch's lines are pruned. */
 export const CALLS_HASH = (ID: string) =>
   `sha256(convert_to(coalesce(string_agg(${ID}, ' ' order by ${ID}), ''), 'UTF8'))`
-/** A batch from before may have none, and one that a process of the version before has ended, or that came from another database. */
+/**
+ * The hash may be missing for batches from before the migration, for those ended by a process of the previous version, and for accounts that
+ * moved here.
+ */
 const CALLS_ARE_KNOWN = `page.created_at > (select at + interval '1 day' from migration where name like '%_batch_calls.sql')
   and not exists (select 1 from account_move m where m.account_id = page.account_id)`
-// What it says of itself must agree: whoever is told of a result has paid for it. A request that failed may have been charged for what was delivered of it.
+// Every delivered result must have been charged. A failed request may have been charged for the part that was delivered.
 const BATCHES: BookTable = {
   it: 'Batch {id} of account {account_id}',
   rows: DEFERRED({
@@ -187,7 +190,7 @@ const BACKGROUND: BookTable = {
   rows: DEFERRED({
     TABLE: 'background',
     WRONG: `((x.status in ('completed', 'incomplete')) and x.answer is null and x.sealed_answer is null or (x.status in ('queued', 'in_progress')) <> (x.ended_at is null))`,
-    // A settlement that came after its hold had expired has a name of its own.
+    // A late settlement, posted after its hold had expired, has an id of its own.
     CALLS: `select page.account_id, page.id as name, max(c.id) as call, bool_or(c.outcome = 'settled') as settled,
          bool_and(c.product = page.product) as same_product
        from page join usage c on c.account_id = page.account_id and c.id in (page.call_id, page.call_id || '${LATE}')
@@ -205,10 +208,10 @@ const BACKGROUND: BookTable = {
   },
 }
 
-// What is on its way into the ledger: each settlement of the journal against its account, its lease and what was posted.
+// Checks each settlement in the journal, which is not posted yet, against its account, its lease and its transfer.
 const JOURNAL: BookTable = {
   it: 'Settlement {id} of account {account_id} in the journal',
-  // Where accounts lie on several servers it always is empty, and the other statement cannot be asked.
+  // If accounts are spread over several servers, the journal is always empty and the other statement would fail.
   unless: statement('verify_journal_some', 'select 1 from journal limit 1'),
   rows: `select j.*, ${MINUTES('j.at')} as minutes, a.id is not null as known,
      exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
@@ -218,7 +221,8 @@ const JOURNAL: BookTable = {
   rules: {
     '{it} is of an account that does not exist.': 'not known',
     '{it} is "{outcome}".': `outcome not in ('settled', 'released')`,
-    // Seen by others only while a lease covers it, which does not end before it is posted: a call with a hold of its own is written and posted at once.
+    // Only settlements under a lease are visible in the journal, and the lease ends after they are posted. A call with its own hold is written
+    // and posted in one transaction.
     '{it} is covered by no lease.': 'not leased and not posted',
     '{it} charges {charged} micro-credits of {held} that were held for it.': 'charged < 0 or charged > held',
     '{it} is posted otherwise than one that a lease covers.': 'not stays_leased or waived',
@@ -243,7 +247,7 @@ const PROCESSES = statement(
      (extract(epoch from now() - started_at) * 1000)::float8 as age_ms from gateway_instance`,
 )
 
-/** Null where nobody would have noticed a death. */
+/** The live processes; null if none has lived long enough to notice a death. */
 async function readLiving(database: Database): Promise<readonly string[] | null> {
   const rows = await database.query<{ id: string; silent_ms: number; age_ms: number }>(PROCESSES)
   const living = rows.filter(({ silent_ms }) => silent_ms < DEAD_MINUTES * MINUTE_MS)
@@ -284,7 +288,7 @@ const TABLES = {
   idempotency: KEYS,
 }
 
-/** Answers how many rows each table had. */
+/** Returns the number of rows per table. */
 export async function checkTables(check: TableCheck): Promise<Record<string, number>> {
   const { database, rates, report, since, usageSince } = check
   const given = { since, usageSince, living: await readLiving(database) }

@@ -1,5 +1,5 @@
-// Replays the ledger from its rows and says in sentences what does not add up. It runs beside the load, an account after the
-// other, in short statements; what it has read of an account it need not read again. See docs/decisions/0010-verification-and-statements.md.
+// Replays the ledger from its rows and reports in sentences what does not add up. It runs beside the load, one account after the other, in
+// short statements, and does not read again what an earlier run has checked. See docs/decisions/0010-verification-and-statements.md.
 import { type Catalog, digestOf } from '../catalog/store.ts'
 import type { Audit, AuditRow } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -15,18 +15,18 @@ import { checkSystemLimits } from './limits.ts'
 import { checkTables } from './tables.ts'
 
 interface VerifyOptions {
-  /** Usage from before this moment, the start of an hour, may have been trimmed. Absent: none was. */
+  /** Usage rows from before this moment (the start of an hour) may have been pruned. Absent: none were. */
   readonly usageSinceMs?: number
-  /** With it, every grant is looked for in the audit, and the audit's chain is walked. */
+  /** If set, every grant is looked up in the audit trail, and the trail's chain is verified. */
   readonly audit?: Pick<Audit, 'verify'>
-  /** False: what was checked before is not read again. */
+  /** False: rows that an earlier run checked are not read again. */
   readonly whole?: boolean
-  /** The last run that found nothing. */
+  /** The last run without problems. */
   readonly earlier?: { readonly startedAt: Date; readonly auditId: string | null } | undefined
   readonly onProgress?: (progress: Progress) => Promise<void>
-  /** How many rows of an account are read before that is written down. */
+  /** The number of an account's rows that are read before the progress is saved. */
   readonly pieceRows?: number
-  /** Margins of fewer calls may be missing. */
+  /** Margins of fewer calls than this may be missing. */
   readonly marginCallsMin?: number
 }
 
@@ -38,12 +38,12 @@ export interface Progress {
 
 const PROBLEMS_MAX = 200
 const PIECE_ROWS = 50_000
-/** Rows bear the time at which their transaction began, and no transaction takes longer. */
+/** A row's time is the start of its transaction, and no transaction takes longer than this. */
 const COMMIT_SECONDS = 300
 const YOUNG_MS = 3_600_000
 const NEVER = new Date(0)
 const MARGIN_CALLS_MIN = 1_000
-/** They are kept for one day longer. */
+/** Margins are kept for one day longer than this. */
 const MARGIN_MS = 31 * 24 * 3_600_000
 
 const CLOCK = statement(
@@ -51,7 +51,7 @@ const CLOCK = statement(
   `select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account) as accounts,
      (select at from migration where name like '%_chain.sql') as chained`,
 )
-// Also those that have only rows, and no account.
+// Includes ids that have only rows and no account.
 const NEXT = statement(
   'verify_next',
   `select least((select min(id) from account where id > $1), (select min(account_id) from transfer where account_id > $1),
@@ -65,7 +65,7 @@ interface Clock {
   readonly chained: Date | null
 }
 
-/** Older ones may have lost their usage rows; younger ones may count what was written since. */
+/** Older margins may have lost their usage rows; newer ones may include calls that were written since. */
 function marginsOf(clock: Clock | undefined, usageSinceMs: number): Margins {
   const untilMs = (clock?.settled.getTime() ?? 0) - YOUNG_MS
   return { fromMs: Math.max(usageSinceMs, untilMs - MARGIN_MS), untilMs, counted: new Map() }
@@ -102,7 +102,7 @@ export async function verifyLedger(
   const checked = { accounts: 0, transfers: 0, holds: 0, usage: 0, charges: 0, jobs: 0 }
   const progress = () =>
     onProgress?.({ done: checked.accounts, total: Math.max(Number(clock?.accounts ?? 0n), checked.accounts), checked })
-  // What ended just before the last run may have been younger than what it looked at.
+  // Starts an hour earlier, because rows that ended just before the last run may have been too new for it.
   const since = earlier ? new Date(earlier.startedAt.getTime() - YOUNG_MS) : NEVER
   const {
     holds = 0,
@@ -136,19 +136,19 @@ export async function verifyLedger(
   return { ok: problems.length === 0, checked, problems, auditId }
 }
 
-// The ledger against the audit trail, whose rows are chained by hashes: whoever gives credits or changes a price by writing to
-// the database would have to forge the trail too. Each grant names its audit row's transfer, and each is looked for from the other.
+// Compares the ledger with the audit trail, whose rows are chained by hashes: an attacker who adds credits or changes a price in the database
+// would have to forge the trail too. Each grant's audit row names its transfer, and each is looked up from the other.
 
 interface AuditedCheck {
   readonly database: Database
   readonly audit: Pick<Audit, 'verify'>
   readonly report: (problem: string) => void
-  /** The newest row that an earlier run saw. */
+  /** The newest audit row that an earlier run saw. */
   readonly lastId: string | undefined
   readonly since: Date
 }
 
-/** Both are written by one transaction, by one clock; the trail's may be ahead to keep its order. */
+/** Both rows are written by one transaction with one clock; the trail's id may be ahead to keep its order. */
 const APART_MS = 600_000
 const PAGE_ROWS = 1_000
 
@@ -169,7 +169,8 @@ const FIND = statement(
   `select detail from audit where id >= $1 and id < $2 and object = $3
      and action in ('account.credit', 'account.create', 'account.close', 'account.move') and detail ->> $4 = $5`,
 )
-// What an account brought along from another database is in the trail of that one: the move compared both, and is in this one.
+// Grants that an account brought from another database are in that database's trail. The move compared both, and the move itself is in this
+// trail.
 const ARRIVED = statement(
   'verify_audit_arrived',
   `select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`,
@@ -181,7 +182,7 @@ const NEW_KEYS = statement(
 const KEYS = statement('verify_made_keys', 'select id, account_id from api_key where id = any($1)')
 const LAST = statement('verify_audit_last', 'select id from audit where id = $1')
 
-/** Whether a grant is in the trail. */
+/** Returns a problem if a grant is not in the audit trail. */
 async function findAudited(database: Database, account: string, grant: TransferRow): Promise<string | undefined> {
   const found = await isAudited(database, { account, name: 'transfer', value: grant.id, nearMs: timeOfId(grant.id) })
   if (found) return undefined
@@ -197,14 +198,14 @@ interface Sought {
 
 async function isAudited(database: Database, { account, name, value, nearMs }: Sought): Promise<boolean> {
   const near = [idAtTime(Math.max(0, nearMs - APART_MS)), idAtTime(nearMs + APART_MS)] as const
-  // Nearly always near. If not, everywhere: clocks may have been set.
+  // The audit row is nearly always close in time. If it is not, the whole trail is searched, because clocks may have been changed.
   for (const [low, high] of [near, ['', '~']] as const)
     if ((await database.query(FIND, [low, high, account, name, value])).length > 0) return true
   if (name === 'transfer' && (await database.query(FIND, ['', '~', account, 'takeback', value])).length > 0) return true
   return (await database.query(ARRIVED, [account, idAtTime(nearMs)])).length > 0
 }
 
-/** Answers the newest row of the trail. */
+/** Returns the id of the newest audit row. */
 async function checkAudit(check: AuditedCheck): Promise<string | null> {
   const { database, audit, report, lastId } = check
   let last: string | null = null
@@ -276,7 +277,7 @@ async function checkDocuments({ database, report }: AuditedCheck, rows: readonly
   }
 }
 
-/** A key spends the credits of the account that it was made for. */
+/** A key must belong to the account that it was created for. */
 async function checkKeys({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
   if (rows.length === 0) return
   const made = new Map(rows.map(({ object, detail }) => [object, ownAccountOf(String(detail.account))]))
