@@ -54,7 +54,7 @@ export interface AssetStore {
   /** Undefined when there is no such file. */
   open(name: string): Promise<OpenAsset | undefined>
   remove(name: string): Promise<void>
-  /** Deletes expired assets and unfinished uploads; returns the number of deleted hours and uploads. */
+  /** Deletes expired assets, on disk also files left by a crash. Returns the number of hours and leftover files removed. */
   sweep(): Promise<number>
 }
 

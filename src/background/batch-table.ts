@@ -179,7 +179,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
       const rows = await database.query<BatchRow>(LIST, values)
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },
-    /** Undefined when the batch has ended or is finalizing. */
+    /** Undefined when the batch has ended, is finalizing, or is being cancelled already. */
     cancel: async (account: string, id: string, on: Queryable = database): Promise<BatchRow | undefined> =>
       (await on.query<BatchRow>(CANCEL, [account, id]))[0],
     async putLines(batch: WorkRow, lines: readonly Line[]): Promise<void> {

@@ -51,7 +51,7 @@ export interface Told {
 interface Later {
   readonly afterMs: number
   readonly told: Told
-  /** A vendor failed, which is retried only a few times. Rate limits and faults of the gateway are retried without a limit. */
+  /** A vendor failed, which is retried only a few times. Rate limits and faults of the gateway are retried for as long as they last. */
   readonly isVendors: boolean
 }
 

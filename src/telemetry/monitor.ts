@@ -17,7 +17,7 @@ export interface Seen {
   readonly recorder: AttemptRecorder
   /** The attempt log for the usage row; undefined: there is nothing to record. */
   attemptLog(fault?: Fault): AttemptLog | undefined
-  /** The answer was limited to this many output tokens per choice, because the remaining credits covered no more. */
+  /** The answer ended at this many output tokens per choice, because the remaining credits covered no more. */
   cutAt(tokens: number): void
   /** A stage of the path has ended now. Each stage begins where the previous one ended. */
   stage(name: Stage): void
@@ -72,7 +72,7 @@ export interface Monitor {
   refused(fault: Fault, call: RefusedCall): void
   /** A vendor reported usage that is impossible for a call of this product. */
   impossible(product: string): void
-  /** A vendor exceeded the output cap of the call; `loss` is the part that the account could not pay. */
+  /** A vendor billed more than the cap sent with the call; `loss` is the part that the account could not pay. */
   overrun(vendor: string, loss: Credits): void
   /** The overruns of the last hour, by vendor. */
   overruns(): Overrun[]

@@ -1,5 +1,5 @@
 // The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few connections stay busy and the
-// idle ones time out. undici's own pool searches its connections one by one and emits an event for each free one, which costs more.
+// idle ones time out. undici's own pool instead searches its connections one by one, and emits an event for each that becomes free.
 import type { buildConnector, Client as UndiciClient } from 'undici'
 import { Client } from './internals.ts'
 
