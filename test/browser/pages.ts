@@ -321,14 +321,6 @@ export function pagesOf(account: string): readonly PageToSee[] {
       path: '/operator/vendors/new',
       act: (page) => page.getByLabel('Base address').waitFor(),
     },
-    {
-      name: 'operator-rollback',
-      path: '/operator/catalogue/versions',
-      async act(page) {
-        await press(page, 'Roll back')
-        await page.getByRole('dialog').waitFor()
-      },
-    },
     { name: 'operator-vendors', path: '/operator/vendors' },
     {
       name: 'operator-vendor-remove',

@@ -184,6 +184,7 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   await page.getByRole('button', { name: 'Roll back' }).first().click()
   const sentence = 'acme-large: 75 credits per million input tokens, cost 60, margin 20 %'
   await dialog.getByText(sentence).waitFor()
+  assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Roll back' }).click()
   await page
     .getByText(/is current now, with the content of version/)

@@ -3,7 +3,7 @@ import { api } from '../../api.ts'
 import { formatMs, formatPercent, formatWhole } from '../../format.ts'
 import { useQuery } from '../../query.ts'
 import { LinkButton } from '../../ui/button.tsx'
-import { Ago, Badge, Card, Page } from '../../ui/page.tsx'
+import { Badge, Card, Page } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
 import type { Catalog, Vendor, VendorHistory } from '../../wire.ts'
@@ -95,8 +95,6 @@ function VendorTable(props: {
           cell: ({ latencyMsP50 }) => formatMs(latencyMsP50),
           sort: ({ latencyMsP50 }) => latencyMsP50 ?? 0,
         },
-        { head: 'Credential', cell: (vendor) => <CredentialBadge vendor={vendor} />, wideOnly: true },
-        { head: 'Last call', cell: ({ lastAt }) => <Ago at={lastAt} none="None yet" />, wideOnly: true, tight: true },
       ]}
     />
   )
