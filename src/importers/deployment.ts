@@ -1,4 +1,4 @@
-// One deployment of a model at one vendor, as another gateway has it, put into a catalog: beside those that the model has already.
+// Adds one deployment of a model at one vendor, read from another gateway, to a catalog, beside the model's existing routes.
 import { type ChosenModel, suggestedUid, withConnection } from '../catalog/connect.ts'
 import type { CatalogInput } from '../catalog/document.ts'
 import type { Preset } from '../catalog/preset.ts'
@@ -9,14 +9,14 @@ export interface ImportOptions {
   readonly presets: readonly Preset[]
   readonly markup: string
   readonly creditsPerDollar: string
-  /** Models that are here already get the imported routes and price. Otherwise what is imported gets another name. */
+  /** True: existing models get the imported routes and price. False: an imported model whose name is taken gets another name. */
   readonly replace: boolean
 }
 
 export interface Deployment {
-  /** What callers name. */
+  /** The model name that callers use. */
   readonly group: string
-  /** Its name at the vendor. */
+  /** The model's name at the vendor. */
   readonly model: string
   readonly type: KindName
   readonly vendorName: string
@@ -25,7 +25,7 @@ export interface Deployment {
   readonly weight: number | undefined
   readonly order?: number | undefined
   readonly cost: ChosenModel['cost']
-  /** Absent: those of the preset. */
+  /** Absent: the preset's formats. */
   readonly formats?: Preset['formats'] | undefined
   /** Absent: cost × markup. */
   readonly pricing?: ChosenModel['pricing']
@@ -33,7 +33,7 @@ export interface Deployment {
 
 type RouteInput = CatalogInput['models'][string]['routes'][number]
 
-/** Of the model `uid`: to the same model of the same vendor, in the same format. */
+/** Whether two routes of the model `uid` lead to the same vendor model in the same format. */
 export function isSameRoute(one: RouteInput, other: RouteInput, uid: string): boolean {
   return (
     one.vendor === other.vendor &&
@@ -43,7 +43,7 @@ export function isSameRoute(one: RouteInput, other: RouteInput, uid: string): bo
   )
 }
 
-/** Under which a model of this name is offered here. */
+/** The uid under which a model of this name is offered here. */
 export function uidOf(name: string): string {
   return suggestedUid({ vendors: {}, models: {}, endpoints: {} }, name, undefined)
 }
@@ -51,8 +51,8 @@ export function uidOf(name: string): string {
 type VendorInput = CatalogInput['vendors'][string]
 
 /**
- * Where imported things go without touching what is here: a vendor or model of the same name that is another one keeps its name, and
- * the imported one gets a new one. Vendors are never repointed, since their stored credential would go to the new address.
+ * Chooses names for imported entries so that existing ones stay untouched: if a different vendor or model already has the name, the imported
+ * one gets a new name. An existing vendor's address never changes, since its stored credential would be sent to the new address.
  */
 export class Placement {
   readonly #current: CatalogInput
@@ -80,14 +80,17 @@ export class Placement {
     throw new Error('Names do not end.')
   }
 
-  /** Under which a model of that name was imported, now or before: what a key may use is that one, and not another of its name. */
+  /**
+   * The uid under which a model of that name was imported, now or earlier. Imported keys are restricted to this model and not to another one
+   * of the same name.
+   */
   uidOf(name: string): string {
     const uid = uidOf(name)
     const renamed = `${uid}-${this.#from}`
     return this.#placed.get(uid) ?? (Object.hasOwn(this.#current.models, renamed) ? renamed : uid)
   }
 
-  /** Under which these routes are offered. `kept`: the model is here already, and is not changed but for routes that it lacks. */
+  /** The uid under which these routes are offered. `kept`: the model already exists and only gets its missing routes. */
   model(
     wanted: string,
     routes: readonly Pick<Deployment, 'vendorName' | 'model'>[],
@@ -116,7 +119,7 @@ export class Placement {
     throw new Error('Names do not end.')
   }
 
-  /** Whether what the import finds may be changed by what it reads of routers. */
+  /** Whether router settings may change this model: it is new, or --replace is set. */
   isChangeable(uid: string): boolean {
     return this.#options.replace || !Object.hasOwn(this.#current.models, uid)
   }
@@ -128,8 +131,8 @@ export class Placement {
   }
 
   /**
-   * The variable whose value is sent to this address. A variable goes only where it goes already: to the vendor after which it is named,
-   * or where this catalog sends it. Everything else gets a name that no variable has by chance.
+   * The variable whose value is sent to this address. A variable is sent only to the vendor after which it is named, or where this catalog
+   * already sends it. Otherwise a generated name is used, which no existing variable has by chance.
    */
   credential(vendorName: string, address: string, named: string | undefined, preset: Preset | undefined): string {
     const usual = preset?.vendor.credential
@@ -148,7 +151,7 @@ export class Placement {
   }
 }
 
-/** Whether an import has made it: it has all of these routes, or none before its fallbacks that is not among them. */
+/** Whether the model came from an import: it has all of these routes, or all its routes before the fallbacks are among them. */
 function isImported(
   { routes: there }: CatalogInput['models'][string],
   uid: string,
@@ -170,17 +173,17 @@ const namesOf = ({ credential, credentials }: VendorInput): string[] => [
   ...(credentials ?? []).map(({ name }) => name),
 ]
 
-/** Of one name at one address; the credential that it has already goes there. */
+/** The vendor has the same name and the same address, so its existing credential is already sent there. */
 const isSameVendor = (known: VendorInput, entry: VendorInput) => known.baseUrl === entry.baseUrl
 
-/** Its own address, whatever stands in the blanks of it. */
+/** Whether the address is the preset's, with any values in its placeholders. */
 function isAddressOf({ vendor }: Preset, address: string): boolean {
   const [scheme = '', , host = ''] = vendor.baseUrl.split('/')
   const own = `${scheme}//${host}`.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{\w+\}/g, '[a-z0-9-]+')
   return new RegExp(`^${own}$`).test(originOf(address))
 }
 
-/** With the deployment as a route; those that the group has already keep their places beside it. */
+/** Adds the deployment as a route; existing routes of the model keep their order. */
 export function withDeployment(
   document: CatalogInput,
   read: Deployment,
@@ -217,7 +220,7 @@ export function withDeployment(
       ...(weight === undefined ? {} : { weight }),
       ...(order ? { order } : {}),
     }))
-  // Those of the same vendor under another name stay; the same one again is in its place.
+  // Keeps other routes of the same vendor; an identical route is replaced by the imported one.
   const kept = before.filter(
     (route) =>
       (after.routes.includes(route) || route.vendor === vendorName) && !own.some((one) => isSameRoute(one, route, uid)),

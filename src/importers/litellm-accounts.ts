@@ -1,5 +1,5 @@
-// Teams, users and keys of LiteLLM's database as accounts and keys. What a row says is read column by column, because every version of
-// LiteLLM has other columns; a restriction that cannot be kept leaves the key behind rather than free of it.
+// Reads teams, users and keys from LiteLLM's database as accounts and keys. Rows are read column by column, because the columns differ between
+// LiteLLM versions. A key whose restriction cannot be kept is not imported, rather than imported without it.
 import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { LimitsInput } from '../ledger/views.ts'
@@ -18,9 +18,9 @@ import type { ForeignRow, ForeignSource } from './source.ts'
 
 export interface AccountOptions {
   readonly creditsPerDollar: string
-  /** What accounts without a budget begin with. */
+  /** The starting balance of accounts without a budget. */
   readonly balance: Credits
-  /** Sets several installations apart. */
+  /** A name that distinguishes several installations. */
   readonly source: string
   readonly nowMs: number
 }
@@ -34,7 +34,7 @@ interface LitellmRows {
   readonly customers: readonly ForeignRow[]
 }
 
-/** Undefined where it is no database of LiteLLM's. */
+/** Undefined if it is not a LiteLLM database. */
 export async function readLitellm(source: ForeignSource): Promise<LitellmRows | undefined> {
   const keys = await source.rows('LiteLLM_VerificationToken')
   if (!keys) return undefined
@@ -48,7 +48,7 @@ export async function readLitellm(source: ForeignSource): Promise<LitellmRows | 
   }
 }
 
-/** What is read of a row, or is only its own bookkeeping. Everything else that is set is said to be left. */
+/** Columns that are imported or are LiteLLM's own bookkeeping. Every other column that is set is reported as left out. */
 const READ = new Set([
   ...['token', 'key_name', 'key_alias', 'spend', 'total_spend', 'expires', 'models', 'user_id', 'team_id', 'budget_id'],
   ...['max_parallel_requests', 'blocked', 'tpm_limit', 'rpm_limit', 'max_budget', 'budget_duration', 'allowed_routes'],
@@ -154,13 +154,13 @@ function reasonToLeave(
   return undefined
 }
 
-/** Columns of a moment have no zone, and are UTC. */
+/** Timestamps have no time zone and are UTC. */
 function momentOf(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined
   return Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`)
 }
 
-/** A budget that several keys share by name; what a key says itself goes before it. */
+/** Merges the named budget that several keys may share; the key's own values take precedence. */
 function withBudget(key: ForeignRow, budgets: ReadonlyMap<string, ForeignRow>): ForeignRow {
   const budget = isUnset(key.budget_id) ? undefined : budgets.get(String(key.budget_id))
   const names = ['max_budget', 'budget_duration', 'tpm_limit', 'rpm_limit', 'max_parallel_requests'] as const
@@ -203,7 +203,7 @@ function readKey(
   return { planned, rest }
 }
 
-/** Null: everything. */
+/** Null: all models. */
 function allowedModels(key: ForeignRow, holder: ForeignRow | undefined): readonly string[] | null {
   const list = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
   const own = list(key.models)
@@ -214,7 +214,7 @@ function allowedModels(key: ForeignRow, holder: ForeignRow | undefined): readonl
   return own.filter((name) => name !== 'no-default-models' && (ofHolder?.includes(name) ?? true))
 }
 
-/** What a budget has left; undefined without one. */
+/** The rest of a budget; undefined if there is no budget. */
 function restOf(row: ForeignRow | undefined, { creditsPerDollar }: AccountOptions): Credits | undefined {
   const budget = creditsOf(row?.max_budget, creditsPerDollar)
   if (budget === undefined) return undefined
@@ -243,7 +243,7 @@ interface Spending {
   readonly options: AccountOptions
 }
 
-/** A budget that begins anew every day or month is such a limit here; one that does not is a limit on what it has left. */
+/** A budget that resets daily or monthly becomes such a limit. Any other budget becomes a total limit of what is left of it. */
 function spendOf(row: ForeignRow, { at, rest, say, options }: Spending): LimitsInput {
   const budget = creditsOf(row.max_budget, options.creditsPerDollar)
   if (budget === undefined || rest === undefined) return {}

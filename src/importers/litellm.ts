@@ -1,5 +1,5 @@
-// A configuration of LiteLLM's proxy as a catalog: its deployments become vendors and routes, its fallbacks routes of a higher
-// order. Says of every setting whether it was taken, changed or left, and why.
+// Reads a configuration of LiteLLM's proxy as a catalog: deployments become vendors and routes, fallbacks become routes of a higher order.
+// Reports for each setting whether it was taken, changed or left out, and why.
 import { createReadStream } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -17,7 +17,7 @@ import { ImportProblem, type Say } from './report.ts'
 type ModelInput = CatalogInput['models'][string]
 type RouteInput = ModelInput['routes'][number]
 
-/** LiteLLM's word for a provider, and ours where it is another. */
+/** LiteLLM's provider names, and our preset names where they differ. */
 const PRESET_OF: Readonly<Record<string, string>> = {
   ...{ vertex_ai: 'vertex', together_ai: 'together', fireworks_ai: 'fireworks', cohere_chat: 'cohere' },
   ...{ ollama_chat: 'ollama', hosted_vllm: 'vllm', lm_studio: 'lm-studio', 'openai-compatible': 'openai' },
@@ -31,7 +31,7 @@ const STRATEGIES: Readonly<Record<string, NonNullable<ModelInput['routing']>>> =
   'latency-based-routing': { policy: 'least-latency' },
   'cost-based-routing': { policy: 'cheapest-first' },
 }
-/** Of a deployment: what is read below. */
+/** The members of a deployment that are imported. */
 const READ = new Set(['model', 'api_base', 'base_url', 'api_key', 'weight', 'custom_llm_provider', 'api_version'])
 const READ_INFO = new Set(['mode', 'base_model', 'id'])
 const LEFT_INFO: Readonly<Record<string, string>> = {
@@ -42,16 +42,16 @@ const LEFT_INFO: Readonly<Record<string, string>> = {
 
 interface LitellmOptions extends ImportOptions {
   readonly say: Say
-  /** LiteLLM's own table of prices, where it is at hand. */
+  /** LiteLLM's own price table, if it is available. */
   readonly prices?: PriceTable | undefined
-  /** A variable that an address may stand in. */
+  /** Looks up an environment variable that may hold an address. */
   readonly variable?: (name: string) => string | undefined
   readonly placement?: Placement
 }
 
 interface Reading extends LitellmOptions {
   readonly placement: Placement
-  /** What the configuration itself puts into LiteLLM's environment. */
+  /** The environment variables that the configuration itself sets. */
   readonly environment: Readonly<Record<string, unknown>>
 }
 
@@ -101,7 +101,7 @@ export function importLitellm(config: unknown, current: CatalogInput, options: L
 const NO_PRICE =
   'Give input_cost_per_token and output_cost_per_token in the file, or LiteLLM’s table of prices with --prices.'
 
-/** A wildcard stands for every model of its provider: those that the preset lists with a price are taken. */
+/** A wildcard stands for every model of its provider: the preset's priced models are imported. */
 function expanded(entry: unknown, at: string, { presets, say }: Reading): { entry: unknown; at: string }[] {
   const { model_name: group, litellm_params: params } = isObject(entry) ? entry : {}
   if (typeof group !== 'string' || !isObject(params) || typeof params.model !== 'string') return [{ entry, at }]
@@ -168,7 +168,7 @@ function readDeployment(entry: unknown, at: string, reading: Reading): Deploymen
   const { name: vendorName, entry: vendor } = placement.vendor(
     wanted,
     {
-      // The preset's entry is checked with the document that it becomes a part of.
+      // The preset's entry is validated with the whole document.
       ...(known as CatalogInput['vendors'][string]),
       baseUrl: address,
       ...(credential === undefined ? {} : { credential }),
@@ -183,7 +183,7 @@ function readDeployment(entry: unknown, at: string, reading: Reading): Deploymen
   return { group, model, type, vendorName, preset, cost, formats, vendor, weight }
 }
 
-/** Every member that is not carried over, by its name. */
+/** Reports each member that is not imported. */
 function sayLeft(at: string, { params, info, others }: Record<'params' | 'info' | 'others', Members>, say: Say): void {
   for (const name of Object.keys(others)) say(`${at}.${name}`, 'left', 'Deployments have no such setting here.')
   for (const name of Object.keys(params))
@@ -205,24 +205,24 @@ function providerOf(
   const rest = isPrefixed ? model.slice(slash + 1) : model
   if (/^(?:openai|azure)$/.test(provider) && rest.startsWith('responses/'))
     return { provider, model: rest.slice('responses/'.length), formats: [{ protocol: 'openai-responses' }] }
-  // Ways of LiteLLM's to ask Bedrock, which are no part of a model's name.
+  // Prefixes that select LiteLLM's API for Bedrock; they are not part of the model's name.
   return { provider, model: provider === 'bedrock' ? rest.replace(/^(?:converse|invoke)\//, '') : rest }
 }
 
-/** LiteLLM knows a bare name by its table of models. */
+/** LiteLLM finds the provider of a bare model name in its own table. */
 function usualProvider(model: string): string {
   return /^claude/.test(model) ? 'anthropic' : /^gemini/.test(model) ? 'gemini' : 'openai'
 }
 
 const VARIABLE = 'os.environ/'
 
-/** An address that stands in a variable is looked up: in the configuration, then in this command's environment. */
+/** Resolves an address given as a variable: from the configuration, then from this command's environment. */
 function baseOf(base: unknown, { environment, variable }: Reading): unknown {
   if (typeof base !== 'string' || !base.startsWith(VARIABLE)) return base
   const name = base.slice(VARIABLE.length)
   const value = Object.hasOwn(environment, name) ? environment[name] : variable?.(name)
   const address = typeof value === 'string' ? URL.parse(value) : null
-  // Only what is an address and nothing else: a variable may hold a secret.
+  // Only a plain web address is accepted, because a variable may hold a secret.
   return address && /^https?:$/.test(address.protocol) && !address.username && !address.password ? value : base
 }
 
@@ -244,7 +244,7 @@ function addressOf(provider: string, base: unknown, preset: Preset | undefined):
   return /^ollama/.test(provider) && !bare.endsWith('/v1') ? `${bare}/v1` : bare
 }
 
-/** Deployments at one address with one key are one vendor. */
+/** Deployments with the same address and key become one vendor. */
 function vendorNameOf(provider: string, base: unknown, key: unknown): string {
   const host = typeof base === 'string' ? URL.parse(base)?.host : undefined
   const named = typeof key === 'string' && key.startsWith(VARIABLE) ? key.slice(VARIABLE.length) : undefined
@@ -265,7 +265,7 @@ interface Addressed {
   readonly reading: Reading
 }
 
-/** The name of a variable, or none where the vendor is asked without a key. */
+/** The name of the credential's variable; undefined if the vendor needs no key. */
 function credentialOf(key: unknown, { at, wanted, address, preset, reading }: Addressed): string | undefined {
   const { say, placement } = reading
   const given = typeof key === 'string' && key !== '' ? key : undefined
@@ -274,7 +274,7 @@ function credentialOf(key: unknown, { at, wanted, address, preset, reading }: Ad
   const place = `${at}.litellm_params.api_key`
   const store = `Store it: tollgate vendors credential ${wanted}`
   if (given === undefined) {
-    // At an address of its own it may need none; the preset's would go to a stranger.
+    // A custom address may need no key, and the preset's key must not be sent to a stranger.
     const isUsual = chosen === preset?.vendor.credential
     if (!isUsual && preset?.vendor.credential !== undefined)
       say(
@@ -327,7 +327,7 @@ interface Router {
 
 const STAYS = 'is here already and stays as it is; --replace changes it.'
 
-/** Routes of the others, behind one's own. */
+/** Adds the fallback models' routes after the model's own routes. */
 function addFallbacks({ models }: CatalogInput, value: unknown, { groups, placement, say, at }: Router): void {
   const pairs = (Array.isArray(value) ? value : []).flatMap((one) => (isObject(one) ? Object.entries(one) : []))
   for (const [from, to] of pairs) {
@@ -357,16 +357,16 @@ function addFallbacks({ models }: CatalogInput, value: unknown, { groups, placem
   }
 }
 
-/** Each of the others behind those before it. Where they stand there from an earlier import, they are put in place anew. */
+/** Orders the fallbacks after the model's own routes, one after the other. Fallback routes from an earlier import are moved to their new place. */
 function behind(uid: string, routes: readonly RouteInput[], others: readonly RouteInput[][]): RouteInput[] {
   const own = routes.filter((route) => !others.flat().some((other) => isSameRoute(route, other, uid)))
-  // Whoever stands in for itself gains nothing.
+  // The model would only be its own fallback, so nothing changes.
   if (own.length === 0) return [...routes]
   const last = Math.max(...own.map((route) => route.order ?? 0))
   return [...own, ...others.flatMap((one, place) => one.map((route) => ({ ...route, order: last + 1 + place })))]
 }
 
-/** An alias is a name, or an object with it; it may name another alias. */
+/** An alias is a name or an object that contains one; it may refer to another alias. */
 function addAliases({ models }: CatalogInput, value: unknown, { groups, placement, say, at }: Router): void {
   const aliases = new Map(
     (isObject(value) ? Object.entries(value) : []).map(([alias, to]) => [alias, isObject(to) ? to.model : to]),
@@ -412,15 +412,15 @@ function setStrategy({ models }: CatalogInput, value: unknown, { groups, placeme
   say(at, 'taken', `Routes of equal order are taken ${routing.policy}.`)
 }
 
-// What LiteLLM knows of costs: in a deployment, in its `model_info`, and in the table of prices that its package has.
+// Costs that LiteLLM knows: from the deployment, from its `model_info`, and from the price table of its package.
 
-/** Its entries by the names of models, with the provider before them or without. */
+/** Entries by model name, with or without the provider as a prefix. */
 type PriceTable = Readonly<Record<string, unknown>>
 
 const TABLE = 'litellm/model_prices_and_context_window_backup.json'
 const TABLE_BYTES_MAX = 32 * 1024 * 1024
 
-/** Where Python has packages: of environments beside the configuration, of the user, of the machine. */
+/** Where Python packages are installed: in environments beside the configuration, for the user, for the machine. */
 function packagesNear(file: string | undefined): string[] {
   const places = [...new Set([file === undefined ? '.' : dirname(file), '.'])]
   return [
@@ -429,7 +429,7 @@ function packagesNear(file: string | undefined): string[] {
   ].map((lib) => `${lib}/python3*/{site,dist}-packages/${TABLE}`)
 }
 
-/** The table in this file; without one, of the package that is installed nearest to the configuration. */
+/** Reads the table from this file; without one, from the installed package nearest to the configuration. */
 export async function readPriceTable(
   file: string | undefined,
   config: string | undefined,
@@ -455,7 +455,7 @@ async function readTable(file: string): Promise<PriceTable> {
   throw new ImportProblem(`${file} is no table of prices: it should hold an object.`)
 }
 
-/** What the table says of a deployment: by the model that it says it is, by its full name, by its bare one. */
+/** The table's entry for a deployment, looked up by its base model, its full name, then its bare name. */
 function entryOf(table: PriceTable, names: readonly unknown[]): Members | undefined {
   for (const name of names) {
     const entry = typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined
@@ -464,7 +464,7 @@ function entryOf(table: PriceTable, names: readonly unknown[]): Members | undefi
   return undefined
 }
 
-/** Its name of a rate a token, and the unit here. */
+/** LiteLLM's names for rates per token, and our units. */
 const RATES = {
   input_cost_per_token: 'input',
   output_cost_per_token: 'output',
@@ -475,16 +475,16 @@ const RATES = {
 const IMAGE = 'output_cost_per_image'
 const ABOVE = /^(\w+?)_above_(\d{1,5})k_tokens$/
 
-/** Members that are costs and are read here. */
+/** Whether a member is a cost that is imported. */
 function isCost(name: string): boolean {
   const [, base] = ABOVE.exec(name) ?? []
   return name in RATES || name === IMAGE || (base !== undefined && base in RATES)
 }
 
-/** 10 and not 10.000000. */
+/** Without trailing zeros: 10 and not 10.000000. */
 const shortest = (decimal: string) => formatCredits(parseCredits(decimal) ?? 0n)
 
-/** Dollars a token, as LiteLLM says it, into credits a million; one tier up to each bound that a member is named by. */
+/** Converts dollars per token to credits per million, with one tier for each threshold in a member's name. */
 function costOf(members: Members, creditsPerDollar: string): ChosenModel['cost'] {
   const rate = (name: string, per: number) => {
     const value = members[name]
@@ -517,7 +517,7 @@ function costOf(members: Members, creditsPerDollar: string): ChosenModel['cost']
   return { unit: 'credits', ...(bounds.length > 0 ? { tokenTierBasis: 'input_tokens' as const } : {}), tiers }
 }
 
-/** Whether the table knows a price: nothing at all stands there as zero. */
+/** Whether all prices are zero, which in this table means that the price is unknown. */
 function isFree(members: Members): boolean {
   return Object.keys(RATES).every((name) => !members[name]) && !members[IMAGE]
 }

@@ -1,5 +1,5 @@
-// Channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models a route to it. Its ratios are
-// what callers pay there, so that they become prices; what vendors take is the presets' list price, where one is noted.
+// Reads channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models a route to it. Its
+// ratios are what callers pay there, so they become prices. The vendor's cost is the preset's list price, where there is one.
 import { hash } from 'node:crypto'
 import { readIpRanges } from '../admission/api-key.ts'
 import type { ChosenModel } from '../catalog/connect.ts'
@@ -29,7 +29,7 @@ interface NewApiRows {
   readonly options: Readonly<Record<string, string>>
 }
 
-/** Undefined where it is no database of new-api's. */
+/** Undefined if it is not a new-api database. */
 export async function readNewApi(source: ForeignSource): Promise<NewApiRows | undefined> {
   const [channels, tokens] = [await source.rows('channels'), await source.rows('tokens')]
   if (!channels || !tokens) return undefined
@@ -40,7 +40,7 @@ export async function readNewApi(source: ForeignSource): Promise<NewApiRows | un
   }
 }
 
-/** What one dollar is in its quota, unless it says otherwise. */
+/** new-api's default quota per dollar. */
 const QUOTA_PER_DOLLAR = 500_000
 
 function quotaPerDollar(options: NewApiRows['options']): number {
@@ -48,17 +48,17 @@ function quotaPerDollar(options: NewApiRows['options']): number {
   return Number.isFinite(value) && value > 0 ? value : QUOTA_PER_DOLLAR
 }
 
-/** Its number for a kind of vendor, and the preset here. */
+/** new-api's channel types, and our presets. */
 const PRESETS: Readonly<Record<number, string>> = {
   ...{ 1: 'openai', 3: 'azure', 4: 'ollama', 14: 'anthropic', 20: 'openrouter', 24: 'gemini', 25: 'moonshot' },
   ...{ 34: 'cohere', 35: 'minimax', 42: 'mistral', 43: 'deepseek', 45: 'volcengine', 48: 'xai' },
 }
-/** Whatever speaks OpenAI's format at an address of one's own. */
+/** An OpenAI-compatible vendor at a custom address. */
 const CUSTOM = 8
 const COMPATIBLE = new Set([1, CUSTOM, 60])
 const MODELS_MAX = 1_000
 
-/** Of a channel: what is read below, or is only its own bookkeeping. */
+/** The columns of a channel that are imported or are new-api's own bookkeeping. */
 const READ = new Set([
   ...['id', 'type', 'key', 'status', 'name', 'weight', 'base_url', 'models', 'group', 'model_mapping', 'priority'],
   ...['created_time', 'test_time', 'response_time', 'balance', 'balance_updated_time', 'used_quota', 'test_model'],
@@ -81,7 +81,7 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, options: N
   const { placement = new Placement(current, 'new-api', options) } = options
   const reading: Reading = { ...options, placement }
   const { say } = reading
-  // Object.fromEntries forgets which names it was given.
+  // Object.fromEntries loses the type of the names.
   const tables = Object.fromEntries(PRICES.map((name) => [name, objectIn(rows.options[name])])) as Tables
   const factor = Number(tables.GroupRatio.default ?? 1)
   const channels = rows.channels
@@ -89,7 +89,7 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, options: N
     .sort((a, b) => b.priority - a.priority || a.id - b.id)
   const perDollar = quotaPerDollar(rows.options)
   let document = current
-  /** Of each model: the priority of its last route, and the order that this was. */
+  /** For each model: the priority of its last route, and the order assigned to it. */
   const last = new Map<string, { priority: number; order: number }>()
   const places = new Map<string, ReturnType<Placement['model']>>()
   for (const channel of channels)
@@ -125,14 +125,14 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, options: N
 const NO_PRICE =
   'save the ratios once in its console, which writes them down, or connect it with "tollgate connect --price".'
 
-/** Of all channels that have a model of this name. */
+/** The routes of all channels that have a model of this name. */
 function routesTo(name: string, channels: readonly Channel[]) {
   return channels.flatMap(({ vendorName, models, mapping }) =>
     models.filter((one) => uidOf(one) === uidOf(name)).map((one) => ({ vendorName, model: mapped(one, mapping) })),
   )
 }
 
-/** One mapping may lead to the next, as new-api follows them; a ring ends where it began. */
+/** Follows a chain of mappings like new-api does; a cycle ends where it began. */
 function mapped(name: string, mapping: Channel['mapping']): string {
   const seen = new Set([name])
   let model = name
@@ -178,10 +178,10 @@ function channelOf(row: ForeignRow, rows: NewApiRows, { presets, placement, say 
   const { name: vendorName, entry: vendor } = placement.vendor(
     wanted,
     {
-      // The preset's entry is checked with the document that it becomes a part of.
+      // The preset's entry is validated with the whole document.
       ...(known as CatalogInput['vendors'][string]),
       baseUrl: address,
-      // A name of its own: the vendor's usual variable may hold another key than the channel's.
+      // A separate name, because the vendor's usual variable may hold another key than the channel's.
       ...(hasKey ? { credential: placement.credential(wanted, address, undefined, undefined) } : {}),
     },
     at,
@@ -227,14 +227,14 @@ function slug(name: unknown): string {
     .replaceAll(/^[^a-z0-9]+|(?<![^a-z0-9])[^a-z0-9]+$/g, '')
 }
 
-/** It leaves out the path of a vendor's API, which a preset has. */
+/** new-api's base address lacks the path of the vendor's API, which is taken from the preset. */
 function addressOf(base: unknown, type: number, preset: Preset | undefined): string | undefined {
   const usual = preset && Object.keys(preset.blanks).length === 0 ? preset.vendor.baseUrl : undefined
   if (isUnset(base)) return usual
   const given = plain(base, 500).replace(/(?<!\/)\/+$/, '')
   if (!/^https?:\/\//.test(given) || !URL.canParse(given)) return undefined
   if (!preset && !COMPATIBLE.has(type)) return undefined
-  // The whole address of one endpoint, with the model's name in it or not; only the usual one can be asked.
+  // The full address of one endpoint, possibly with the model's name in it; only the usual chat endpoint is supported.
   if (type === CUSTOM && new URL(given).pathname !== '/') {
     const bare = given.replace(/\/chat\/completions$/, '')
     return bare === given && !/\/v\d+$/.test(given) ? undefined : bare
@@ -243,7 +243,7 @@ function addressOf(base: unknown, type: number, preset: Preset | undefined): str
   return path === '' || given.endsWith(path) ? given : `${given}${path}`
 }
 
-/** `/v1` where the address is one's own. */
+/** The preset's path; `/v1` for a custom address. */
 function pathOf(preset: Preset | undefined): string {
   const address = preset?.vendor.baseUrl.replaceAll(/\{\w+\}/g, 'x') ?? ''
   return URL.canParse(address) ? new URL(address).pathname.replace(/(?<!\/)\/+$/, '') : '/v1'
@@ -258,7 +258,7 @@ const KINDS: readonly (readonly [RegExp, KindName | undefined])[] = [
   ],
 ]
 
-/** Its database does not say what kind a model is of. */
+/** Guesses the kind from the name, because the database does not store it. */
 function kindOf(name: string, preset: Preset | undefined): KindName | undefined {
   const facts = preset?.models[name]
   if (facts) return facts.type
@@ -268,21 +268,21 @@ function kindOf(name: string, preset: Preset | undefined): KindName | undefined 
 
 interface Pricing {
   readonly tables: Tables
-  /** Of the group that everybody is in. */
+  /** The ratio of the default group. */
   readonly factor: number
   readonly perDollar: number
   readonly reading: Reading
   readonly at: string
 }
 
-/** A ratio of 1 is one of its quota for each token; a price is in dollars for each call. Undefined: it has none. */
+/** A ratio of 1 means one quota unit per token; a price is in dollars per call. Undefined: the model has neither. */
 function priceOf(
   name: string,
   type: KindName,
   { tables, factor, perDollar, reading, at }: Pricing,
 ): ChosenModel['pricing'] {
   const { say, creditsPerDollar } = reading
-  // Its ratios are by the token; what is sold by the second, the character or the call keeps the list price.
+  // Ratios are per token; models sold by the second, the character or the call keep the list price.
   if (kindRow(type).priced.some(([usual]) => usual !== 'image' && !unitRow(usual).side)) return undefined
   const rate = (dollars: number) => {
     const credits = creditsOf(dollars * factor, creditsPerDollar)
@@ -350,7 +350,7 @@ function textsIn(value: Readonly<Record<string, unknown>>): Record<string, strin
   )
 }
 
-// Users and tokens of new-api's database as accounts and keys. Its quota is a balance already.
+// Reads users and tokens of new-api's database as accounts and keys. Its quota becomes the balance.
 
 const ENABLED = 1
 const PREFIX = 'sk-'
@@ -412,7 +412,7 @@ function balanceOf(quota: unknown, { perDollar, options }: AccountReading): Cred
   return credits > 0n ? credits : 0n
 }
 
-/** A token's own, or its user's. */
+/** The token's own group, or its user's. */
 function groupOf(token: ForeignRow, user: ForeignRow): string {
   const named = [token.group, user.group].find((group) => !isUnset(group))
   return named === undefined ? 'default' : String(named)
@@ -460,13 +460,13 @@ function keyOf(
   }
 }
 
-/** Later than anybody's clock, and still a year of four digits. */
+/** Later than any clock, and still a year of four digits. */
 const LATEST_MS = Date.UTC(9999, 0)
 
 /** SQLite has no booleans. */
 const isTrue = (value: unknown) => value === true || value === 1
 
-/** Null: everything. */
+/** Null: all models. */
 function modelsOf(token: ForeignRow, at: string, { models, options, say }: AccountReading): readonly string[] | null {
   const uidOf = (name: string) => options.placement.uidOf(name)
   if (!isTrue(token.model_limits_enabled)) return null
@@ -487,7 +487,7 @@ function modelsOf(token: ForeignRow, at: string, { models, options, say }: Accou
   return [...new Set(names.map(uidOf).filter((uid) => Object.hasOwn(models, uid)))]
 }
 
-/** What its channels offer; null: its group has all of them. */
+/** The models of the channels that the group can use; null: it can use all channels. */
 function modelsOfGroup(group: string, { models, channels, options }: AccountReading): readonly string[] | null {
   const names = (value: unknown) =>
     String(value ?? '')
@@ -507,7 +507,7 @@ function both(some: readonly string[] | null, others: readonly string[] | null):
   return some === null || others === null ? (some ?? others) : some.filter((one) => others.includes(one))
 }
 
-/** Null: from everywhere; undefined: not understood. */
+/** Null: no restriction; undefined: the text cannot be parsed. */
 function rangesOf(value: unknown): readonly string[] | null | undefined {
   if (typeof value !== 'string' || value.trim() === '') return null
   const ranges = value.split(/[\s,]+/).filter(Boolean)

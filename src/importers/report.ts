@@ -1,12 +1,12 @@
-// What every import has in common: what it says, and the accounts and keys that it plans.
+// Common to all imports: the report, and the planned accounts and keys.
 import { hash } from 'node:crypto'
 import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
 import type { LimitsInput } from '../ledger/views.ts'
 
-// What an import says: of everything it found, whether it was taken, changed or left, and why.
+// One line of the report: whether a setting was taken, changed or left out, and why.
 
 export interface ImportLine {
-  /** Where it stands there. */
+  /** The setting's place in the source. */
   readonly at: string
   readonly what: 'taken' | 'changed' | 'left'
   readonly words: string
@@ -19,7 +19,7 @@ export interface Report {
   readonly say: Say
 }
 
-/** Ends an import: the source cannot be read. `isUsage`: it was named wrongly. */
+/** Ends an import because the source cannot be read. `isUsage`: the command named it wrongly. */
 export class ImportProblem extends Error {
   readonly isUsage: boolean
 
@@ -29,7 +29,7 @@ export class ImportProblem extends Error {
   }
 }
 
-/** Lines are for people; whoever wrote a million names into a database gets no more of them on a screen. */
+/** The report is for people, so a database with a million names does not flood the screen. */
 const LINES_MAX = 20_000
 
 export function createReport(): Report {
@@ -43,7 +43,7 @@ export function createReport(): Report {
   }
 }
 
-/** A stranger's text as one visible line: fit for a screen, and for a name here. */
+/** Foreign text as one printable line, suitable for a screen and for a name. */
 export function plain(value: unknown, charsMax = 100): string {
   const text = typeof value === 'string' || typeof value === 'number' ? String(value) : ''
   return [
@@ -59,14 +59,14 @@ export function plain(value: unknown, charsMax = 100): string {
     .trim()
 }
 
-/** Nothing, an empty text, list or object, zero or false: what a setting is that nobody has set. */
+/** Null, zero, false, or an empty text, list or object: the values of a setting that was never set. */
 export function isUnset(value: unknown): boolean {
   if (value === null || value === undefined || value === '' || value === 0 || value === false) return true
   if (typeof value === 'string') return ['{}', '[]', 'null'].includes(value.trim())
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-// The accounts and keys that an import plans to make: what every source's reader fills in.
+// The accounts and keys that an import plans to create; the reader of each source produces them.
 
 export interface PlannedKey {
   readonly at: string
@@ -81,7 +81,7 @@ export interface PlannedKey {
 
 export interface PlannedAccount {
   readonly at: string
-  /** What makes it this one, and stays so: an Idempotency-Key. */
+  /** Identifies the account across repeated imports; used as the Idempotency-Key. */
   readonly reference: string
   readonly name: string
   readonly credits: Credits
@@ -90,12 +90,12 @@ export interface PlannedAccount {
   readonly keys: readonly PlannedKey[]
 }
 
-/** Of any text, in the characters that a key may have. */
+/** A hash of the parts, in the characters that an idempotency key may have. */
 export function referenceOf(...parts: readonly string[]): string {
   return `import-${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 40)}`
 }
 
-/** Dollars of a double, in credits; undefined where they are none, or too many. */
+/** Converts dollars to credits; undefined if it is not a valid amount or is too large. */
 export function creditsOf(dollars: unknown, perDollar: string): Credits | undefined {
   const value = typeof dollars === 'number' ? dollars * Number(perDollar) : Number.NaN
   if (!Number.isFinite(value) || Math.abs(value) > Number(CREDITS_MAX) / 1_000_000) return undefined
@@ -105,7 +105,7 @@ export function creditsOf(dollars: unknown, perDollar: string): Credits | undefi
 const KEY_CHARS_MIN = 20
 const GUESSED = [...'0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_']
 
-/** Says that a key is too short. `value` stands without its prefix; undefined where only its hash and its last characters are known. */
+/** Warns about a key that is too short. `value` is the key without its prefix; undefined if only its hash and last characters are known. */
 export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>, say: Say, value?: string): void {
   const isShort = value === undefined ? isGuessed(key) : value.length < KEY_CHARS_MIN
   if (isShort)
@@ -116,7 +116,7 @@ export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>,
     )
 }
 
-/** Whether at most two characters stand between the prefix and those that are known: 4,161 hashes, a few milliseconds. */
+/** Whether the key has at most two characters between the prefix and the known ones. Trying all takes 4,161 hashes, a few milliseconds. */
 function isGuessed({ sha256, last4 }: Pick<PlannedKey, 'sha256' | 'last4'>): boolean {
   const starts = ['', ...GUESSED, ...GUESSED.flatMap((first) => GUESSED.map((second) => first + second))]
   return starts.some((start) => hash('sha256', `sk-${start}${last4}`, 'hex') === sha256)

@@ -1,5 +1,5 @@
-// The database of another gateway, read and never written: Postgres by its address, SQLite by its file. Whatever stands in it is a
-// stranger's: rows and their bytes are counted before they are taken into memory.
+// Reads the database of another gateway, and never writes to it: Postgres by its address, SQLite by its file. Its content is untrusted, so the
+// number of rows and bytes is checked before they are read into memory.
 import { stat } from 'node:fs/promises'
 import { addressProblem, withoutPassword } from '../database/address.ts'
 import { type Database, PATIENT, type Statement } from '../database/database.ts'
@@ -9,7 +9,7 @@ import { ImportProblem } from './report.ts'
 export type ForeignRow = Readonly<Record<string, unknown>>
 
 export interface ForeignSource {
-  /** Undefined where there is no such table. */
+  /** Undefined if there is no such table. */
   rows(table: ForeignTable): Promise<readonly ForeignRow[] | undefined>
   close(): Promise<void>
 }
@@ -18,7 +18,7 @@ const ROWS_MAX = 100_000
 const ROW_BYTES_MAX = 4 * 1024 * 1024
 const TABLE_BYTES_MAX = 256 * 1024 * 1024
 
-/** Every table that is ever read, and how its name is written in a statement. */
+/** Every table that may be read, with its name in SQL. */
 const TABLES = {
   LiteLLM_VerificationToken: '"LiteLLM_VerificationToken"',
   LiteLLM_TeamTable: '"LiteLLM_TeamTable"',
@@ -33,7 +33,7 @@ const TABLES = {
 } as const
 type ForeignTable = keyof typeof TABLES
 
-/** `postgres://…`, or the path of an SQLite file. */
+/** Takes `postgres://…` or the path of an SQLite file. */
 export async function openSource(where: string): Promise<ForeignSource> {
   if (/^postgres(ql)?:/.test(where)) return openPostgres(where)
   const file = await stat(where).catch(() => undefined)
@@ -42,13 +42,13 @@ export async function openSource(where: string): Promise<ForeignSource> {
   return openSqlite(where)
 }
 
-/** Whoever names a database of another kind has written its password as well. */
+/** Hides the rest of an address of an unsupported kind, which may contain a password. */
 const shown = (where: string) => (/[:@]/.test(where) ? `${where.slice(0, where.search(/[:@]/))}:…` : where)
 
 async function openPostgres(url: string): Promise<ForeignSource> {
   const problem = addressProblem(url)
   if (problem) throw new ImportProblem(`--database ${problem}.`, { isUsage: true })
-  // Loaded only here: the other commands answer sooner without it.
+  // Loaded only here, so that other commands start faster.
   const { openDatabase } = await import('../database/database.ts')
   const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 1, prepare: false })
   return {
@@ -96,13 +96,13 @@ async function openSqlite(path: string): Promise<ForeignSource> {
   return {
     rows: async (table) =>
       attempt(() => {
-        // A view or a virtual table could compute for ever.
+        // Only real tables: a view or a virtual table could run forever.
         const kept = database
           .prepare(`select 1 from sqlite_schema where type = 'table' and name = ? and sql not like 'create virtual%'`)
           .get(table)
         if (!kept) return undefined
         const select = database.prepare(`select * from ${TABLES[table]} limit ${ROWS_MAX + 1}`)
-        // Numbers that JavaScript cannot hold would be an error otherwise.
+        // Without this, an integer that JavaScript cannot represent would throw an error.
         select.setReadBigInts(true)
         const rows: ForeignRow[] = []
         let bytes = 0
@@ -117,7 +117,7 @@ async function openSqlite(path: string): Promise<ForeignSource> {
   }
 }
 
-/** As it would come out of Postgres. */
+/** Converts a value to the form that Postgres returns. */
 function inJson(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   return value instanceof Uint8Array ? new TextDecoder().decode(value) : value
@@ -127,7 +127,7 @@ function tooLarge(table: ForeignTable): ImportProblem {
   return new ImportProblem(`The table ${table} is too large: at most ${ROWS_MAX} rows and 256 MB are read.`)
 }
 
-/** The driver's words; they hold no password. */
+/** The driver's message, which contains no password. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : ''
