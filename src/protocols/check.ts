@@ -1,5 +1,4 @@
-// Checks of single request fields. Every refusal names the field and says what is allowed; null counts as absent, as the
-// formats define it.
+// Checks of single request fields. Every rejection names the field and says what is allowed. Null counts as absent, as the formats define it.
 import type * as z from 'zod'
 import { type Fault, invalid } from '../kernel/fault.ts'
 import type { JsonText } from '../kernel/json.ts'
@@ -19,7 +18,7 @@ export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** The object, or one without members. */
+/** The value if it is an object, otherwise an empty object. */
 export function objectOf(value: unknown): Json {
   return isObject(value) ? value : {}
 }
@@ -39,13 +38,13 @@ export function flag(value: unknown): boolean | undefined {
 type MaybeAbsent<T> = { [K in keyof T]: null extends T[K] ? K : undefined extends T[K] ? K : never }[keyof T]
 type Given<T> = Omit<T, MaybeAbsent<T>> & { [K in MaybeAbsent<T>]?: Exclude<T[K], undefined | null> }
 
-/** Without the members that are absent: null and undefined mean the same in these formats. */
+/** Removes absent members: null and undefined mean the same in these formats. */
 export function given<const T extends object>(members: T): Given<T> {
   const present = Object.entries(members).filter(([, value]) => value !== undefined && value !== null)
-  return Object.fromEntries(present) as Given<T> // What may have been left out is optional in it.
+  return Object.fromEntries(present) as Given<T> // Members that may be missing are optional in the type.
 }
 
-/** What was sent, shortly, for a message. */
+/** A short form of the value that was sent, for an error message. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
@@ -57,13 +56,13 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
-/** The refusal of a field, by its name and why. */
+/** Rejects a field, with its name and the reason. */
 export const wrong = (at: string, why: string) => invalid(`"${at}" ${why}`, at)
 
-/** The refusal of a field: what it must be, and what it is. */
+/** Rejects a field, with what it must be and what it is. */
 export const mustBe = (at: string, what: string, value: unknown) => wrong(at, `must be ${what}, not ${shown(value)}.`)
 
-/** The body by the rules of its endpoint; the first that it breaks is refused. */
+/** Parses the body by the endpoint's rules; throws for the first violation. */
 export function readBody<Rules extends z.ZodObject>(rules: Rules, json: JsonText): z.output<Rules> {
   const read = rules.safeParse(json.value, { error: usualWords })
   const fields = new Fields(json)
@@ -81,7 +80,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'an object',
 }
 
-/** Where the rule says nothing of its own. Empty: it is found among those of a union. */
+/** The message of rules without one of their own. Empty for a union: the message comes from one of its alternatives. */
 function usualWords(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -112,13 +111,13 @@ function refusalOf(issue: Issue, before: readonly PropertyKey[], fields: Fields)
   const { message } = issue
   const said = typeof value === 'number' && path.length === 1 ? fields.raw(at) : shown(value)
   const words = isSentence ? message : `must be ${message}, not ${said}.`
-  // A list of numbers is one field.
+  // A list of numbers is reported as one field.
   const rule = 'expected' in issue ? issue.expected : 'origin' in issue ? issue.origin : ''
   const isOfNumbers = typeof path.at(-1) === 'number' && /^(?:int|number)$/.test(rule)
   return invalid(`"${at}" ${words}`, isOfNumbers ? nameOf(path.slice(0, -1)) : at)
 }
 
-/** What is wrong by the alternative that was meant: the one whose type is right, and that is followed furthest. */
+/** The issue of the alternative that the caller most likely meant: the one with the right type that matched furthest. */
 function closestOf(alternatives: readonly (readonly Issue[])[]): Issue | undefined {
   const followed = ({ code, path: [at, ...inside] }: Issue) =>
     typeof at === 'number' ? 10 * at + 2 * inside.length + (code === 'invalid_type' ? 0 : 1) : Number.POSITIVE_INFINITY
@@ -128,7 +127,7 @@ function closestOf(alternatives: readonly (readonly Issue[])[]): Issue | undefin
     .sort((a, b) => followed(b) - followed(a))[0]
 }
 
-/** The fields of one request, checked one by one. */
+/** Checks the fields of one request. */
 export class Fields {
   readonly json: JsonText
   private readonly value: Json
@@ -140,7 +139,7 @@ export class Fields {
 
   get(name: string): unknown {
     const value = this.value[name]
-    // JSON has no functions: a field called "constructor" is what the caller sent or nothing.
+    // JSON has no functions, so "constructor" is either what the caller sent or absent.
     return value === null || typeof value === 'function' ? undefined : value
   }
 
@@ -168,7 +167,7 @@ export class Fields {
     throw mustBe(name, 'an object', value)
   }
 
-  /** Any finite number. Ranges differ by model, and the model has the last word on them. */
+  /** Any finite number. Ranges differ by model, so the vendor checks them. */
   number(name: string): number | undefined {
     const value = this.get(name)
     if (value === undefined) return undefined
@@ -178,7 +177,7 @@ export class Fields {
     return value
   }
 
-  /** A whole number of at least `min` that is held exactly. */
+  /** A whole number of at least `min` that JavaScript represents exactly. */
   integer(name: string, min: number): number | undefined {
     const value = this.get(name)
     if (value === undefined) return undefined
@@ -207,12 +206,12 @@ export class Fields {
     return value
   }
 
-  /** True for -0 and for numbers too small to be held: what we read is then not what was written. */
+  /** True for -0 and for numbers too small to represent: the parsed value then differs from what was sent. */
   private vanishes(name: string, value: number): boolean {
     return value === 0 && (Object.is(value, -0) || /^[^eE]*[1-9]/.test(this.raw(name)))
   }
 
-  /** As it was written. */
+  /** The field's text exactly as it was sent. */
   raw(name: string): string {
     const span = this.json.member(name)
     return span ? this.json.text.slice(span[0], Math.min(span[1], span[0] + 40)) : 'this'

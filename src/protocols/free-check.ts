@@ -1,5 +1,5 @@
-// What a vendor can be asked that costs nothing, for formats whose least call is not small: whoever sells pictures, films or rows of data
-// shows by it that address and credential are right, and nothing is ordered.
+// Free vendor tests, for formats whose smallest call is expensive (images, videos, rows of data). They show that address and credential are
+// right without ordering anything.
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { readJson } from '../kernel/json.ts'
@@ -13,14 +13,14 @@ import { type ModelFacts, readTextRequest } from './text/text.ts'
 
 export interface FreeCheck {
   readonly call: HttpCall
-  /** The statuses that show it. */
+  /** The statuses that count as success. */
   readonly shownBy: (status: number) => boolean
-  /** What was done, and what was not. */
+  /** What was tested, and what was not. */
   readonly words: string
 }
 
 const isSuccess = (status: number) => status >= 200 && status < 300
-/** Whoever refuses what is missing from a request has found the credential right. */
+/** A vendor that rejects the request as incomplete has accepted the credential. */
 const isUnderstood = (status: number) => isSuccess(status) || status === 400 || status === 422
 
 const accept = { accept: 'application/json' }
@@ -60,16 +60,16 @@ export function freeCheck(target: Target): FreeCheck | undefined {
   }
 }
 
-/** Without any of its parameters; where one stands in the address, with what is nobody's name. */
+/** The endpoint without its parameters; a parameter in the path gets a name that does not exist. */
 function dataAddress({ baseUrl, model: product }: Target): string | undefined {
   const spec = ENDPOINTS.filter(isDataEndpoint).find((one) => one.product === product)
   return spec && `${baseUrl}/${spec.vendorPath.replaceAll(/\{\w+\}/g, '-')}`
 }
 
-// The least that a vendor can be asked for in each format, for whoever wants to see it work.
+// The smallest call in each format, to test a vendor.
 
 const QUESTION = 'Hi'
-/** Models that think, and the Responses format, refuse less. */
+/** Reasoning models and the Responses format reject lower limits. */
 const TOKENS_LEAST = 16
 
 const TEXT: Readonly<Record<TextProtocolName, (tokens: number) => object>> = {
@@ -79,14 +79,14 @@ const TEXT: Readonly<Record<TextProtocolName, (tokens: number) => object>> = {
   gemini: (tokens) => ({ contents: [{ parts: [{ text: QUESTION }] }], generationConfig: { maxOutputTokens: tokens } }),
 }
 
-/** Undefined for formats whose least call is not small: a picture, a film, a row of data that is paid for. */
+/** Undefined for formats whose smallest call is expensive: an image, a video, a paid row of data. */
 export function smallestRequest(protocol: ProtocolName, model: ModelFacts): PaidRequest | undefined {
   const inJson = (body: object) => readJson(Buffer.from(JSON.stringify({ model: model.uid, ...body })))
   if (protocol === 'rerank') return readRerankRequest(inJson({ query: QUESTION, documents: [QUESTION] }), model.uid)
   if (protocol === 'openai-moderations') return readModerationsRequest(inJson({ input: QUESTION }), model.uid)
   if (protocol === 'openai-embeddings') return readEmbeddingsRequest(inJson({ input: QUESTION }), model.uid)
   if (!Object.hasOwn(TEXT, protocol)) return undefined
-  const clientFormat = protocol as TextProtocolName // it is one of the names of the table
+  const clientFormat = protocol as TextProtocolName // one of the table's names
   const tokens = model.traits.tokensField === 'max_completion_tokens' ? TOKENS_LEAST : 1
   return readTextRequest(clientFormat, inJson(TEXT[clientFormat](tokens)), model)
 }

@@ -1,6 +1,5 @@
-// The contracts between the one path and the wire formats. An `Ask` is a caller's validated request: what it will cost at
-// worst, and how it opens an exchange with a vendor. The path knows nothing of any format; formats know nothing of
-// sockets, clocks or money.
+// The contracts between the request path and the wire formats. A `PaidRequest` is a caller's validated request: what it costs at worst, and
+// how to open an exchange with a vendor. The path knows no formats; formats know no sockets, clocks or money.
 import type { Auth, Offer } from '../catalog/document.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type JsonText, splice } from '../kernel/json.ts'
@@ -10,77 +9,77 @@ import { bearer, type HttpCall } from '../upstream/call.ts'
 import type { VideoRequest } from './media/video-task/request.ts'
 import type { VendorError } from './vendor-words.ts'
 
-/** Where one attempt goes. */
+/** The destination of one attempt. */
 export interface Target {
   readonly protocol: ProtocolName
   /** Without a trailing slash. */
   readonly baseUrl: string
-  /** The vendor's credential; undefined where it needs none. */
+  /** The vendor's credential; undefined if the vendor needs none. */
   readonly secret: string | undefined
-  /** Where the vendor looks for it, when that is not where the format's usual vendors do. */
+  /** Where the vendor expects the credential, if not in the format's usual place. */
   readonly auth?: Auth | undefined
-  /** Extra headers that the catalog gives for this vendor. */
+  /** Extra headers for this vendor, from the catalog. */
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */
   readonly model: string
-  /** It made its format: members of a request that nobody here knows may mean something to it. */
+  /** The vendor is the format's own maker, so request members that are unknown here may have a meaning to it. */
   readonly passesUnknown?: boolean
 }
 
-/** What decides the price tier besides token counts. */
+/** Attributes that decide the price tier, besides token counts. */
 export type PriceAttributes = Readonly<Record<string, string>>
 
-/** What a vendor keeps, and a request refers to; and what to say to those who do not own it. */
+/** A vendor object that a request refers to, and the error for accounts that do not own it. */
 export interface Continued {
   readonly id: string
   readonly unknown: Fault
-  /** Only a vendor of the caller's own format would look it up; for others it is left out or refused. */
+  /** Only a vendor of the caller's own format would look it up; for others it is left out or rejected. */
   readonly native?: true
 }
 
-/** What the money needs to know of a call. */
+/** The facts of a call that the money path needs. */
 export interface PaidRequestFacts {
-  /** The model's uid or the data endpoint's id: what the price and the usage row name. */
+  /** The model's uid or the data endpoint's id, as in the price and the usage row. */
   readonly product: string
-  /** The format that the caller speaks: a route in the same format is taken before its equals. */
+  /** The caller's format: among otherwise equal routes, one in the same format is preferred. */
   readonly clientFormat?: ProtocolName
-  /** What the caller sent, as JSON: its own names and ids are not taken for a vendor's. */
+  /** The caller's JSON. Redaction uses it to keep the caller's own names and ids in vendor messages. */
   readonly sent?: string
   readonly stream: boolean
   readonly price: PriceAttributes
-  /** The most that this call can consume, as far as anyone can know beforehand: what the hold covers. */
+  /** The most that this call can consume, as far as can be known beforehand; the hold covers it. */
   readonly worst: Usage
   /**
-   * Set when the caller gave no output limit. The hold then covers a share of what the account has: at most `mostTokens` of
-   * output, the model's own maximum; `worst` while that much is there; at least `floorTokens`. The vendor is told what the hold covers.
+   * Set if the caller gave no output limit. The hold then depends on the account's balance: at most `mostTokens` of output (the model's own
+   * maximum), `worst` while the balance allows it, at least `floorTokens`. The vendor's output limit is set to what the hold covers.
    */
   readonly outputOpen?: { readonly floorTokens: number; readonly mostTokens: number } | undefined
-  /** Uses of tools at the vendor that go with any answer, because the format does not count them. */
+  /** Vendor tool uses that are charged with any answer, because the format does not count them. */
   readonly uses?: Usage | undefined
-  /** What it probably is, for endings without a report, where tokens do not tell. */
+  /** The probable usage, for calls that end without a report, where tokens do not show it. */
   likely?(outputTokens: number): Usage
-  /** What the prompt probably is, for endings without a report; absent: half of the worst case. */
+  /** The probable size of the prompt, for calls that end without a report; absent: half of the worst case. */
   readonly inputTokensLikely?: number
-  /** The model can read no more than this; a report beyond it is nonsense, and charged as far as the hold covers it. */
+  /** The model cannot read more than this; a higher report is implausible and charged only up to the hold. */
   readonly inputTokensMost?: number
-  /** The model can write no more than this, over all choices; a report beyond it is nonsense, and charged as far as the hold covers it. */
+  /** The model cannot write more than this, over all choices; a higher report is implausible and charged only up to the hold. */
   readonly outputTokensMost?: number
-  /** How many answers were asked for; an output cap holds for each. */
+  /** The number of answers requested; the output cap applies to each. */
   readonly choices?: number
   /** Set by formats that need a certain kind of route: `tools` on the alpha family go to Responses. */
   readonly needs?: readonly string[] | undefined
-  /** A tool that the caller offered and the vendor is not told of, for the caller to know. */
+  /** A tool that the caller offered and that is not forwarded; the caller is informed. */
   readonly leftOut?: string | undefined
   readonly continues?: readonly Continued[] | undefined
-  /** Only vendors that offer this can answer. */
+  /** Only vendors with this offer can answer. */
   readonly offer?: Offer
 }
 
 /** A call that a vendor answers while the caller waits. */
 export interface PaidRequest extends PaidRequestFacts {
-  /** Why a route of this format cannot carry the ask; undefined when it can. */
+  /** Why a route of this format cannot serve the request; undefined if it can. */
   refusal?(protocol: ProtocolName): Fault | undefined
-  /** Fetches what the caller only pointed at. Once, before a vendor's place is taken: it is not the vendor's time. */
+  /** Fetches what the request only refers to. Runs once, before a vendor slot is taken, because it does not use the vendor's time. */
   gather?(signal: AbortSignal): Promise<void>
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
 }
@@ -92,40 +91,41 @@ export interface JobRequest extends PaidRequestFacts {
 
 export interface OpenOptions {
   readonly requestId: string
-  /** Unix seconds, for the `created` of answers that the vendor gives none. */
+  /** Unix seconds, for the `created` of answers where the vendor gives none. */
   readonly createdSeconds: number
-  /** For the time at which an answer was complete; absent: when it was begun. */
+  /** The time at which an answer completed; absent: the time at which it began. */
   readonly nowSeconds?: () => number
-  /** The most that each choice may write, which the vendor is told. Undefined: the caller gave a limit, or nothing is written. */
+  /** The vendor's output limit for each choice. Undefined: the caller gave a limit, or the call has no output. */
   readonly outputTokensCap?: number | undefined
   readonly signal: AbortSignal
-  /** The caller's headers that some formats forward, such as anthropic-version. */
+  /** Headers of the caller that some formats forward, such as anthropic-version. */
   readonly callerHeaders?: Readonly<Record<string, string>>
 }
 
 export interface Exchange {
   readonly call: HttpCall
   /**
-   * What happens when the caller leaves, unless the catalog says otherwise. `answer`: the vendor tells only at the end what it bills, so that its answer is
-   * heard for a while. `call`: it bills the whole call once it is asked, so that it is heard to the end. Absent: it is stopped.
+   * What happens when the caller disconnects, unless the catalog overrides it. `answer`: the vendor reports the usage only at the end, so its
+   * answer is read for a while. `call`: it bills the whole call once it is sent, so the answer is read to the end. Absent: the upstream call
+   * is aborted.
    */
   readonly drains?: 'answer' | 'call' | undefined
-  /** The vendor's 2xx answer, whole. Throws upstream_garbled when it cannot be read, or the fault that it carries. */
+  /** Reads the vendor's whole 2xx answer. Throws upstream_garbled if it cannot be read, or the fault that it carries. */
   answer(body: Buffer, headers: Readonly<Record<string, string>>): Answer | Promise<Answer>
-  /** Present when the ask streams and the vendor's 2xx answer is a stream. */
+  /** Present if the request streams and the vendor's 2xx answer is a stream. */
   readonly stream?: ((headers: Readonly<Record<string, string>>) => StreamRelay) | undefined
   /**
-   * Present when the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed as it comes, unread. Looks
-   * at the headers only, and throws upstream_garbled when they promise something else.
+   * Present if the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed unread as it comes. Checks the headers only, and
+   * throws upstream_garbled if they do not match.
    */
   pass?(headers: Readonly<Record<string, string>>): Passed
-  /** It is relayed so however short it is: the caller listens while it comes. */
+  /** Relayed this way even if it is short, because the caller plays it while it comes. */
   readonly passesAsItComes?: true
-  /** What the vendor says in a non-2xx body, as it says it; undefined when that is nothing. */
+  /** Reads the vendor's error from a non-2xx body, unredacted; undefined if there is none. */
   vendorError?(body: Buffer): VendorError | undefined
-  /** Undoes what the exchange left behind (a stored file) when the call fails after all. */
+  /** Undoes what the exchange left behind (a stored file) if the call fails after all. */
   discard?(): Promise<void>
-  /** When a 429 may be tried again, where the vendor says it in headers of its own. */
+  /** When to retry after a 429, if the vendor says it in headers of its own. */
   retryAfterSeconds?(headers: Readonly<Record<string, string>>): number | undefined
 }
 
@@ -140,73 +140,73 @@ export interface Answer {
   readonly body: string | Buffer
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Undefined: the vendor reported none; the path then estimates from `outputChars`, and marks it. */
+  /** Undefined: the vendor reported none; the path then estimates from `outputChars` and marks the charge as estimated. */
   readonly usage: Usage | undefined
-  /** How much text came out, for the estimate. */
+  /** The number of output characters, for the estimate. */
   readonly outputChars?: number
-  /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
+  /** The vendor's ids of the answer and its parts, if it stores them for the caller. */
   readonly storedAs?: readonly string[] | undefined
-  /** Known only after the answer, e.g. the resolution that was delivered; merged over the ask's attributes. */
+  /** Known only after the answer, e.g. the delivered resolution; overrides the request's attributes. */
   readonly price?: PriceAttributes | undefined
 }
 
 /**
- * One streamed answer, from the vendor's bytes to the caller's. Same format at both clientFormats: bytes pass through and are
- * observed. Different formats: events are read, and written anew. Nothing that ends the answer for the caller (`[DONE]`,
- * response.completed, message_stop) leaves before `finish`, because the settlement must be durable by then.
+ * Relays one streamed answer from the vendor to the caller. If both use the same format, bytes pass through and are observed. If not, events
+ * are parsed and rewritten. Nothing that ends the answer for the caller (`[DONE]`, response.completed, message_stop) is sent before `finish`,
+ * because the settlement must be durable by then.
  */
 export interface StreamRelay {
-  /** What to send to the caller now, if anything. Throws upstream_garbled for what cannot be read. */
+  /** Returns what to send to the caller now, if anything. Throws upstream_garbled for unreadable input. */
   push(chunk: Buffer): Buffer | string | undefined
-  /** What strings of `push` and `end` are: bytes, one character each, or text. */
+  /** The encoding of strings from `push` and `end`: bytes with one character each, or text. */
   readonly encoding: 'latin1' | 'utf8'
-  /** The vendor's clean end of stream. */
+  /** Called at the vendor's clean end of stream. */
   end(): Buffer | string | undefined
-  /** Present when something must be durable before the answer may end (a stored file): settle after it resolves. */
+  /** Present if something must be durable before the answer may end (a stored file): settle after it resolves. */
   ready?(): Promise<void>
   readonly state: StreamState
-  /** The held-back last frames. `comment` is an SSE comment line that carries the charge, or empty. */
+  /** The last frames, which were held back. `comment` is an SSE comment line with the charge, or empty. */
   finish(comment: string): string
-  /** The frames that tell the caller of a fault inside the stream; never a clean end. */
+  /** The frames that report a fault within the stream; never a clean end. */
   fail(fault: Fault, requestId: string): string
   /** A keep-alive that the format's SDKs ignore. */
   readonly keepAlive: string
-  /** Where it is no stream of server-sent events. */
+  /** Set if it is not a stream of server-sent events. */
   readonly contentType?: string
 }
 
 export interface StreamState {
   /** A terminal event was seen: `[DONE]`, or a finish reason and a clean end. */
   readonly terminal: boolean
-  /** The fault that the vendor reported inside the stream. */
+  /** The fault that the vendor reported within the stream. */
   readonly fault: Fault | undefined
   readonly usage: Usage | undefined
-  /** What the vendor counted of the prompt when its answer began, for endings without usage. */
+  /** The vendor's count of the prompt at the start of the answer, for endings without usage. */
   readonly promptUsage?: Usage | undefined
-  /** The vendor's ids of the answer and its parts, where it keeps them for the caller. */
+  /** The vendor's ids of the answer and its parts, if it stores them for the caller. */
   readonly storedAs?: readonly string[] | undefined
-  /** Known only from the answer, e.g. the quality that was drawn; merged over the ask's attributes. */
+  /** Known only from the answer, e.g. the quality of an image; overrides the request's attributes. */
   readonly price?: PriceAttributes | undefined
-  /** Uses of tools at the vendor that were seen so far, for endings without usage. */
+  /** Vendor tool uses seen so far, for endings without usage. */
   readonly uses?: Usage | undefined
   /** Output tokens delivered so far, counted roughly without parsing, for endings without usage. */
   readonly outputTokensSeen: number
 }
 
-/** What a vendor sent cannot be read. */
+/** The fault for an unreadable vendor answer. */
 export const garbled = (why: string, cause?: unknown) => new Fault('upstream_garbled', { internal: { why }, cause })
 
-/** The caller's JSON, with the vendor's name of the model. */
+/** The caller's JSON with the vendor's name of the model. */
 export function jsonCall(path: string, json: JsonText, target: Target, accept = 'application/json'): HttpCall {
   const headers = { 'content-type': 'application/json', accept }
   const body = splice(json, { replace: { model: JSON.stringify(target.model) } })
   return { method: 'POST', url: target.baseUrl + path, headers, body }
 }
 
-// What a vendor gets with every call, whatever the format: its credential, in the place where it looks for it, and the extra
-// headers that the catalog gives it. Adapters know nothing of either.
+// Added to every upstream call, whatever the format: the credential, where the vendor expects it, and the catalog's extra headers. Adapters
+// handle neither.
 
-/** Where the format's usual vendors look; all others take a bearer token. */
+/** Where the format's usual vendors expect the credential; all others take a bearer token. */
 const USUAL: Partial<Record<ProtocolName, Auth>> = {
   'anthropic-messages': { header: 'x-api-key' },
   gemini: { header: 'x-goog-api-key' },
@@ -227,7 +227,7 @@ export function vendorCall(call: HttpCall, { protocol, secret, auth, headers }: 
 const DECODED_TIMES = 4
 const HIDDEN: Readonly<Record<string, string>> = { '%2e': '.', '%2f': '/', '%5c': '\\', '%25': '%' }
 
-/** Whether somebody on the way could read a dot segment out of the path, and with the credential call another one. */
+/** Whether a proxy or the vendor could decode a dot segment in the path, and so call another endpoint with our credential. */
 function climbs(url: string): boolean {
   const end = url.indexOf('?')
   let path = end < 0 ? url : url.slice(0, end)

@@ -1,5 +1,5 @@
-// A vendor's failure as a fault: who must do what, in the words of our table. The vendor's own words stay inside until they
-// are told to the caller whose request it was, so that neither a log nor a forgotten client format can repeat them.
+// Converts a vendor's failure to a fault of our table, which says who must act. The vendor's message stays private until it is redacted for
+// the caller of this request, so that neither a log nor another response can leak it.
 import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
 import { forOperators, type RedactionScope, readVendorError, scrub, type VendorError } from './vendor-words.ts'
 
@@ -16,9 +16,9 @@ class VendorFault extends Fault {
     return forOperators([...words, message].filter(Boolean).join(': '), hearing) || undefined
   }
 
-  /** With as much of the vendor's words as this caller may read. */
+  /** The fault with as much of the vendor's message as this caller may read. */
   told(hearing: RedactionScope): Fault {
-    // Only a refusal of the request itself helps the caller; other words are about the vendor's own troubles.
+    // Only a rejection of the request itself helps the caller; other messages concern the vendor's own problems.
     if (this.blame !== 'caller') return this
     const said = this.#said
     const vendorCode = knownCode(said.words, said.message)
@@ -35,17 +35,17 @@ class VendorFault extends Fault {
   }
 }
 
-/** What a vendor said, for operators. Undefined: it said nothing. */
+/** The vendor's message for operators. Undefined: there is none. */
 export function vendorWords(error: unknown, hearing: RedactionScope): string | undefined {
   return error instanceof VendorFault ? error.words(hearing) : undefined
 }
 
-/** Whatever was thrown, as the caller may hear it. */
+/** Any thrown error, redacted for the caller. */
 export function describe(error: unknown, hearing: RedactionScope): unknown {
   return error instanceof VendorFault ? error.told(hearing) : error
 }
 
-/** Clients of the Messages format know a prompt that is too long by these words alone. */
+/** Clients of the Messages format recognise a prompt that is too long only by this text. */
 function worded(message: string, code: string | undefined, { paidRequest }: RedactionScope): string {
   const unheard = paidRequest.clientFormat === 'anthropic-messages' && code === 'context_length_exceeded'
   return unheard && !/prompt is too long/i.test(message) ? `prompt is too long: ${message}` : message
@@ -53,7 +53,7 @@ function worded(message: string, code: string | undefined, { paidRequest }: Reda
 
 const DETAIL = /^[a-z]{1,30}(?:_[a-z]{1,30}){0,6}$/
 
-/** Only single words, so that nothing else of it can get out. */
+/** Passes only single words, so that nothing else can leak. */
 function detailsFor(details: VendorError['details'], hearing: RedactionScope): FaultDetails['errorDetails'] {
   const isWord = (word: string) => DETAIL.test(word) && scrub(word, hearing) === word
   if (!details || !isWord(details.error_code)) return undefined
@@ -63,7 +63,7 @@ function detailsFor(details: VendorError['details'], hearing: RedactionScope): F
 
 const PARAM = /^[a-z_][\w.[\]-]{0,99}$/i
 
-/** The field at fault. In another format it has another name, and is only told if the caller has sent one of that name. */
+/** The field at fault. If the vendor uses another format, field names differ, and it is passed on only if the caller sent a field of that name. */
 function paramFor(param: string | undefined, hearing: RedactionScope): string | undefined {
   if (param === undefined || !PARAM.test(param) || scrub(param, hearing) !== param) return undefined
   const { clientFormat, sent } = hearing.paidRequest
@@ -72,7 +72,7 @@ function paramFor(param: string | undefined, hearing: RedactionScope): string | 
 }
 
 const BY_WORD: readonly (readonly [RegExp, FaultName])[] = [
-  // Our own account is empty or refused: never the caller's doing.
+  // The operator's account at the vendor is empty or blocked, which is never the caller's fault.
   [/quota|billing|balance|credit/, 'upstream_unavailable'],
   [/rate_?limit|too_many|throttl/, 'upstream_rate_limited'],
   [/overload|unavailable|capacity|busy/, 'upstream_unavailable'],
@@ -116,19 +116,19 @@ export function vendorFault(error: unknown): Fault {
   return new VendorFault(kind, said, { internal: { why: 'the vendor reported it inside its answer' } })
 }
 
-/** What a vendor has against a credential, not against the call: it is not accepted, its account has no money, or it is used too much. */
+/** A vendor's objection to a credential rather than to the call: it is rejected, its account has no money, or it is rate limited. */
 export type CredentialFault = 'refused' | 'spent' | 'limited'
 
 export interface Refusal {
   readonly fault: Fault
-  /** Another credential may be taken. */
+  /** Set if another credential may succeed. */
   readonly credential?: CredentialFault
-  /** What the operator must mend: the account, the credential or the catalog's name of the model. */
+  /** What the operator must fix: the account, the credential or the catalog's name of the model. */
   readonly ours?: string
   readonly vendorsFault: boolean
 }
 
-/** The fault for a status that is no success. */
+/** The fault for an unsuccessful status. */
 export function refusal(status: number, said: VendorError | undefined, model: string, later: FaultDetails): Refusal {
   const { words, message } = said ?? { words: [], message: '' }
   const made = (kind: FaultName, more: FaultDetails = {}) =>
@@ -146,7 +146,7 @@ export function refusal(status: number, said: VendorError | undefined, model: st
   return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429, ...limited }
 }
 
-/** What a vendor has against an account's BYOK key, in words for the account; undefined where it has nothing against it. */
+/** The fault for the account if a vendor rejects its BYOK key; undefined if the key is not the problem. */
 export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fault | undefined {
   const { retryAfterSeconds: wait } = fault.details
   const later = wait === undefined ? {} : { retryAfterSeconds: wait }
@@ -169,13 +169,13 @@ export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fa
   }
 }
 
-/** As a vendor asks for it, in a header that all of them may use. */
+/** Reads the standard retry-after header. */
 export function retryAfterSeconds(headers: Readonly<Record<string, string>>): number | undefined {
   const seconds = Number(headers['retry-after'])
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), 3600) : undefined
 }
 
-/** How the OpenAI-shaped and the Messages-shaped bodies name a fault; SDKs look for these words. */
+/** Error types and codes in the OpenAI and Messages formats; SDKs look for these words. */
 interface ErrorWords {
   readonly type: string
   readonly code: string
@@ -197,13 +197,13 @@ const WORDS: Readonly<Record<number, ErrorWords>> = {
   504: { type: 'timeout_error', code: 'timeout' },
 }
 
-/** The member `error` as the SDKs of the OpenAI formats read it. */
+/** The member `error` as SDKs of the OpenAI formats read it. */
 export function openaiError({ status, message, details }: Fault) {
   const { type, code } = WORDS[status] ?? { type: 'api_error', code: 'server_error' }
   return { message, type, param: details.param ?? null, code: details.vendorCode ?? code }
 }
 
-/** The member `error` as the SDKs of the Messages format read it. */
+/** The member `error` as SDKs of the Messages format read it. */
 export function messagesError(fault: Fault) {
   const { type, message } = openaiError(fault)
   const { vendorCode, errorDetails } = fault.details
@@ -249,15 +249,15 @@ export function geminiError({ status, code, message, details }: Fault, requestId
   }
 }
 
-// What vendors call the errors that callers can do something about, and what SDKs and frameworks look for: one table for all
-// formats. A code that is not in it stays here: it may be anything, also something that nobody should read.
+// Vendor error codes that callers can act on and that SDKs and frameworks look for: one table for all formats. A code that is not in it is not
+// passed on, because it may contain anything.
 
-/** Codes that go to callers under their own names. */
+/** Codes that are passed to callers unchanged. */
 const CODES: ReadonlySet<string> = new Set([
   'context_length_exceeded',
-  // What the vendor does not want to write about.
+  // Content that the vendor rejects.
   ...['content_policy_violation', 'content_filter', 'moderation_blocked', 'invalid_prompt', 'cyber_policy'],
-  // Pictures and files.
+  // Images and files.
   ...['invalid_image', 'invalid_image_format', 'invalid_base64_image', 'invalid_image_url', 'invalid_image_mode'],
   ...['image_too_large', 'image_too_small', 'image_parse_error', 'image_file_too_large', 'image_file_not_found'],
   ...['image_content_policy_violation', 'unsupported_image_media_type', 'empty_image_file', 'failed_to_download_image'],
@@ -267,11 +267,11 @@ const CODES: ReadonlySet<string> = new Set([
   ...['invalid_type', 'invalid_json_schema', 'invalid_schema', 'invalid_function_parameters', 'duplicate_value'],
   ...['string_above_max_length', 'string_below_min_length', 'array_above_max_length', 'array_below_min_length'],
   ...['integer_above_max_value', 'integer_below_min_value', 'decimal_above_max_value', 'decimal_below_min_value'],
-  // Conversations that live at the vendor.
+  // Conversations stored at the vendor.
   ...['previous_response_not_found', 'invalid_encrypted_content', 'conversation_locked', 'thread_unsupported_request'],
 ])
 
-/** Other names for some of them. */
+/** Other vendors' names for some of them. */
 const ALIASES: Readonly<Record<string, string>> = {
   context_window_exceeded: 'context_length_exceeded',
   model_context_window_exceeded: 'context_length_exceeded',
@@ -284,7 +284,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   unsupported_media_type: 'unsupported_image_media_type',
 }
 
-/** How vendors put it that give no code. */
+/** Messages of vendors that send no code. */
 const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [
     /prompt is too long|maximum context length|context[ _](?:length|window)|input is too long|too many (?:input )?tokens/i,
@@ -294,7 +294,7 @@ const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [/could not process image|(?:invalid|unsupported) image|image (?:is|was) (?:invalid|not valid)/i, 'invalid_image'],
 ]
 
-/** Our own account with the vendor is empty. */
+/** The operator's account at the vendor is empty. */
 const ACCOUNT_CODES =
   /insufficient_?(?:quota|balance|funds|credit)|billing|exceeded_current_quota|quotaexceeded|arrears/
 const ACCOUNT_SAYINGS =
@@ -305,7 +305,7 @@ const MODEL_SAYINGS =
   /\bmodel\b.{0,60}(?:not exist|not found|no access|not have access)|(?:not found the|no such|unknown|invalid|not a valid) model\b/i
 const MODEL_ONLY = /^model(?:: \S{1,200}$| not exist)/i
 
-/** The code for callers; undefined when the vendor gave none that we know. */
+/** The code for callers; undefined if the vendor sent none that is known. */
 function knownCode(words: readonly string[], message: string): string | undefined {
   for (const word of words) {
     const code = word.toLowerCase()
@@ -315,15 +315,15 @@ function knownCode(words: readonly string[], message: string): string | undefine
   return SAYINGS.find(([pattern]) => pattern.test(message))?.[1]
 }
 
-/** `byWords`: also by what it says, where a status does not already tell another story. */
+/** `byWords`: also checks the message, if the status does not indicate another cause. */
 function isOurAccount(words: readonly string[], message: string, byWords: boolean): boolean {
   return ACCOUNT_CODES.test(words.join(' ').toLowerCase()) || (byWords && ACCOUNT_SAYINGS.test(message))
 }
 
-/** Whether the vendor does not know the model that the catalog names. */
+/** Whether the vendor does not know the model named in the catalog. */
 export function isUnknownModel(words: readonly string[], message: string, model?: string): boolean {
   if (MODEL_CODES.test(words.join(' ').toLowerCase()) || MODEL_ONLY.test(message)) return true
-  // What it says of the one that we asked for; a file that is not found is another matter.
+  // The message must name the requested model: a missing file, for example, is another error.
   return (
     model !== undefined && message.includes(model) && MODEL_SAYINGS.test(message.slice(0, 2_000).replace(model, ''))
   )

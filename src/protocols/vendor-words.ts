@@ -1,33 +1,33 @@
-// What a vendor says about a failure: read from the shapes in use, and cleaned of everything that would tell a caller whose
-// account, key or address is behind the gateway. The caller's own names and ids stay as they are.
+// A vendor's error message: read from the formats in use, and redacted so that a caller cannot learn whose account, key or address is behind
+// the gateway. The caller's own names and ids stay.
 import { redact, withoutContent } from '../kernel/redact.ts'
 import { isObject, objectOf, text } from './check.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 
-/** A vendor's words, before anyone has looked whether a caller may read them. */
+/** A vendor's error before redaction. */
 export interface VendorError {
   readonly message: string
-  /** Its names for it, in `type`, `code`, `status` and `details.error_code`. */
+  /** The vendor's names for the error, from `type`, `code`, `status` and `details.error_code`. */
   readonly words: readonly string[]
   readonly param?: string
-  /** `error.details` of the Messages format: a code that SDKs act on, and what is not supported. */
+  /** `error.details` of the Messages format: a code that SDKs act on, and the unsupported features. */
   readonly details?: { readonly error_code: string; readonly unsupported?: readonly string[] }
 }
 
-/** For whom the words are: they know the names that they sent, and may know nothing of the vendor. */
+/** For whom the message is redacted: the caller knows the names it sent, but must learn nothing about the vendor. */
 export interface RedactionScope {
   readonly paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>
   readonly target: Target
 }
 
-/** Names by which vendors call themselves, their products and their model families in messages. */
+/** Names that vendors use in messages for themselves, their products and their model families. */
 const VENDOR_NAMES =
   /\b(open\s?ai|chat\s?gpt|gpt-[\w.-]+|azure|anthropic|claude(?:-[\w.-]+)?|deep\s?seek(?:-[\w.-]+)?|gemini(?:-[\w.-]+)?|google(?:apis)?|vertex(?:\s?ai)?|moonshot(?:\s?ai)?|kimi(?:-[\w.-]+)?|mini\s?max(?:-[\w.-]+)?|volc(?:engine)?|byte\s?dance|bytedance|seedance|ark|bedrock|open\s?router|twitter|similar\s?web)\b/gi
 
-/** What looks like a credential, whole or in part. */
+/** Patterns of credentials, whole or partial. */
 const KEYS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '[key]'],
-  // Names of fields look like these too, but have no digits.
+  // Field names can look like these too, but have no digits.
   [/\b(?:sk|pk|rk|api|key|ak|xai|gsk)[-_](?=[\w*.-]{0,200}[\d*])[\w*.-]{6,}/gi, '[key]'],
   [/\bAIza[\w-]{10,}/g, '[key]'],
   [/\beyJ[\w-]{8,400}\.[\w-]+\.[\w-]*/g, '[key]'],
@@ -57,7 +57,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ]
 
 const CHARS_MAX = 500
-/** How many of a message's words are looked up in what the caller sent, which may be megabytes. */
+/** How many words of a message are looked up in the caller's request, which may have megabytes. */
 const LOOKUPS_MAX = 20
 
 /** Vendor text that a caller may read. */
@@ -69,7 +69,7 @@ export function scrub(message: string, { paidRequest, target }: RedactionScope):
   for (const [pattern, mark] of SECRETS)
     clean = clean.replace(pattern, (found: string, ...rest: unknown[]) => {
       const [at, whole] = rest.slice(-2) as [number, string]
-      // Put aside, so that no other pattern finds a part of it.
+      // Replaced by a placeholder, so that no other pattern matches a part of it.
       return isOwn(found, whole, at) ? `\0${kept.push(found) - 1}\0` : mark
     })
   clean = clean.replace(/\0(\d{1,4})\0/g, (_, index: string) => kept[Number(index)] ?? '')
@@ -77,19 +77,19 @@ export function scrub(message: string, { paidRequest, target }: RedactionScope):
   return clean.length > CHARS_MAX ? `${clean.slice(0, CHARS_MAX)}…` : clean
 }
 
-/** For operators, who may know whom they speak to: without what looks like anybody's credential. */
+/** For operators, who may know the vendor: removes only what looks like a credential. */
 export function withoutKeys(said: string): string {
   return KEYS.reduce((text, [pattern, mark]) => text.replace(pattern, mark), said)
 }
 
-/** Vendor text that an operator may read later: without secrets and addresses, and without what the caller wrote. */
+/** Vendor text that an operator may read later: without secrets, addresses and the caller's own content. */
 export function forOperators(said: string, { paidRequest, target }: RedactionScope): string {
   let clean = withoutSecrets(said, target).slice(0, CHARS_MAX * 4)
   for (const [pattern, mark] of SECRETS) if (pattern !== VENDOR_NAMES) clean = clean.replace(pattern, mark)
   return withoutContent(clean, paidRequest.sent).slice(0, CHARS_MAX).toWellFormed()
 }
 
-/** Our credential there, the values of our headers, and where the vendor lives. */
+/** Removes our credential, the values of our headers, and the vendor's address. */
 export function withoutSecrets(said: string, { secret, headers, baseUrl }: Target): string {
   const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
   return redact(
@@ -99,7 +99,7 @@ export function withoutSecrets(said: string, { secret, headers, baseUrl }: Targe
   )
 }
 
-/** Tells what stands as a string of its own in the caller's request: a model, a tool, a file, an address. */
+/** Whether a text is a string of its own in the caller's request: a model, a tool, a file, an address. */
 function ownWords({
   product,
   sent,
@@ -108,7 +108,7 @@ function ownWords({
   return (found, whole, at) => {
     const word = found.replace(/(?<![.,;:!?])[.,;:!?]+$/, '')
     if (word === product) return true
-    // A company's plain name is its own, unless it is quoted: a vendor speaks of itself without quotes.
+    // A plain company name belongs to the vendor unless it is quoted, because a vendor names itself without quotes.
     const quoted = /["'`]/.test(whole[at - 1] ?? '') && /["'`]/.test(whole[at + found.length] ?? '')
     if (!sent || (!quoted && /^[a-z\s]+$/i.test(word)) || ++lookups > LOOKUPS_MAX) return false
     return sent.includes(`"${word}"`)
@@ -117,7 +117,7 @@ function ownWords({
 
 const DETAILS_MAX = 20
 
-/** An error object, in any of the shapes in use. */
+/** Reads an error object in any of the known forms. */
 export function readVendorError(error: unknown): VendorError {
   if (!isObject(error)) return { message: text(error) ?? '', words: [] }
   const details = objectOf(error.details)
@@ -137,7 +137,7 @@ export function readVendorError(error: unknown): VendorError {
   }
 }
 
-/** What an error body says; undefined for an HTML page or a cut body, which say nothing that a caller should read. */
+/** Reads the error from a body; undefined for an HTML page or a truncated body, which contain nothing for a caller. */
 export function readErrorBody(body: Buffer): VendorError | undefined {
   let value: unknown
   try {

@@ -1,8 +1,8 @@
-// What a data vendor says about a request that it refused.
+// Reads a data vendor's error message for a rejected request.
 import { isObject } from '../check.ts'
 import type { VendorError } from '../vendor-words.ts'
 
-/** Undefined when there is nothing to say, or when it is a page for people. */
+/** Undefined if there is no message, or if the body is an HTML page. */
 export function dataWords(
   body: Buffer,
   pick: (value: Readonly<Record<string, unknown>>) => unknown,

@@ -1,4 +1,4 @@
-// Website statistics: one GET with the normalised query, and the vendor's JSON relayed byte for byte, whatever its shape.
+// Website statistics: one GET with the normalised query. The vendor's JSON is relayed byte for byte, whatever its shape.
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -9,11 +9,11 @@ import { dataWords } from './data-words.ts'
 import { garbled, type PaidRequest, type Exchange, type Target } from '../protocol.ts'
 
 export interface AnalyticsRequest extends PaidRequest {
-  /** What is asked, in full: the key of a cached answer is made of it. */
+  /** The complete query; the response cache's key is made of it. */
   readonly query: NormalisedQuery
 }
 
-/** `perRow`: the price has a rate for rows, so they are counted, and the answer cannot pass unread. */
+/** `perRow`: the price has a rate per row, so rows are counted and the answer cannot be relayed unread. */
 export function readAnalyticsRequest(
   spec: DataEndpointSpec,
   rawQuery: string,
@@ -41,7 +41,7 @@ function rowsMax(spec: DataEndpointSpec, query: NormalisedQuery): number {
 
 function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: Target, perRow: boolean): Exchange {
   const called: Usage = { call: 1 }
-  // A credential that stands in the address may come back in it, as in the link to the next page.
+  // A credential in the vendor's address may appear in the answer, e.g. in the link to the next page.
   const inAddress = typeof target.auth === 'object' && 'query' in target.auth ? target.secret : undefined
   return {
     call: {
@@ -60,22 +60,22 @@ function openAnalytics(spec: DataEndpointSpec, query: NormalisedQuery, target: T
   }
 }
 
-/** What both data vendors are sent. Compression is declined, because the bytes are passed on as they are. */
+/** The headers for both data vendors. Compression is declined, because the bytes are relayed unchanged. */
 export const DATA_HEADERS = { accept: 'application/json', 'accept-encoding': 'identity' } as const
 
 const USUAL_TYPE = /^(?:application|text)\/json(?:; ?charset=(?:utf-?(?:8|16)|us-ascii|iso-8859-1|windows-1252|gbk))?$/i
 
-/** The content type of a JSON answer; anything else is a page of some proxy, and no answer. */
+/** The content type of a JSON answer. Throws for any other type, which means an error page of some proxy. */
 export function jsonType(headers: Readonly<Record<string, string>>): string {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^(application|text)\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType) || encoding !== 'identity')
     throw garbled('the answer is encoded, or not JSON by its type')
-  // Whatever else a vendor puts there is for nobody.
+  // An unusual content type is not passed on.
   return USUAL_TYPE.test(contentType) ? contentType : 'application/json'
 }
 
-/** Rows stand in an array: the answer itself, `Records`, `Data`, or `Data.Records`. Anything else counts as one. */
+/** Rows are in an array: the answer itself, `Records`, `Data`, or `Data.Records`. Anything else counts as one row. */
 function countRows(body: Buffer): number {
   let value: unknown
   try {

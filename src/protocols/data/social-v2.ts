@@ -1,5 +1,5 @@
-// Users and timelines from an API of the X v2 kind. Its answers are read and written anew: names, errors that come with
-// status 200, pages smaller than the vendor gives, and `data` that is always there.
+// Users and timelines from an API of the X v2 kind. Answers are parsed and rewritten, to normalize names, errors with status 200, pages
+// smaller than the vendor's minimum, and a missing `data`.
 import { type Json, isObject } from '../check.ts'
 import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
@@ -11,18 +11,18 @@ import { dataWords } from './data-words.ts'
 import { DATA_HEADERS, type AnalyticsRequest, jsonType } from './site-analytics.ts'
 import { garbled, type Exchange, type OpenOptions, type Target } from '../protocol.ts'
 
-/** The vendor's least page. */
+/** The vendor's smallest page size. */
 const PAGE_MIN = 5
 
 
-/** `perRow`: the price has a rate for rows. A user is one, and so is each tweet of a timeline. */
+/** `perRow`: the price has a rate per row. A user is one row, and so is each tweet of a timeline. */
 export function readSocialRequest(
   spec: DataEndpointSpec,
   pathParams: Readonly<Record<string, string>>,
   rawQuery: string,
   { traits, perRow = false }: { readonly traits: DataTraits; readonly perRow?: boolean },
 ): AnalyticsRequest {
-  // No parameter of these endpoints depends on the clock.
+  // The time is 0, because no parameter of these endpoints depends on the clock.
   const query = readQuery(spec, rawQuery, 0, pathParams)
   const asked = new Map(query)
   const token = asked.get('pagination_token')
@@ -95,7 +95,7 @@ function user(got: Json, asked: Asked): Json {
 }
 
 function timeline(got: Json, asked: Asked, since: Continuation | undefined): Json {
-  // The vendor leaves `data` out of an empty page, and out of an answer that consists of errors.
+  // The vendor omits `data` from an empty page and from an answer that contains only errors.
   const all = got.data ?? []
   if (!Array.isArray(all)) throw garbled('the timeline is no array')
   const fault = got.data === undefined ? carriedFault(got, asked) : undefined
@@ -126,7 +126,7 @@ function nextToken(
   return since ? writeContinuation({ userId, untilId: since.untilId, vendorToken: given }) : given
 }
 
-/** Only when the caller asked; the authors are there even when the page is empty. */
+/** Only if the caller asked for it; the authors are included even if the page is empty. */
 function includes(got: Json, asked: Asked): { includes?: Json } {
   const expansions = asked.get('expansions')?.split(',') ?? []
   if (expansions.length === 0) return {}
@@ -135,7 +135,7 @@ function includes(got: Json, asked: Asked): { includes?: Json } {
   return { includes: { ...(expansions.includes('author_id') ? { users: [] } : {}), ...given } }
 }
 
-/** The fault of an answer that has errors in place of data. */
+/** The fault of an answer that has errors instead of data. */
 function carriedFault(got: Json, asked: Asked): Fault | undefined {
   const error: unknown = Array.isArray(got.errors) ? got.errors[0] : undefined
   if (!isObject(error)) return undefined
@@ -143,7 +143,7 @@ function carriedFault(got: Json, asked: Asked): Fault | undefined {
   const internal = { why: 'errors in place of data' }
   const name = asked.get('username')
   const who = name === undefined ? `the id ${asked.get('id')}` : `the name ${name.replace(/^@/, '')}`
-  // A suspended user is "not found" by its type, and told apart only by the title.
+  // A suspended user has the type "not found", and only the title tells it apart.
   const hidden = problem === 'not-authorized-for-resource' || problem === 'resource-unavailable'
   if (hidden || error.title === 'Forbidden')
     return new Fault('access_denied', { message: `The user with ${who} is protected or suspended.`, internal })
@@ -167,8 +167,8 @@ function saidIn(value: Json): unknown {
   return (isObject(first) ? (first.message ?? first.detail) : undefined) ?? value.detail ?? value.title
 }
 
-// The vendor is renaming tweets to posts. Callers always see the tweet names; a route whose trait `names` is `post` is
-// asked with the new ones, and whichever names come back are read.
+// The vendor is renaming tweets to posts. Callers always see the tweet names. A route whose trait `names` is `post` gets requests with the new
+// names; answers are accepted with either.
 
 const POST_NAME: Readonly<Record<string, string>> = {
   'tweet.fields': 'post.fields',
@@ -188,7 +188,7 @@ const TWEET_NAME: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(POST_NAME).map(([tweet, post]) => [post, tweet]),
 )
 
-/** A query pair in the new names. */
+/** A query pair with the new names. */
 function toPostNames([name, value]: readonly [string, string]): readonly [string, string] {
   const listed = name.endsWith('.fields') || name === 'expansions'
   return [POST_NAME[name] ?? name, listed ? renameEach(value) : value]
@@ -201,7 +201,7 @@ function renameEach(list: string): string {
     .join(',')
 }
 
-/** An answer in the old names, whichever it came in. */
+/** An answer with the old names, whichever it came with. */
 function toTweetNames(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toTweetNames)
   if (typeof value !== 'object' || value === null) return value
@@ -212,19 +212,18 @@ function toTweetNames(value: unknown): unknown {
   return Object.fromEntries(renamed)
 }
 
-// Our own continuation tokens for timelines. The vendor gives at least five tweets a page; where a caller asks for fewer,
-// the vendor's token would skip the rest, so ours says "older than the last tweet you got" instead. It holds nothing
-// secret: whoever decodes it finds ids that the caller has seen.
+// Our own continuation tokens for timelines. The vendor returns at least five tweets per page. If a caller asks for fewer, the vendor's token
+// would skip the rest, so ours means "older than the last tweet returned". It contains nothing secret, only ids that the caller has seen.
 
 interface Continuation {
   readonly userId: string
   /** Only tweets older than this one. */
   readonly untilId: string
-  /** The vendor's own token inside those bounds. */
+  /** The vendor's own token within those bounds. */
   readonly vendorToken?: string
 }
 
-/** No vendor token has a dot in it, so ours are told apart by their prefix. */
+/** Vendor tokens contain no dot, so the prefix identifies ours. */
 const PREFIX = 'tg1.'
 const ID = /^[0-9]{1,19}$/
 const VENDOR_TOKEN = /^[A-Za-z0-9_-]{1,512}$/
@@ -234,7 +233,7 @@ function writeContinuation({ userId, untilId, vendorToken = '' }: Continuation):
   return PREFIX + Buffer.from(`${checksum(payload)}${payload}`).toString('base64url')
 }
 
-/** Undefined for a token of the vendor, which is the vendor's to judge. */
+/** Undefined for a vendor's token, which the vendor validates. */
 function readContinuation(token: string, userId: string): Continuation | undefined {
   if (!/^tg\d+\./.test(token)) return undefined
   const text = token.startsWith(PREFIX) ? Buffer.from(token.slice(PREFIX.length), 'base64url').toString('latin1') : ''
@@ -253,7 +252,7 @@ function readContinuation(token: string, userId: string): Continuation | undefin
 
 const CHECKSUM_CHARS = 6
 
-/** Against tokens that were cut or mistyped, not against forgery: there is nothing to gain by one. */
+/** Detects truncated or mistyped tokens. It does not prevent forgery, because a forged token gains nothing. */
 function checksum(payload: string): string {
   return createHash('sha256').update(payload).digest('base64url').slice(0, CHECKSUM_CHARS)
 }

@@ -1,36 +1,36 @@
-// The neutral words between two text formats: what a caller asked, and what a vendor answered. Only conversions use them;
-// between equal formats nothing is put into other words.
+// The canonical form between two text formats: a caller's request and a vendor's answer. Only conversions use it; between equal formats
+// nothing is converted.
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type Json, objectOf, wrong } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
-/** Bytes in base64, an address, or a vendor's own id. */
+/** Base64 data, an address, or a vendor's own id. */
 export type Media =
   | { readonly base64: string; readonly type: string }
   | { readonly url: string }
   | { readonly fileId: string }
 
-/** What a vendor wants back with a thought, to know it for its own. */
+/** The proof that a vendor requires back with a thought, to recognise it as its own. */
 export interface Proof {
-  /** Signature of a thinking block. */
+  /** The signature of a thinking block (Messages). */
   readonly signature?: string
-  /** A thought that only the vendor can read, of the Messages format. */
+  /** An encrypted thought of the Messages format. */
   readonly redacted?: string
-  /** A thought that only the vendor can read, of the Responses format. */
+  /** An encrypted thought of the Responses format. */
   readonly encrypted?: { readonly id: string; readonly data: string }
-  /** Signature of a text or a thought, of Google's format. */
+  /** The signature of a text or a thought (Google). */
   readonly google?: string
 }
 
 export interface TextPart {
   readonly kind: 'text'
   readonly text: string
-  /** A cache mark of the Messages format. */
+  /** A cache marker of the Messages format. */
   readonly cache?: unknown
 }
 export interface ImagePart {
   readonly kind: 'image'
-  /** The caller's field, for a refusal to name. */
+  /** The caller's field, for error messages. */
   readonly at: string
   readonly media: Media
   readonly detail?: string
@@ -38,7 +38,7 @@ export interface ImagePart {
 }
 export interface FilePart {
   readonly kind: 'file'
-  /** The caller's field, for a refusal to name. */
+  /** The caller's field, for error messages. */
   readonly at: string
   readonly media: Media
   readonly name?: string
@@ -46,7 +46,7 @@ export interface FilePart {
 }
 interface AudioPart {
   readonly kind: 'audio'
-  /** The caller's field, for a refusal to name. */
+  /** The caller's field, for error messages. */
   readonly at: string
   readonly base64: string
   readonly format: string
@@ -64,10 +64,10 @@ export interface CallPart {
   readonly kind: 'call'
   readonly id: string
   readonly name: string
-  /** JSON text for functions, anything for custom tools. */
+  /** JSON text for functions, any text for custom tools. */
   readonly input: string
   readonly custom?: boolean
-  /** What a chat vendor attached to the call and wants back, such as a thought signature. */
+  /** Data that a chat vendor attached to the call and requires back, such as a thought signature. */
   readonly extra?: unknown
 }
 export interface ResultPart {
@@ -84,7 +84,7 @@ export type Turn =
   | { readonly role: 'system' | 'developer'; readonly parts: readonly TextPart[] }
   | { readonly role: 'user'; readonly parts: readonly InputPart[]; readonly name?: string }
   | { readonly role: 'assistant'; readonly parts: readonly OutputPart[] }
-  /** Answers to calls; always right after the turn that called. */
+  /** Results of tool calls; always directly after the turn with the calls. */
   | { readonly role: 'tool'; readonly parts: readonly ResultPart[] }
 
 export type Tool =
@@ -115,7 +115,7 @@ export type AnswerFormat =
       readonly description?: string
     }
 
-/** Present members are what the caller sent; nothing is filled in. */
+/** Only members that the caller sent are present; there are no defaults. */
 export interface Conversation {
   readonly turns: readonly Turn[]
   readonly stream: boolean
@@ -149,13 +149,13 @@ export interface Reply {
   readonly tokens: TokenCounts | undefined
 }
 
-/** A vendor's streamed answer, piece by piece. Calls are told apart by `key`, in the order of their start. */
+/** A vendor's streamed answer, piece by piece. Calls are identified by `key`, in the order of their start. */
 export type ReplyEvent =
   | { readonly type: 'start'; readonly tokens?: TokenCounts }
   | { readonly type: 'text' | 'refusal' | 'thought'; readonly text: string }
-  /** Ends the thought that was streamed last, with what its vendor wants back. */
+  /** Ends the last streamed thought, with the proof that its vendor requires back. */
   | { readonly type: 'proof'; readonly proof: Proof }
-  /** The text begins, and its proof may come after it: for formats in which a proof stands before the text. */
+  /** The text begins, and its proof may follow later: for formats in which a proof comes before the text. */
   | { readonly type: 'proof-pending' }
   | {
       readonly type: 'call'
@@ -169,38 +169,38 @@ export type ReplyEvent =
   | { readonly type: 'end'; readonly finish: Finish; readonly stopSequence?: string }
   | { readonly type: 'ping' }
 
-/** What an answer written by the gateway carries besides the vendor's words. */
+/** Facts for an answer that the gateway writes, besides the vendor's content. */
 export interface AnswerFacts {
   readonly uid: string
   readonly requestId: string
   readonly createdSeconds: number
   readonly nowSeconds: () => number
-  /** The estimate of the prompt, for frames that must name one before the vendor has counted. */
+  /** The estimated prompt size, for frames that must state one before the vendor has counted. */
   readonly inputTokens: number
   readonly includeUsage: boolean
   /** The caller's request, for formats that echo it. */
   readonly request: Json
 }
 
-/** An id of ours with the format's prefix; the same for every frame of one answer. */
+/** An id with the format's prefix; the same for every frame of one answer. */
 export function answerId(prefix: string, facts: AnswerFacts): string {
   return `${prefix}${facts.requestId.replace(/^req_/, '')}`
 }
 
-/** What asks for JSON without a schema, of vendors whose format has no other way to say so. */
+/** Asks for JSON without a schema, for vendors whose format has no parameter for it. */
 export const JSON_INSTRUCTION = 'Answer with one JSON object and nothing else: no prose, no code fence.'
 
-/** The caller's field that has no counterpart in the format that serves this model. */
+/** The fault for a caller's field that has no counterpart in the vendor's format. */
 export function cannotConvert(param: string, what: string): Fault {
   return invalid(`"${param}": ${what} cannot be used with this model.`, param)
 }
 
-/** Formats that take instructions beside the messages refuse a conversation without any. */
+/** The fault for a conversation without messages: formats with a separate field for instructions reject it. */
 export function nothingSaid(): Fault {
   return invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
 }
 
-/** Tool input as an object; what is no JSON object is wrapped, so that nothing is lost and nothing breaks. */
+/** Tool input as an object. Anything else is wrapped in one, so that nothing is lost. */
 export function inputObject(input: string): Json {
   if (input.trim() === '') return {}
   try {
@@ -217,7 +217,7 @@ export function textOf(parts: readonly { readonly kind: string; readonly text?: 
   return joined
 }
 
-// Pictures and documents inside requests: data URIs taken apart, and their types made what vendors accept.
+// Images and documents in requests: parses data URIs and normalizes their types to those that vendors accept.
 
 const ALIASES: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',
@@ -225,7 +225,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'image/x-png': 'image/png',
 }
 
-/** By the first characters of the base64: what the bytes are counts more than what they are called. */
+/** Types by the first characters of the base64: the actual bytes take precedence over the declared type. */
 const MAGIC: readonly (readonly [string, string])[] = [
   ['/9j/', 'image/jpeg'],
   ['iVBORw0KGgo', 'image/png'],
@@ -234,7 +234,7 @@ const MAGIC: readonly (readonly [string, string])[] = [
   ['JVBERi0', 'application/pdf'],
 ]
 
-/** An address or a data URI. `param` names the field in the refusal. */
+/** Reads an address or a data URI. `param` is the field for error messages. */
 export function readMedia(url: string, param: string): Media {
   if (!/^data:/i.test(url)) {
     if (/^https?:\/\//i.test(url)) return { url }
@@ -257,15 +257,14 @@ export function toDataUri(media: { readonly base64: string; readonly type: strin
   return `data:${media.type};base64,${media.base64}`
 }
 
-// What one format's vendor wants back, carried through another format's opaque field: the caller returns it unread, and
-// the next request has it again.
+// Carries one vendor's proof through an opaque field of another format: the caller returns it unread with the next request.
 
-/** Begins everything packed here, so that it is never taken for a vendor's own and never sent to one. */
+/** The prefix of everything packed here, so that it is never mistaken for a vendor's own value or sent to one. */
 export const PACKED = 'tollgate.'
 
 /**
- * For the `signature` or `encrypted_content` of a format that did not make the proof. A thought without any proof gets a
- * mark too: clients do not send back what has none, and some vendors want their thoughts back all the same.
+ * For the `signature` or `encrypted_content` of a format that did not produce the proof. A thought without proof gets a mark too: clients do
+ * not send back thoughts without one, and some vendors require them.
  */
 export function packProof(proof: Proof): string {
   if (proof.signature !== undefined) return `${PACKED}signature:${proof.signature}`
@@ -275,7 +274,7 @@ export function packProof(proof: Proof): string {
   return `${PACKED}plain:`
 }
 
-/** Undefined when the text was not packed here, so that it is the format's own. */
+/** Undefined if the text was not packed here, i.e. is the format's own. */
 export function unpackProof(packed: string): Proof | undefined {
   if (!packed.startsWith(PACKED)) return undefined
   const [kind, rest] = cut(packed.slice(PACKED.length))
@@ -284,11 +283,11 @@ export function unpackProof(packed: string): Proof | undefined {
   if (kind === 'google') return { google: rest }
   if (kind !== 'encrypted') return {}
   const [id, data] = cut(rest)
-  // The id alone would name a thought at its vendor, anybody's.
+  // An id without data is dropped: it could name another account's thought at the vendor.
   return data === '' ? {} : { encrypted: { id, data } }
 }
 
-/** What a chat vendor attached to a call. */
+/** Packs the data that a chat vendor attached to a call. */
 export function packExtra(callId: string, extra: unknown): string {
   return `${PACKED}extra:${Buffer.from(JSON.stringify({ callId, extra })).toString('base64url')}`
 }
@@ -300,7 +299,7 @@ export function unpackExtra(packed: string): { callId: string; extra: unknown } 
     const { callId, extra } = objectOf(value)
     return typeof callId === 'string' ? { callId, extra } : undefined
   } catch {
-    return undefined // A caller changed it; the vendor will say what it misses.
+    return undefined // The caller changed it; the vendor will report what is missing.
   }
 }
 

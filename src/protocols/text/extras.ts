@@ -1,5 +1,5 @@
-// What a request asks for beside tokens: tools that run at the vendor and are billed by the use, tiers that make the same tokens
-// dearer, caches that are kept for long. Each has a price, and is held for at its worst, or it is refused.
+// Priced extras of a request besides tokens: tools that run at the vendor and are billed per use, service tiers that change the price of
+// tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
@@ -13,7 +13,7 @@ import { cannotConvert } from './canonical.ts'
 type MediaUnit = 'inputAudio' | 'outputAudio' | 'inputImage' | 'outputImage'
 type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
 
-/** The tools whose uses a format counts, by the unit that prices them. */
+/** The tools whose uses a format counts, with the units that price them. */
 const TOOLS: Record<TextProtocolName, Tools> = {
   'openai-chat': [['web_search', 'webSearch']],
   'openai-responses': [
@@ -26,29 +26,29 @@ const TOOLS: Record<TextProtocolName, Tools> = {
   gemini: [['web_search', 'webSearch']],
 }
 const GEMINI_SEARCH = /^(?:googleSearch|google_search|enterpriseWebSearch|enterprise_web_search)/
-/** What is held for, and what the vendor is told, where the request names no bound. */
+/** The limit on uses for the hold and for the vendor, if the request names none. */
 const USES_MAX = 10
 
-/** Request fields whose values make the same tokens dearer or cheaper; Google writes the first otherwise. */
+/** Request fields whose values change the price of tokens; Google spells the first one differently. */
 const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly string[]]> = [
   ['service_tier', ['service_tier', 'serviceTier']],
   ['speed', ['speed']],
   ['inference_geo', ['inference_geo']],
 ]
 
-/** How a tier may be written. */
+/** The spellings of a tier field. */
 function spellingsOf(tier: string): readonly string[] {
   return TIERS.find(([name]) => name === tier)?.[1] ?? [tier]
 }
 
-/** The unit by which a tool would be priced here; undefined where its uses are not counted. */
+/** The unit that prices a tool; undefined if its uses are not counted. */
 function unitOf(tool: string): string | undefined {
   return Object.values(TOOLS)
     .flat()
     .find(([name]) => name === tool)?.[1]
 }
 
-/** The model's traits, in which the tools that have a price are let through. */
+/** The model's traits, with the tools that have a price allowed. */
 export function withPriced(
   clientFormat: TextProtocolName,
   traits: TextTraits,
@@ -64,7 +64,7 @@ function isPriced(pricing: Pricing | undefined, unit: UseUnit | MediaUnit): bool
   return pricing?.tiers.every((tier) => tier[unit] !== undefined) ?? false
 }
 
-/** Whether a value that is not standard has a price: a multiplier, or a tier of its own. */
+/** Whether a non-standard value has a price: a multiplier or a tier of its own. */
 function isTierPriced(pricing: Pricing | undefined, name: string, value: unknown): boolean {
   if (typeof value !== 'string' || !pricing) return false
   const values = pricing.multipliers?.[name] ?? {}
@@ -72,19 +72,19 @@ function isTierPriced(pricing: Pricing | undefined, name: string, value: unknown
 }
 
 interface Extras {
-  /** The request, in which every tool with a price has a bound. */
+  /** The request, with a limit on uses for every priced tool. */
   readonly json: JsonText
-  /** Held for. */
+  /** The usage that the hold covers. */
   readonly worst: Usage
-  /** Charged with any answer, because the format does not count them. */
+  /** Charged with any answer, because the format does not count these uses. */
   readonly uses?: Usage
   readonly price: PriceAttributes
   readonly keepsForAnHour: boolean
-  /** What another format cannot say. */
+  /** The fault if the vendor's format cannot express the extras. */
   refusal(protocol: string): Fault | undefined
 }
 
-/** Of a request that was found right: all that is left in it has a price, or passes because the operator bears it. */
+/** For a validated request: everything left in it has a price, or is allowed at the operator's expense. */
 export function readExtras(
   clientFormat: TextProtocolName,
   json: JsonText,
@@ -110,7 +110,7 @@ export function readExtras(
   }
 }
 
-/** What an answer is to be beside text, which only chat can ask for. */
+/** The output modalities besides text; only chat requests can ask for them. */
 function wantedMedia(clientFormat: TextProtocolName, { modalities, audio }: Json): MediaUnit[] {
   if (clientFormat !== 'openai-chat') return []
   const asks = (modality: string) => Array.isArray(modalities) && modalities.includes(modality)
@@ -120,7 +120,7 @@ function wantedMedia(clientFormat: TextProtocolName, { modalities, audio }: Json
   ]
 }
 
-/** An answer that is spoken or drawn is held for at its own rate, up to a limit of which the vendor is told. */
+/** Audio or image output is held at its own rate, up to a limit that is sent to the vendor. */
 export function boundMedia(clientFormat: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
   if (wantedMedia(clientFormat, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined)
@@ -136,8 +136,8 @@ interface MediaTokens {
 }
 
 /**
- * Sound, and pictures that are to be drawn, have rates of their own: without them they would pass at those of text, so that they are refused by
- * their names. Pictures that are sent have one where the price says so; elsewhere their vendors take what text costs.
+ * Audio (input or output) and image output need rates of their own: without one the request is rejected, because it would be charged at the
+ * rates of text. Input images use their own rate if the price has one; otherwise vendors charge them like text.
  */
 export function readMedia(
   clientFormat: TextProtocolName,
@@ -188,7 +188,7 @@ function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes
   return price
 }
 
-/** The vendor is told the bound that is held for, where its format can say it. */
+/** Sends the held limit on uses to the vendor, if its format has a field for it. */
 function bound(clientFormat: TextProtocolName, json: JsonText, tools: readonly PricedTool[]): JsonText {
   const { value } = json
   if (clientFormat === 'openai-responses' && !isBound(value.max_tool_calls)) {
@@ -216,9 +216,8 @@ function usesMost(clientFormat: TextProtocolName, body: Json, tool: Json): numbe
   return isBound(said) ? said : USES_MAX
 }
 
-// What happens on the vendor's side only: tools that the vendor runs and bills by use are refused where there is no price for
-// them, unless the catalog lets them through; so is what makes the same tokens dearer than the catalog knows; answers
-// that the vendor keeps are refused where the catalog says so.
+// Features on the vendor's side. Tools that the vendor runs and bills per use are rejected without a price, unless the catalog allows them. So
+// are tiers that cost more than the catalog knows, and answers stored at the vendor if the catalog says so.
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = [
@@ -228,7 +227,7 @@ const HOSTED = [
   'code_execution',
   'image_generation',
   'advisor',
-  // Of other vendors that speak these formats.
+  // Tools of other vendors that use these formats.
   'x_search',
   'live_search',
   'collections_search',
@@ -245,8 +244,8 @@ const HOSTED = [
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * Clients offer web search in every request, whether or not it is wanted: while the choice of tools is the model's, the
- * request is answered without it, and the caller is told. A request that demands it is refused by the check below.
+ * Clients offer web search in every request, whether or not it is wanted. If the model may choose its tools, the request is served without web
+ * search and the caller is informed. A request that requires it is rejected by the check below.
  */
 export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
   const { tools, tool_choice: choice } = json.value
@@ -266,7 +265,7 @@ export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: Json
   return { json: readJson(Buffer.from(splice(json, edits))), leftOut: 'web_search' }
 }
 
-/** SDKs know the code, and send the conversation whole. */
+/** SDKs recognise the code and send the whole conversation. */
 export function threadUnsupported(why: string): Fault {
   return new Fault('request_invalid', {
     message: `"thread": ${why}; send the whole conversation, without "thread".`,
@@ -275,13 +274,13 @@ export function threadUnsupported(why: string): Fault {
   })
 }
 
-/** Values that cost no more than the standard; a vendor's newest may cost anything. */
+/** Values that cost no more than the standard; unknown new values may cost anything. */
 const STANDARD = Object.entries<readonly unknown[]>({
   service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'scale'],
   speed: ['standard'],
   inference_geo: ['global'],
 }).map(([name, values]) => ({ name, values, spellings: spellingsOf(name) }))
-/** What vendors price higher than the catalog does. */
+/** Rejects values that vendors price higher than the catalog does. */
 function checkExtras(body: Json, pricing: Pricing | undefined): void {
   for (const { name, values, spellings } of STANDARD) {
     const [first, second] = spellings.filter((field) => {
@@ -302,7 +301,7 @@ function dearer(name: string, value: unknown, standard: readonly unknown[]): Fau
   )
 }
 
-/** A tool that runs at the vendor; undefined when the catalog lets it through. */
+/** The fault for a tool that runs at the vendor; undefined if the catalog allows it. */
 export function hostedRefusal(hosted: string, at: string, traits: TextTraits): Fault | undefined {
   if (traits.hostedTools.includes(hosted)) return undefined
   const unit = unitOf(hosted)
@@ -313,7 +312,7 @@ export function hostedRefusal(hosted: string, at: string, traits: TextTraits): F
   )
 }
 
-/** Also those that stand in another, where no price looks for them. */
+/** Includes nested tools, which the pricing does not look for. */
 function checkTools(tools: unknown, at: string, traits: TextTraits): void {
   const isNested = at !== 'tools'
   objects(tools).forEach((tool, i) => {
@@ -326,7 +325,7 @@ function checkTools(tools: unknown, at: string, traits: TextTraits): void {
 }
 
 function hostedIn({ type, environment }: Json): string | undefined {
-  // It runs at the caller's only where that is said.
+  // A shell runs on the caller's side only if the request says so.
   if (type === 'shell' && isObject(environment) && environment.type !== 'local') return 'shell'
   return HOSTED.find((name) => typeof type === 'string' && type.startsWith(name))
 }

@@ -1,4 +1,5 @@
-// What a text format can do at its two client formats. Four formats are four rooms; nobody writes a pair.
+// The interface of a text format, on the client's and on the vendor's side. There are four formats, each in a folder of its own, and no code
+// for pairs of formats.
 
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { JsonText } from '../../kernel/json.ts'
@@ -10,17 +11,17 @@ import type { AnswerFacts, Conversation, Reply } from './canonical.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
 import type { Observer } from './relay.ts'
 
-/** What the path needs to know of a checked request. */
+/** The facts of a validated request that the path needs. */
 export interface CheckedRequest {
   readonly stream: boolean
-  /** The caller wants to see the usage of a stream. */
+  /** Whether the caller wants the usage in a stream. */
   readonly includeUsage: boolean
   readonly n: number
-  /** What the caller calls it; `n` unless given. */
+  /** The caller's name of the field; `n` by default. */
   readonly nField?: string
   readonly tokensMax: number | undefined
   readonly hasTools: boolean
-  /** The vendor is asked to keep its answer, in a format whose answers do not say whether it does. */
+  /** Whether the vendor is asked to store its answer, in a format whose answers do not say whether it does. */
   readonly keeps?: boolean
   readonly continues?: readonly Continued[] | undefined
 }
@@ -29,39 +30,39 @@ export interface PassOptions {
   /** The model's name at the vendor. */
   readonly model: string
   readonly traits: TextTraits
-  /** The most output tokens of each choice, where the caller gave no limit. */
+  /** The output limit of each choice, if the caller gave none. */
   readonly outputTokensCap: number | undefined
 }
 
 export interface TextFormat {
   readonly name: TextProtocolName
-  /** At the front: what may not pass. */
+  /** Client side: validates a request. */
   check(fields: Fields, traits: TextTraits): CheckedRequest
   /** The parts of a request that become the prompt. */
   prompt(value: Json): readonly unknown[]
-  /** At both client formats at once: the request's own text with what must differ, and a look at what comes back. */
+  /** Same format on both sides: the caller's text with the necessary edits, and an observer for the answer. */
   pass(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string
   passAnswer(body: Buffer, uid: string, traits: TextTraits, paidRequest: CheckedRequest): Answer
   observe(uid: string, paidRequest: CheckedRequest, traits: TextTraits): Observer
-  /** At the front of a conversion. */
+  /** Client side of a conversion. */
   readConversation(value: Json): Conversation
   writeReply(reply: Reply, facts: AnswerFacts): Json
   writer(facts: AnswerFacts): StreamWriter
-  /** At the front: where a caller may want its stream in another frame than server-sent events. */
+  /** Client side: if a caller may want another stream framing than server-sent events. */
   framed?(relay: StreamRelay, request: Json): StreamRelay
-  /** At the back of a conversion. */
+  /** Vendor side of a conversion. */
   writeRequest(conversation: Conversation, model: string, traits: TextTraits): Json
   readReply(value: Json, traits: TextTraits): Reply
   reader(traits: TextTraits): StreamReader
-  /** At the back, where a vendor answers otherwise than it was asked: a whole answer as its stream, and a stream as its whole. */
+  /** Vendor side, if a vendor streams when it should not or the reverse: turns a whole answer into a stream, and a stream into a whole answer. */
   unroll(value: Json): string
   rollUp(events: readonly SseEvent[], traits: TextTraits): Json
-  /** At the back: whether the vendor tells only at the end what it bills. */
+  /** Vendor side: whether the vendor reports the usage only at the end. */
   reportsAtEnd(request: Json, traits: TextTraits): boolean
-  /** At the back, always: where the vendor listens, and what it wants to see. */
+  /** Vendor side, for all calls: the endpoint's address. */
   address(target: Target, stream: boolean): string
-  /** Where the list of models lies below a vendor's address; `/models` unless given. */
+  /** The path of the model list below a vendor's address; `/models` by default. */
   readonly models?: string
-  /** Besides the credential. */
+  /** Headers besides the credential. */
   headers?(options: OpenOptions): Record<string, string>
 }

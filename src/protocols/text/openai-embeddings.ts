@@ -1,4 +1,4 @@
-// Texts into vectors. The request goes on as it was sent, and the vectors come back unread: a batch has megabytes of them.
+// Text embeddings. The request is forwarded unchanged, and the vectors are relayed unread: a batch has megabytes of them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { type JsonText, memberSpan } from '../../kernel/json.ts'
@@ -9,11 +9,11 @@ import { readWhole, renamed } from './relay.ts'
 import { admitMembers, withoutUnknown } from './request-members.ts'
 import { readEmbeddingsUsage } from './tokens.ts'
 
-/** What some tokenizers put around each input. */
+/** Tokens that some tokenizers add around each input. */
 const FRAME_TOKENS = 2
 const LIKELY_BYTES_PER_TOKEN = 4
 
-/** The answer in the words of another format. Absent: it passes, with the public name of the model. */
+/** Converts the answer to another format. Absent: it is relayed with the model's public name. */
 type Written = (answer: Json) => Json
 
 export function readEmbeddingsRequest(
@@ -22,16 +22,16 @@ export function readEmbeddingsRequest(
   model?: Pick<Model, 'limits'>,
   written?: Written,
 ): PaidRequest {
-  /** The most that the model takes of one input. */
+  /** The most tokens that the model takes per input. */
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const { json, unknown } = admitMembers('openai-embeddings', sent)
   const { input } = readBody(embeddingsBody, json)
-  // A text, or the numbers of one text's tokens, is one input.
+  // A text, or the token numbers of one text, is one input.
   const inputs = typeof input === 'string' ? [input] : isTokens(input) ? [input] : input
   let most = 0
   let likely = 0
   for (const one of inputs) {
-    // A token is at least a byte, so that no honest count is above the hold.
+    // A token has at least one byte, so no correct count exceeds the hold.
     const tokens = typeof one === 'string' ? Buffer.byteLength(one) : one.length
     most += Math.min(tokens + FRAME_TOKENS, tokensMax)
     likely += Math.min(typeof one === 'string' ? Math.ceil(tokens / LIKELY_BYTES_PER_TOKEN) : tokens, tokensMax)
@@ -44,7 +44,7 @@ export function readEmbeddingsRequest(
     price: {},
     worst: { input: most },
     inputTokensLikely: likely,
-    // By what the model reads, not by the bytes: a vendor may know of input that we do not.
+    // Based on the model's context and not on the bytes: a vendor may add input of its own.
     inputTokensMost: inputs.length * tokensMax,
     open: (target) => ({
       call: jsonCall('/embeddings', target.passesUnknown ? json : withoutUnknown(json, unknown), target),
@@ -58,7 +58,7 @@ function isTokens(input: readonly unknown[]): input is readonly number[] {
   return typeof input[0] === 'number'
 }
 
-/** Everything but the vectors is read; of these it is only seen that there are some, and where they end. */
+/** Parses everything but the vectors; of these it checks only that there are some, and where they end. */
 function passVectors(body: Buffer, uid: string): Answer {
   const span = memberSpan(body.toString('latin1'), 'data')
   const vectors = body.subarray(...(span ?? [0, 0]))

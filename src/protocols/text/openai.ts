@@ -1,4 +1,5 @@
-// What chat and Responses share. Chat puts a tool, a choice or a schema into a member named like its type; Responses has it beside the type.
+// Shared by chat and Responses. Chat nests a tool, a choice or a schema in a member named like its type; Responses puts the members beside the
+// type.
 import { flag, given, isObject, type Json, number, objectOf, text } from '../check.ts'
 import {
   type AnswerFormat,
@@ -10,10 +11,10 @@ import {
   type ToolChoice,
 } from './canonical.ts'
 
-/** Puts something of that type into the format's shape. */
+/** Writes an object of that type in the format's own nesting. */
 export type Shape = (type: string, members: Json) => Json
 
-/** The members of a request that have the same names in both. */
+/** The members of a request that have the same names in both formats. */
 export function readMembers(value: Json) {
   return {
     stream: value.stream === true,
@@ -57,7 +58,7 @@ export function writeChoice(choice: ToolChoice | undefined, shape: Shape): unkno
   return shape('allowed_tools', { mode: choice.mode, tools: choice.allowed.map((name) => shape('function', { name })) })
 }
 
-/** `schema`: where the members of a schema's format stand. */
+/** `schema`: the object with the members of the schema's format. */
 export function readFormat({ type }: Json, schema: Json): AnswerFormat | undefined {
   if (type === 'json_object') return { kind: 'object' }
   if (type !== 'json_schema') return undefined

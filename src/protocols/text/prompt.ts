@@ -1,33 +1,33 @@
-// How large a prompt can be, before any vendor has counted it: what its text and media come to, and whether some of it is
-// not in the request at all but kept, fetched or made at the vendor.
+// Estimates the size of a prompt before any vendor has counted it: the size of its text and media, and whether part of it is not in the
+// request but stored, fetched or generated at the vendor.
 import { isObject, type Json, objectOf, objects } from '../check.ts'
 import { JSON_INSTRUCTION } from './canonical.ts'
 import { QUOTED } from './references.ts'
 
 export interface PromptSize {
-  /** What the request's own content probably comes to. */
+  /** The probable number of tokens of the request's own content. */
   readonly likely: number
-  /** The most that it can come to: what a hold covers. */
+  /** The maximum number of tokens, which the hold covers. */
   readonly most: number
-  /** Some of the input is elsewhere: nothing but the model's context bounds it. */
+  /** Part of the input is not in the request, so only the model's context limits it. */
   readonly elsewhere: boolean
-  /** Of `most`, what is sound, and what is pictures. */
+  /** The parts of `most` that are audio and images. */
   readonly sound: number
   readonly pictures: number
 }
 
-// Tokenizers differ; two bytes of UTF-8 a token is above what they need for any natural language and for code (English
-// takes about four), so that a hold made with it covers the prompt.
+// Tokenizers differ. Two bytes of UTF-8 per token is more than enough for any natural language and for code (English takes about four), so a
+// hold based on it covers the prompt.
 const TEXT_BYTES_PER_TOKEN = 2
-/** The frame of a message: role, separators. */
+/** The tokens around a message: role, separators. */
 const MESSAGE_TOKENS = 8
-/** The largest that vendors charge for one picture, and for one in its original size. */
+/** The most that vendors charge for one image, and for one in original size. */
 const IMAGE_TOKENS = 5_000
 const IMAGE_TOKENS_ORIGINAL = 16_000
-/** A document, a film or a sound: something to start with, and more by its size in base64 characters. */
+/** A document, a video or an audio: a base amount, plus more by its size in base64 characters. */
 const FILE_TOKENS = 4_000
 const FILE_CHARS_PER_TOKEN = 8
-/** A page of a PDF takes about 100 bytes at least and some 1,600 tokens as a picture; compressed text is as dense. */
+/** A PDF page has at least about 100 bytes and takes some 1,600 tokens as an image; compressed text is as dense. */
 const DOCUMENT_TOKENS_PER_CHAR = 12
 
 const IMAGES = new Set(['image', 'image_url', 'input_image', 'computer_screenshot', 'image_generation_call'])
@@ -42,7 +42,7 @@ const FILES = new Set([
   'input_video',
   ...SOUNDS,
 ])
-/** Items and blocks that stand for content at the vendor. */
+/** Types of items and blocks that refer to content at the vendor. */
 const REFERENCES = new Set([
   'item_reference',
   'container_upload',
@@ -50,12 +50,12 @@ const REFERENCES = new Set([
   'web_search_call',
   'code_interpreter_call',
 ])
-/** Members that say what is kept at the vendor, wherever they stand. */
+/** Members that refer to content stored at the vendor, wherever they appear. */
 const REFERRING = new Set(['file_id', 'cached_content'])
-/** Members that hold a caller's or a tool's own JSON, in which no name means anything to the vendor. */
+/** Members that contain a caller's or a tool's own JSON, in which no name has a meaning to the vendor. */
 const FREE = new Set([...QUOTED, 'input'])
 
-/** Request fields that bring in what is not in the request. */
+/** Request fields that bring in content that is not in the request. */
 const FIELDS = [
   'previous_response_id',
   'conversation',
@@ -67,16 +67,16 @@ const FIELDS = [
   'cached_content',
 ]
 
-/** Tools that the caller runs, so that all they say comes in the next request. Any other type runs at the vendor. */
+/** Tools that the caller runs, so all their output comes with the next request. Any other type runs at the vendor. */
 const LOCAL_TOOL =
   /^(?:function|custom|namespace|local_shell|apply_patch|(?:computer|bash|text_editor|memory|tool_search)(?:_.*)?)$/
 
-/** What the answer's format adds to the prompt, with the words that ask for it where a vendor has no field for that. */
+/** What the answer's format adds to the prompt, including the instruction for vendors without a field for it. */
 export function formatParts(format: unknown): readonly unknown[] {
   return [format, isObject(format) && format.type === 'json_object' ? JSON_INSTRUCTION : undefined]
 }
 
-/** `parts` are those of the request that become the prompt. The text is measured, never read. */
+/** `parts` are the parts of the request that become the prompt. The text is measured and never parsed. */
 export function measurePrompt(parts: readonly unknown[], request: Json): PromptSize {
   const measure = new Measure()
   for (const part of parts) if (part !== undefined && part !== null) measure.add(part, false)
@@ -114,23 +114,23 @@ const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'video_url', 'audio_u
 interface Found {
   chars: number
   refers: boolean
-  /** Data of another kind than a picture. */
+  /** Data that is not an image. */
   foreign: boolean
 }
 
 class Measure {
-  /** Of text. */
+  /** The bytes of text. */
   bytes = 0
-  /** Tokens around the text. */
+  /** The tokens around the text. */
   frames = 0
   mediaLikely = 0
   mediaMost = 0
-  /** Of `mediaMost`. */
+  /** Parts of `mediaMost`. */
   sound = 0
   pictures = 0
   elsewhere = false
 
-  /** `free`: nothing in the value has a meaning of its own. */
+  /** `free`: no name in the value has a meaning to the vendor. */
   add(value: unknown, free: boolean): void {
     if (value === undefined) return
     if (typeof value === 'string') this.bytes += Buffer.byteLength(value)
@@ -138,12 +138,12 @@ class Measure {
     else if (isObject(value)) this.addObject(value, free)
     else {
       this.frames += 1
-      // A long number is many tokens.
+      // A long number takes many tokens.
       if (free) this.bytes += String(value).length
     }
   }
 
-  /** Of a caller's own JSON every name and every value is text to the vendor. */
+  /** In a caller's own JSON every name and every value is text to the vendor. */
   private addFree(object: Json): void {
     this.frames += 2
     for (const name in object) {
@@ -158,7 +158,7 @@ class Measure {
     else if (typeof type === 'string' && IMAGES.has(type)) this.addImage(object)
     else if (typeof type === 'string' && FILES.has(type)) this.addFile(object, SOUNDS.has(type))
     else this.addMembers(object)
-    // A message has no type in some formats, and is then read as one whatever it says.
+    // Messages have no type in some formats, so an object with a role is measured as a message as well, whatever its type says.
     if (!free && typeof type === 'string' && typeof object.role === 'string' && (IMAGES.has(type) || FILES.has(type)))
       this.addMembers(object)
   }
@@ -179,13 +179,13 @@ class Measure {
 
   private refers(name: string, member: unknown): boolean {
     if (REFERRING.has(name)) return typeof member === 'string'
-    // What an assistant said aloud is kept at the vendor, and named by its id.
+    // An assistant's audio is stored at the vendor and referred to by its id.
     return name === 'audio' && isObject(member) && typeof member.id === 'string'
   }
 
   private addImage(part: Json): void {
     const { chars, foreign } = this.lookInto(part)
-    // Some vendors take a document where the format has a place for pictures only.
+    // Some vendors accept a document where the format has only images.
     if (foreign) this.addData(chars, false)
     else {
       const { detail } = isObject(part.image_url) ? part.image_url : part
@@ -198,7 +198,7 @@ class Measure {
 
   private addFile(part: Json, sound: boolean): void {
     const source = objectOf(part.type === 'document' ? part.source : undefined)
-    // A document of text or of blocks is what it says.
+    // A document of text or of blocks is measured by its content.
     if (source.type === 'text') this.add(Object.values(part), true)
     else if (source.type === 'content') {
       const { type: _, source: __, ...rest } = part
@@ -218,8 +218,8 @@ class Measure {
   }
 
   /**
-   * What a part of media holds: characters of data, an address or an id of content elsewhere. A type is what the caller says
-   * it is: only where media have their data is a text not taken for text.
+   * What a media part contains: characters of data, or an address or id of content elsewhere. The caller chooses the type, so only the members
+   * that hold media data are not measured as text.
    */
   private lookInto(part: Json): Found {
     const found = { chars: 0, refers: false, foreign: false }

@@ -1,4 +1,4 @@
-// The reading and the writing end of a converted stream, and the relay that joins them.
+// The reader and the writer of a converted stream, and the relay that joins them.
 import type { Fault } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, eachBlock, readEvent, SseBlocks, type SseEvent, textToBytes } from '../../upstream/sse.ts'
@@ -12,18 +12,18 @@ export abstract class StreamReader {
   terminal = false
   fault: Fault | undefined
   tokens: TokenCounts | undefined
-  /** As counted when the answer began, where a vendor says it then. */
+  /** The vendor's count at the start of the answer, if it gives one. */
   promptTokens: TokenCounts | undefined
   /**
-   * An event that differs from the one before only in its text says the same in other words, and leaves nothing else behind.
-   * Texts are taken as they are, not put together.
+   * True if an event that differs from the previous one only in its text has the same meaning and no other effect on the reader. Texts are
+   * taken unchanged and not combined.
    */
   readonly repeats: boolean = false
 
-  /** What an event says, in neutral words; an `end` only when nothing more can follow. */
+  /** The event in the canonical form; an `end` only if nothing more can follow. */
   abstract read(event: SseEvent): ReplyEvent[]
 
-  /** The vendor closed the stream. */
+  /** Called when the vendor closes the stream. */
   end(): ReplyEvent[] {
     return []
   }
@@ -31,9 +31,9 @@ export abstract class StreamReader {
 
 /** Writes one caller's stream. */
 export interface StreamWriter {
-  /** The frames for an event; empty when it needs none. */
+  /** The frames for an event; empty if there are none. */
   write(event: ReplyEvent): string
-  /** The last frames: whatever is still open, the usage, the terminal event. Asked for more than once. */
+  /** The last frames: parts still open, the usage, the terminal event. May be called more than once. */
   finish(tokens: TokenCounts | undefined, comment: string): string
   fail(fault: Fault, requestId: string): string
   readonly keepAlive: string
@@ -105,7 +105,7 @@ export class ConvertRelay implements StreamRelay, StreamState {
   }
 
   private take(block: string): string {
-    // Nothing that follows a terminal event or an error belongs to the answer.
+    // Events after a terminal event or an error are ignored.
     if (this.reader.terminal || this.reader.fault) return ''
     const again = this.last.read(block)
     if (again) return this.write(again)
@@ -128,26 +128,26 @@ export class ConvertRelay implements StreamRelay, StreamState {
   }
 }
 
-// Vendors repeat themselves: most events of a stream differ from the one before only in their text, between the same bytes.
-// Such an event is known by comparing, which is ten times as fast as parsing it. Blocks are bytes in a string.
+// Most events of a stream differ from the previous one only in their text, between the same bytes. Comparing recognises such an event ten
+// times as fast as parsing. Blocks are bytes in a string.
 
-/** What stands around the text of an event, its quotes included. */
+/** The bytes around the text of an event, including its quotes. */
 export class Surroundings {
   private lead = ''
   private tail = ''
 
-  /** Blocks are compared with this one from now on, whose text stands there. */
+  /** Sets the block to compare with, and the span of its text. */
   learn(block: string, start: number, end: number): void {
     this.lead = block.slice(0, start)
     this.tail = block.slice(end)
   }
 
-  /** Where the text of a block begins that `endOf` knows. */
+  /** The start of the text in a block that `endOf` recognises. */
   get start(): number {
     return this.lead.length
   }
 
-  /** Where the text ends of a block that is like the one that was learnt; -1 when it is another. */
+  /** The end of the text in a block that matches the learnt one; -1 if it does not match. */
   endOf(block: string): number {
     const start = this.lead.length
     if (start === 0) return -1
@@ -160,7 +160,7 @@ export class Surroundings {
 
 type Piece = ReplyEvent & { readonly text: string }
 
-/** What the last event of a stream said, to know by it what its like says. */
+/** Remembers the last event, to recognise events that differ only in their text. */
 class Repeated {
   private readonly around = new Surroundings()
   private said: Piece | undefined
@@ -169,7 +169,7 @@ class Repeated {
     const said = events.length === 1 ? events[0] : undefined
     this.said = undefined
     if (!said || !('text' in said) || block.includes('\\')) return
-    // In a block without escapes all strings stand as they are read. One that is found once is the one that was read.
+    // In a block without escapes, strings appear as they are read. If the text occurs exactly once, that is its place.
     const quoted = `"${textToBytes(said.text)}"`
     const start = block.indexOf(quoted)
     if (start < 0 || block.includes(quoted, start + 1)) return
@@ -177,7 +177,7 @@ class Repeated {
     this.said = said
   }
 
-  /** What a block says that is like the last one; undefined when it has to be read. */
+  /** The meaning of a block that matches the last one; undefined if it must be parsed. */
   read(block: string): Piece | undefined {
     const end = this.said ? this.around.endOf(block) : -1
     const text = end < 0 ? undefined : readQuoted(block.slice(this.around.start - 1, end + 1))
@@ -187,7 +187,7 @@ class Repeated {
 
 function readQuoted(quoted: string): string | undefined {
   try {
-    return JSON.parse(bytesToText(quoted)) as string // Quotes are all that JSON needs to be a string, or an error.
+    return JSON.parse(bytesToText(quoted)) as string // A quoted text parses as a string, or throws.
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
-// Ids in a request by which a vendor would look up what it keeps: answers, items, conversations, files, containers. All accounts
-// share the vendor's credential, so that such an id is let through only for the account that it was made for.
+// Finds ids in a request by which a vendor would look up stored objects: answers, items, conversations, files, containers. All accounts share
+// the vendor's credential, so such an id is allowed only for the account that owns the object.
 
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
@@ -10,24 +10,24 @@ import type { Continued } from '../protocol.ts'
 const REFERENCES_MAX = 500
 
 /**
- * The members by which a request may refer to something, as a look at its text can tell, for the client formats at which only a member can:
- * of Responses items the whole must be seen. One pattern that begins with a quote, because bodies are long.
+ * A quick test of the text for members that may refer to something, for client formats in which only a member can; Responses items must be
+ * examined in full. It is one pattern that begins with a quote, because bodies are long.
  */
 const MAY_REFER =
   /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio|(?:(?:image|file|video|audio)_?)?ur[il])"/i
 
-/** Members that hold a tool's own JSON, or what an answer quoted: no name means anything to the vendor in there. */
+/** Members with a tool's own JSON or with quotes of an answer: names in there have no meaning to the vendor. */
 export const QUOTED = ['arguments', 'input_schema', 'parameters', 'schema', 'annotations', 'citations', 'results']
-/** The same, and the caller's own notes: nothing is looked up by an id in these. */
+/** The same, plus the caller's own notes: vendors look up no ids in these. */
 const OWN = new Set([...QUOTED, 'metadata', 'labels'])
 const OWN_BELOW = new Set([...OWN, 'input', 'args', 'response'])
-/** Files that code has made in an Anthropic container, as an answer listed them: by the type of what lists them. */
+/** Files created by code in an Anthropic container, as listed in an answer: the type of the list, and of its entries. */
 const MADE: Readonly<Record<string, string>> = {
   code_execution_result: 'code_execution_output',
   bash_code_execution_result: 'bash_code_execution_output',
 }
 
-/** By the member's name, without its underscores and in lower case: what it names. */
+/** What a member refers to, by its name without underscores and in lower case. */
 const NAMES: Readonly<Record<string, string>> = {
   fileid: 'file',
   fileids: 'file',
@@ -41,12 +41,12 @@ const NAMES: Readonly<Record<string, string>> = {
   approvalrequestid: 'request for approval',
 }
 const ADDRESSES = new Set(['url', 'uri', 'imageurl', 'fileurl', 'fileuri', 'videourl', 'audiourl'])
-/** Addresses that a vendor reads by the credential that all share. */
+/** Addresses that a vendor reads with the shared credential. */
 const BEHIND_CREDENTIAL = /^\s*(?:gs:|s3:|files\/|https?:\/\/generativelanguage\.googleapis\.com)/i
 
 /**
- * By its type, the member without which an item is not whole, so that its vendor looks it up by its id. What has another type
- * is always looked up. A thought in plain words is too: its vendor goes by the id, whatever a caller writes beside it.
+ * For each item type, the member that makes an item complete; without it the vendor looks the item up by its id. Items of other types are
+ * always looked up. So are thoughts in plain text: the vendor uses the id, whatever the caller sends with it.
  */
 const WHOLE: Readonly<Record<string, string>> = {
   message: 'content',
@@ -72,20 +72,20 @@ const WHOLE: Readonly<Record<string, string>> = {
 }
 
 function isWhole(item: Json): boolean {
-  // What has neither a type nor a role is nothing but an id, whatever else stands in it.
+  // An item without type and role is only an id, whatever else it contains.
   const type = item.type ?? (item.role === undefined || item.role === null ? '' : 'message')
   const needed = typeof type === 'string' && Object.hasOwn(WHOLE, type) ? WHOLE[type] : undefined
   const member = needed === undefined ? undefined : item[needed]
   return Array.isArray(member) ? member.length > 0 : typeof member === 'string' && member !== ''
 }
 
-/** `shared` are ids that every account may use, because the catalog says so. */
+/** `shared` are ids that the catalog allows for every account. */
 export function referencesIn(
   clientFormat: TextProtocolName,
   { text: sent, value }: JsonText,
   shared: readonly string[],
 ): Continued[] {
-  // As nearly always. What stands escaped may be any name.
+  // The usual case. Escaped text may hide any name, so it is examined.
   if (clientFormat !== 'openai-responses' && !sent.includes('\\u') && !MAY_REFER.test(sent)) return []
   const seeker = new Seeker(clientFormat)
   if (clientFormat === 'openai-responses') {
@@ -101,7 +101,7 @@ export function referencesIn(
 class Seeker {
   readonly found: Continued[] = []
   private readonly clientFormat: TextProtocolName
-  /** Requests for approval that came with their answers. */
+  /** Approval requests that are included in full with their answers. */
   private asked: ReadonlySet<unknown> = new Set()
 
   constructor(clientFormat: TextProtocolName) {
@@ -131,7 +131,7 @@ class Seeker {
     this.asked = new Set(asked.map(({ id }) => id))
   }
 
-  /** `made` is the type of what is listed here as an answer of the vendor's. */
+  /** `made` is the type of entries that the vendor itself listed here. */
   seek(value: unknown, at: string, made?: string): void {
     if (Array.isArray(value)) for (const [i, entry] of value.entries()) this.seek(entry, `${at}[${i}]`, made)
     if (!isObject(value)) return
@@ -159,7 +159,7 @@ class Seeker {
   }
 
   private isFree(name: string, id: string): boolean {
-    // Skills that the vendors offer to all have names, and no ids.
+    // Skills that vendors offer to everybody have names instead of ids.
     return name === 'skillid' ? !id.startsWith('skill_') : name === 'approvalrequestid' && this.asked.has(id)
   }
 
@@ -191,7 +191,7 @@ function unknownOf(what: string, at: string): Fault {
   return wrong(at, `refers to a ${what} that no vendor keeps for this account. ${instead}`)
 }
 
-/** The ids by which an account may come back to a response: its own, those of its items and of the containers that it used. */
+/** The ids by which an account may later refer to a response: its own, those of its items and of the containers it used. */
 export function idsOfResponse(response: Json): string[] {
   const isKept = response.store === true || isObject(response.conversation)
   const items = objects(response.output)
@@ -202,7 +202,7 @@ export function idsOfResponse(response: Json): string[] {
   return ids.filter((id) => typeof id === 'string').slice(0, REFERENCES_MAX)
 }
 
-/** Of what ran at the vendor it may know more than it says, whether or not it was asked to keep it; a thought that nobody kept is lost. */
+/** The vendor may know more about a tool's item than it contains, whether or not it was asked to store it. A thought that was not stored is lost. */
 function isNeeded(item: Json): boolean {
   if (item.type === 'reasoning') return !isWhole(item) && objects(item.content).length > 0
   return item.type === 'image_generation_call' || !isWhole(item)

@@ -1,5 +1,5 @@
-// The two ways a streamed answer travels. Same format at both clientFormats: the bytes pass, and an observer looks at each event.
-// Different formats: events are read into neutral words and written anew.
+// The two ways of relaying a streamed answer. Same format on both sides: the bytes pass, and an observer sees each event. Different formats:
+// events are read into the canonical form and rewritten.
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
 import { memberSpan } from '../../kernel/json.ts'
@@ -10,7 +10,7 @@ import { isObject, type Json, objectOf, text } from '../check.ts'
 import { garbled, type StreamRelay, type StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
 
-/** Counts delivered output roughly: at least a token an event, and one for every four bytes of its text. */
+/** Counts delivered output roughly: at least one token per event, and one for every four bytes of its text. */
 export class OutputCount {
   tokens = 0
 
@@ -18,14 +18,14 @@ export class OutputCount {
     this.tokens += bytes > 7 ? bytes >> 2 : 1
   }
 
-  /** Of a delta in an unusual shape: all that it says, however deep. */
+  /** For a delta in an unusual form: counts all its texts, however deep. */
   addDelta(delta: unknown): void {
     const chars = charsIn(delta)
     if (chars > 0) this.addBytes(chars)
   }
 }
 
-/** Members of a delta that are no output. */
+/** Members of a delta that are not output. */
 const LABELS: ReadonlySet<string> = new Set(['role', 'type', 'id', 'index', 'name', 'object', 'format'])
 const DELTA_DEPTH_MAX = 8
 
@@ -37,7 +37,7 @@ function charsIn(value: unknown, depth = 0): number {
   return chars
 }
 
-/** Where the JSON string ends that begins before `start`: at its first quote that is not escaped. -1: it does not end. */
+/** The end of the JSON string that begins before `start`: its first unescaped quote. -1: it does not end. */
 export function stringEnd(block: string, start: number): number {
   for (let at = block.indexOf('"', start); at >= 0; at = block.indexOf('"', at + 1)) {
     let slashes = 0
@@ -47,7 +47,7 @@ export function stringEnd(block: string, start: number): number {
   return -1
 }
 
-/** Looks at the events of one format as they pass. Blocks are bytes in a string, in the canonical form of `canonical`. */
+/** Observes the events of one format as they pass. Blocks are bytes in a string, normalized by `canonical`. */
 export abstract class Observer implements StreamState {
   terminal = false
   fault: Fault | undefined
@@ -59,15 +59,15 @@ export abstract class Observer implements StreamState {
     return this.output.tokens
   }
 
-  /** The block to send in place of this one: the same string to let it pass, the empty string to keep it back. */
+  /** Returns the block to send instead: the same string to let it pass, an empty string to hold it back. */
   abstract see(block: string): string
   abstract finish(comment: string): string
   abstract fail(fault: Fault, requestId: string): string
 
-  /** The vendor closed the stream cleanly; most formats are ended by an event alone. */
+  /** Called when the vendor closes the stream cleanly; most formats end only by an event. */
   end(): void {}
 
-  /** Vendors that leave out the event line: SDKs want it, and the data names the type. */
+  /** Adds the event line if a vendor omits it: SDKs need it, and the data names the type. */
   protected seeUnnamed(block: string): string {
     const data = dataOf(block)
     if (data.trim() === '[DONE]') return ''
@@ -101,7 +101,7 @@ export class PassRelay implements StreamRelay {
 
   end(): string | undefined {
     const rest = this.blocks.rest()
-    // Some vendors leave out the last blank line. An event that was cut short does not count: its JSON has no end.
+    // Some vendors omit the last blank line. A truncated event does not count, because its JSON is incomplete.
     const out = rest !== '' && isWhole(rest) ? this.pass(`${rest.replace(/\n$/, '')}\n\n`) : ''
     this.observer.end()
     return out || undefined
@@ -117,7 +117,7 @@ export class PassRelay implements StreamRelay {
 
   private pass(ready: string): string {
     let out = ''
-    let kept = 0 // Up to here the output is written; what lies between here and `at` passes unchanged.
+    let kept = 0 // The output is written up to here; the bytes from here to `at` pass unchanged.
     let at = 0
     while (at < ready.length) {
       if (ready.charCodeAt(at) === 0x0a) {
@@ -152,8 +152,8 @@ function isNamed(block: string, firstLineEnd: number): boolean {
 }
 
 /**
- * The block without comments, ids and retries (a vendor's comments are its own affair), and with its data on one line:
- * between lines of JSON there can only be space.
+ * The block without comments, ids and retry lines, which are not for the caller, and with its data on one line: line breaks in JSON are only
+ * whitespace.
  */
 function canonical(block: string): string {
   const event = readBlock(block)
@@ -168,7 +168,7 @@ function isWhole(block: string): boolean {
   return data === '[DONE]' || isWholeJson(data)
 }
 
-/** Whether a text is one complete JSON value, neither cut short nor empty. */
+/** Whether a text is one complete JSON value, neither truncated nor empty. */
 export function isWholeJson(data: string): boolean {
   try {
     JSON.parse(data)
@@ -185,7 +185,7 @@ export function dataOf(block: string): string {
   return block.slice(block.charCodeAt(from) === 0x20 ? from + 1 : from, -2)
 }
 
-/** The JSON of an event; undefined when it is empty. */
+/** The JSON of an event; undefined if it is empty. */
 export function readData(data: string): unknown {
   if (data.trim() === '') return undefined
   try {
@@ -195,15 +195,15 @@ export function readData(data: string): unknown {
   }
 }
 
-/** The name of a canonical block; undefined when it has none. */
+/** The event name of a canonical block; undefined if it has none. */
 export function nameOf(block: string): string | undefined {
   if (!block.startsWith('event:')) return undefined
   const from = block.charCodeAt(6) === 0x20 ? 7 : 6
   return block.slice(from, block.indexOf('\n'))
 }
 
-// A vendor's whole JSON answer, read one character per byte: numbers and structure are right, positions are bytes, and
-// nothing is decoded that only passes through. Also for callers who asked for a stream, and from vendors that only stream.
+// A vendor's whole JSON answer, read with one character per byte: numbers and structure are right, positions are bytes, and bytes that only
+// pass through are not decoded. Also used for callers that asked for a stream, and for vendors that only stream.
 
 interface Whole {
   /** One character per byte. */
@@ -212,8 +212,8 @@ interface Whole {
 }
 
 /**
- * Reads an answer that passes (one character per byte) or one that is put into other words (utf8). Throws what it says went
- * wrong, if it says so: some vendors report errors with status 200.
+ * Reads an answer that passes through (one character per byte) or is converted (utf8). Throws the error that it contains, if any: some vendors
+ * report errors with status 200.
  */
 export function readWhole(body: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'): Whole {
   const bytes = body.toString(encoding)
@@ -235,24 +235,24 @@ function parse(bytes: string): unknown {
 
 const STRING_BYTES_MAX = 16_384
 
-/** The body with the public name of the model in place of the vendor's. */
+/** The body with the model's public name instead of the vendor's. */
 export function renamed(body: Buffer, { bytes, value }: Whole, uid: string, name = 'model'): string | Buffer {
   if (value[name] === uid) return body
   const span = memberSpan(bytes, name)
   if (!span) return body
-  // A short one that is the same in any encoding leaves as the string that it is here.
+  // A short ASCII body is the same in any encoding, so it is sent as a string.
   if (body.length <= STRING_BYTES_MAX && isAscii(body))
     return `${bytes.slice(0, span[0])}"${uid}"${bytes.slice(span[1])}`
   return Buffer.concat([body.subarray(0, span[0]), Buffer.from(`"${uid}"`), body.subarray(span[1])])
 }
 
-/** No answer is larger; whoever sends more is cut off. */
+/** A larger answer is cut off. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
-/** The vendor has worked on the prompt, though nothing of it was delivered. */
+/** The vendor has processed the prompt, though nothing was delivered. */
 const BEGUN: StreamState = { terminal: false, fault: undefined, usage: undefined, outputTokensSeen: 1 }
 
-/** A whole answer to a request for a stream: taken up to its end, and relayed as the stream that it could have been. */
+/** A whole answer to a streaming request: collected to its end and relayed as a stream. */
 export class WholeRelay implements StreamRelay {
   readonly encoding = 'utf8'
   private readonly relay: StreamRelay
@@ -297,7 +297,7 @@ export class WholeRelay implements StreamRelay {
   }
 }
 
-/** The events of a stream that came whole. */
+/** The events of a stream that has arrived completely. */
 export function readEvents(body: Buffer): SseEvent[] {
   const decoder = new SseDecoder()
   const events = decoder.push(body)

@@ -1,17 +1,17 @@
-// Which members of a request go to a vendor: one table for each format in which callers ask. What spends or acts for the operator is priced,
-// refused or left out by its name; what nobody knows goes to the format's own maker only, where new features begin.
+// Which request members are forwarded to a vendor: one table for each client format. Members that spend the operator's money or act for the
+// operator are priced, rejected or left out by name. Unknown members go only to the format's own maker, where new features begin.
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import { Fields, isObject, type Json, wrong } from '../check.ts'
 
 /**
- * `pass`: of the format or common among its vendors; what it costs is in the price, or stands in the tokens that the vendor reports. `limit`: another name of
- * the output limit. `drop`: left out, whoever answers. `refuse`: a 400, unless the model's `hostedTools` name it.
+ * `pass`: part of the format or common among its vendors; its cost is in the price or in the reported tokens. `limit`: another name of the
+ * output limit. `drop`: left out for every vendor. `refuse`: a 400, unless the model's `hostedTools` allow it.
  */
 type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
 type Table = ReadonlyMap<string, Rule>
 
-/** The client formats that take JSON members as they come. */
+/** The client formats whose JSON members are forwarded. */
 export type MemberFormat =
   | 'openai-chat'
   | 'openai-responses'
@@ -23,15 +23,15 @@ export type MemberFormat =
 
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
 
-/** They search, call other models, use what is the operator's at the vendor, or multiply the work. */
+/** Members that search, call other models, use the operator's resources at the vendor, or multiply the work. */
 const SPENDING = words(`
   models fallbacks provider preset plugins extra_body data_sources compound_custom search_settings search_parameters enable_search connectors
   search_mode search_domain_filter search_recency_filter search_after_date_filter search_before_date_filter search_context_size return_images
   return_related_questions deferred best_of use_beam_search beam_width num_return_sequences chat_template lora lora_request agents guardrails
 `)
-/** For these neither the price nor the key's restriction would hold. */
+/** They name other models, for which neither the price nor the key's restrictions would apply. */
 const OTHER_MODELS: ReadonlySet<string> = new Set(['models', 'fallbacks'])
-/** Settings of proxies and servers that are the operator's, and mean nothing here. */
+/** Settings of proxies and servers; they belong to the operator and have no meaning here. */
 const OPERATORS = words(`
   route transforms api_base base_url api_key api_version extra_headers headers organization proxy timeout custom_llm_provider mock_response
   priority request_id kv_transfer_params vllm_xargs id_slot slot_id cache_salt bootstrap_host bootstrap_port bootstrap_room betas
@@ -49,7 +49,7 @@ function tableOf(pass: string, refuse: readonly string[] = SPENDING): Table {
   ])
 }
 
-/** The members of each format's own documents, and after the dash those that its other vendors share. */
+/** The documented members of each format, and after the dash those common among its other vendors. */
 const TABLES: Readonly<Record<MemberFormat, Table>> = {
   'openai-chat': tableOf(`
     model messages audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation n parallel_tool_calls
@@ -88,19 +88,19 @@ const TABLES: Readonly<Record<MemberFormat, Table>> = {
   'openai-moderations': tableOf('model input user'),
 }
 
-/** Where the format writes its own limit; the others have one place for it, or none. */
+/** The format's own name of the output limit; the other formats have a single name for it, or none. */
 const LIMIT_OF: Partial<Record<MemberFormat, string>> = {
   'openai-chat': 'max_tokens',
   'openai-responses': 'max_output_tokens',
   'anthropic-messages': 'max_tokens',
 }
-/** Takes a model or a place that nobody here has priced. */
+/** Members that select a model or a location without a price here. */
 const GEMINI_CONFIG = ['routingConfig', 'modelSelectionConfig', 'modelConfig']
-/** Names of Google's format may be written in two ways. */
+/** Google's format allows two spellings of a name. */
 const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 const inCamelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** Every name that decides who answers and what that costs, or that the table refuses or leaves out. */
+/** Every name that decides the route or the cost, or that the table rejects or leaves out. */
 export const DECIDING: ReadonlySet<string> = new Set([
   ...Object.values(TABLES).flatMap((table) => [...table].flatMap(([name, rule]) => (rule === 'pass' ? [] : [name]))),
   ...words(`model messages input prompt instructions system documents query n stream stream_options thinking tools functions web_search_options
@@ -108,7 +108,7 @@ export const DECIDING: ReadonlySet<string> = new Set([
     prediction chat_template_kwargs`),
 ])
 
-/** Without effect, so that clients may send it with every request. */
+/** Whether a value has no effect, so that clients may send it with every request. */
 function isIdle(name: string, value: unknown): boolean {
   if (value === undefined || value === null || value === false) return true
   if (Array.isArray(value)) return value.length === 0
@@ -125,13 +125,13 @@ function refusalOf(name: string): Fault {
 }
 
 interface Admitted {
-  /** The request without what is left out, and with one output limit. */
+  /** The request without the members left out, and with a single output limit. */
   readonly json: JsonText
-  /** Members that nobody knows: for the format's own maker only. */
+  /** Unknown members, only for the format's own maker. */
   readonly unknown: readonly string[]
 }
 
-/** Refuses, leaves out and puts right what the table names; `allowed` are those that the operator lets through. */
+/** Rejects, leaves out and normalizes what the table names; `allowed` are members that the operator permits. */
 export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []): Admitted {
   const table = TABLES[format]
   const unknown: string[] = []
@@ -148,7 +148,7 @@ export function admitMembers(format: MemberFormat, json: JsonText, allowed: read
   if (format === 'gemini') refuseConfig(json.value)
   const own = ownLimits(format)
   const [only] = limits
-  const isPlain = only === undefined || (limits.length === 1 && own.includes(only)) // As nearly always.
+  const isPlain = only === undefined || (limits.length === 1 && own.includes(only)) // The usual case.
   const limit = isPlain ? undefined : oneLimit(own, new Fields(json), limits)
   if (!isPlain) remove.push(...limits.filter((name) => name !== limit?.name))
   if (remove.length === 0) return { json, unknown }
@@ -164,7 +164,7 @@ function refuseConfig(value: Json): void {
   if (name !== undefined) throw refusalOf(`generationConfig.${name}`)
 }
 
-/** The format's own names of the limit, the one that counts first in front; the last is the one that is sent. */
+/** The format's own names of the limit, the one with precedence first; the last one is sent. */
 function ownLimits(format: MemberFormat): readonly string[] {
   const own = LIMIT_OF[format]
   if (own === undefined) return []
@@ -172,8 +172,8 @@ function ownLimits(format: MemberFormat): readonly string[] {
 }
 
 /**
- * One limit under one name. Of chat's own two `max_completion_tokens` counts first, as the contract says; any other name must say the same, because
- * a vendor that knows it would follow it.
+ * Reduces the limit to one name. In chat, `max_completion_tokens` takes precedence, as the contract says; any other name must have the same
+ * value, because a vendor that knows it would use it.
  */
 function oneLimit(
   own: readonly string[],
@@ -182,7 +182,7 @@ function oneLimit(
 ): { name: string; value: number } | undefined {
   const given = [...own, ...names.filter((name) => !own.includes(name))].flatMap((name) => {
     const value = fields.get(name)
-    // Below zero the other names mean that there is none.
+    // For the other names, a negative value means no limit.
     if (value === undefined || (!own.includes(name) && typeof value === 'number' && value < 0)) return []
     return [{ name, value: fields.integer(name, 0) ?? 0 }]
   })
@@ -194,7 +194,7 @@ function oneLimit(
   return { name: own.at(-1) ?? first.name, value: first.value }
 }
 
-/** The request for a vendor that is not the format's maker. */
+/** The request for a vendor that is not the format's own maker. */
 export function withoutUnknown(json: JsonText, unknown: readonly string[]): JsonText {
   return unknown.length === 0 ? json : readJson(Buffer.from(splice(json, { remove: unknown })))
 }

@@ -1,4 +1,4 @@
-// Judgements of texts: rerank and moderations. The request goes on as it was sent, and of the answer only what it used is read.
+// Rerank and moderations. The request is forwarded unchanged, and only the usage is read from the answer.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import type { JsonText } from '../../kernel/json.ts'
@@ -10,17 +10,17 @@ import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'
 import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
 
-/** Around a query and a document. */
+/** Tokens around a query and a document. */
 const FRAME_TOKENS = 8
 const LIKELY_BYTES_PER_TOKEN = 4
-/** Vendors that bill by the search count a hundred documents, or pieces of 500 tokens of longer ones, as one. */
+/** Vendors that bill by the search count a hundred documents as one search; a longer document counts once per 500 tokens. */
 const DOCUMENTS_PER_CALL = 100
 const PIECE_TOKENS = 500
 
-/** In whose shape the answer is: as the vendor gave it, or as version 2 of Cohere's API has it. */
+/** The form of the answer: the vendor's own, or version 2 of Cohere's API. */
 type RerankShape = 'vendor' | 'cohere'
 
-/** Paid by tokens where the price says so, else by the search. */
+/** Charged by tokens if the price has a rate for them, else by the search. */
 export function readRerankRequest(
   json: JsonText,
   uid: string,
@@ -32,11 +32,11 @@ export function readRerankRequest(
     throw wrong('rank_fields', 'is not offered: documents are ranked by their text.')
   const documents = given.map((one) => (typeof one === 'string' ? one : one.text))
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  // A token is at least a byte, so that no honest count is above the hold.
+  // A token has at least one byte, so no correct count exceeds the hold.
   const sizes = documents.map((text) => Buffer.byteLength(text) + Buffer.byteLength(query) + FRAME_TOKENS)
   const most = sizes.reduce((sum, size) => sum + Math.min(size, tokensMax), 0)
   const callsOf = (bytesPerToken: number) => {
-    // Each piece of a document stands beside the query.
+    // Each piece of a document is combined with the query.
     const room = Math.max(PIECE_TOKENS / 10, PIECE_TOKENS - Buffer.byteLength(query) / bytesPerToken)
     const pieces = documents.reduce((sum, text) => {
       const tokens = Math.min(Buffer.byteLength(text) / bytesPerToken + FRAME_TOKENS, tokensMax)
@@ -46,7 +46,7 @@ export function readRerankRequest(
   }
   const calls = callsOf(1)
   const byTokens = model?.pricing.tiers.some(({ input }) => input !== undefined) ?? false
-  // Without a report by the pieces that vendors make of long documents.
+  // Without a report, searches are estimated from the pieces that vendors make of long documents.
   const searches = (value: Json) => searchesOf(value) ?? callsOf(LIKELY_BYTES_PER_TOKEN)
   const usageOf = byTokens
     ? (value: Json): Usage | undefined => {
@@ -54,7 +54,7 @@ export function readRerankRequest(
         return input === undefined ? undefined : { input }
       }
     : (value: Json): Usage => ({
-        // By the vendors' own rule for what a search is: no document has more pieces than bytes allow.
+        // Capped by the vendors' own definition of a search: the bytes limit the number of pieces.
         call: Math.min(searches(value), calls),
       })
   const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
@@ -67,11 +67,11 @@ export function readRerankRequest(
   }
 }
 
-/** Paid by the input: vendors report nothing. */
+/** Charged per input, because vendors report no usage. */
 export function readModerationsRequest(json: JsonText, uid: string): PaidRequest {
   const { input } = readBody(moderationsBody, json)
   const isTexts = Array.isArray(input) && input.every((entry) => typeof entry === 'string')
-  // Parts of several kinds are one input together.
+  // Parts of several kinds together are one input.
   const worst = { call: isTexts ? input.length : 1 }
   return { ...passed({ clientFormat: 'openai-moderations', path: '/moderations' }, json, uid, () => worst), worst }
 }
@@ -80,9 +80,9 @@ type UsageOf = (value: Json) => Usage | undefined
 
 interface Way {
   readonly clientFormat: ProtocolName & MemberFormat
-  /** Below the vendor's address. */
+  /** The path below the vendor's address. */
   readonly path: string
-  /** The answer in other words than the vendor's. Absent: it passes, with the public name of the model. */
+  /** Converts the answer to another form. Absent: it is relayed with the model's public name. */
   readonly written?: ((value: Json) => Json) | undefined
 }
 
@@ -112,7 +112,7 @@ function passed(
   }
 }
 
-/** Where vendors report it. */
+/** The tokens, from either place where vendors report them. */
 function tokensOf({ usage, meta }: Json): number | undefined {
   const own = objectOf(usage)
   const billed = objectOf(objectOf(meta).billed_units)
@@ -130,7 +130,7 @@ function searchesOf({ meta }: Json): number | undefined {
   return readCount(billed.search_units)
 }
 
-/** Vendors of other shapes name neither an id nor what they bill; clients of this one require the results alone. */
+/** Vendors of other formats send neither an id nor billed units; Cohere's clients require only the results. */
 function cohereAnswer({ id, results, meta }: Json, searches: number): Json {
   const ranked = (Array.isArray(results) ? results : []).filter(isObject)
   return {

@@ -1,4 +1,4 @@
-// The seam between the one path and the text formats: a caller's body in, an ask out.
+// Connects the request path and the text formats: turns a caller's body into a PaidRequest.
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -32,11 +32,11 @@ const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
 }
 const VENDOR_FORMATS: Readonly<Partial<Record<ProtocolName, TextFormat>>> = FORMATS
 
-/** Something that every vendor has, whatever it speaks, or answers with its own 404. */
+/** An address that every vendor serves, whatever its format, or answers with its own 404. */
 export const modelsAddress = ({ protocol, baseUrl }: Target): string =>
   baseUrl + (VENDOR_FORMATS[protocol]?.models ?? '/models')
 
-/** What the catalog says of a model, as far as asks depend on it. */
+/** The facts from the catalog that a request depends on. */
 export interface ModelFacts {
   readonly uid: string
   readonly traits: TextTraits
@@ -53,14 +53,14 @@ interface TextRequest extends PaidRequest {
   readonly clientFormat: TextProtocolName
 }
 
-/** Of what the likely size of a prompt leaves: it may be larger than it looks. */
+/** The share of the remaining context that output may use, because the prompt may be larger than estimated. */
 const ROOM_PART = 0.75
-/** More turns than any vendor takes in one answer. */
+/** More turns than any vendor runs for one answer. */
 const TURNS_MAX = 64
 /** Tools that the caller runs. */
 const OWN_TOOLS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom'])
 
-/** The model's name, for its lookup before anything else is read. */
+/** Reads the model's name, for its lookup before anything else is read. */
 export function readModelName(json: JsonText): string {
   checkSpelling(json)
   const model = new Fields(json).get('model')
@@ -70,17 +70,17 @@ export function readModelName(json: JsonText): string {
   return model
 }
 
-/** Some vendors do not tell capitals apart, and would follow a "Model" or an "N" that nobody here has looked at. */
+/** Some vendors ignore case and would use a "Model" or an "N" that was not validated here. */
 function checkSpelling({ value }: JsonText): void {
   for (const name of Object.keys(value)) {
     if (DECIDING.has(name)) continue
-    // Both ways, because letters such as ſ have one of them only.
+    // Both conversions are needed, because letters such as ſ change in only one of them.
     const plain = name.toUpperCase().toLowerCase()
     if (plain !== name && DECIDING.has(plain)) throw wrong(name, `must be written "${plain}".`)
   }
 }
 
-/** Checks a request at one of the client formats. Nothing is sent and nothing is held for what this refuses. */
+/** Validates a request in one of the client formats. For a rejected request nothing is sent and nothing is held. */
 export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, model: ModelFacts): TextRequest {
   const { pricing } = model
   const traits = withPriced(clientFormat, model.traits, pricing)
@@ -109,7 +109,7 @@ export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, 
   const output = (perChoice + predictedTokens(clientFormat, json.value)) * checked.n
   const input = inputOf(opening.size, contextTokens, output, extras)
   const media = readMedia(clientFormat, json.value, pricing, { ...opening.size, output })
-  // Written out: members that are put in only sometimes, and copies, would cost every call.
+  // Written out in full: conditional members and copies would cost every call.
   return {
     clientFormat,
     sent: json.text,
@@ -137,26 +137,26 @@ export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, 
   }
 }
 
-/** What of a prediction did not come true is billed as output, whatever the limit is. */
+/** The wrong part of a prediction is billed as output, beyond the output limit. */
 function predictedTokens(clientFormat: TextProtocolName, { prediction }: Json): number {
   return clientFormat === 'openai-chat' && isObject(prediction) ? measurePrompt([prediction.content], {}).most : 0
 }
 
 /**
- * What one choice may write. Vendors refuse a cap that their model cannot reach, so that a model without a known maximum is told its
- * reserve, and a long prompt leaves room for itself.
+ * The output limit of one choice. Vendors reject a limit that their model cannot reach, so a model without a known maximum gets the reserve,
+ * and a long prompt reduces the limit.
  */
 function writableTokens(limits: ModelFacts['limits'], roomTokens: number, reserve: number): number {
   return Math.max(reserve, Math.min(limits.outputTokensMax ?? reserve, Math.floor(roomTokens * ROOM_PART)))
 }
 
-/** Tools that run at the vendor, and compaction, read the prompt once a turn: the report is the sum of all turns. */
+/** Whether the prompt may be read several times: vendor tools and compaction read it once per turn, and the report is the sum. */
 function readsAgain({ value, text }: JsonText): boolean {
   if (text.includes('"context_management"') || text.includes('"mcp_servers"')) return true
   return isObject(value.web_search_options) || objects(value.tools).some(({ type }) => !OWN_TOOLS.has(type))
 }
 
-/** What is held for, and what is likely. */
+/** The input for the hold, and the likely input. */
 function inputOf(
   size: PromptSize,
   contextTokens: number,
@@ -165,27 +165,27 @@ function inputOf(
 ) {
   const input = size.elsewhere ? contextTokens : Math.min(size.most, contextTokens)
   return {
-    // What is written to a cache for an hour is dearer than what is only read.
+    // Writing to a one-hour cache costs more than plain input.
     worst: keepsForAnHour ? { cacheWriteHour: input, output, ...uses } : { input, output, ...uses },
     likely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
   }
 }
 
-/** For /v1/messages/count_tokens. Holds are made for the most; whoever asks for a count wants the likely one. */
+/** For /v1/messages/count_tokens. Holds use the maximum, but a caller of this endpoint wants the likely count. */
 export function countTokens(json: JsonText): number {
   readModelName(json)
   checkPrompt(new Fields(json))
   return measurePrompt(anthropicMessages.prompt(json.value), json.value).likely
 }
 
-/** For /v1/responses/input_tokens. What its vendor keeps (`previous_response_id`) is not in it. */
+/** For /v1/responses/input_tokens. Content stored at the vendor (`previous_response_id`) is not included. */
 export function countResponseTokens(json: JsonText): number {
   readModelName(json)
   openaiResponses.check(new Fields(json), readTextTraits())
   return measurePrompt(openaiResponses.prompt(json.value), json.value).likely
 }
 
-/** For :countTokens, which takes the contents alone or a whole request. */
+/** For :countTokens, which takes only the contents or a whole request. */
 export function countGeminiTokens({ value }: JsonText): number {
   const whole = value.generateContentRequest ?? undefined
   if (whole !== undefined && !isObject(whole)) throw mustBe('generateContentRequest', 'an object', whole)
@@ -195,11 +195,11 @@ export function countGeminiTokens({ value }: JsonText): number {
 }
 
 interface UpstreamCallFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
-  /** Members for the format's own maker only. */
+  /** Members only for the format's own maker. */
   readonly unknown: readonly string[]
 }
 
-/** A checked request, ready to be opened towards any vendor. */
+/** A validated request that can be sent to any vendor. */
 class UpstreamCall {
   readonly size: PromptSize
   private readonly format: TextFormat
@@ -208,7 +208,7 @@ class UpstreamCall {
   private readonly uid: string
   private readonly traits: TextTraits
   private readonly unknown: readonly string[]
-  /** Whether the vendor is asked for a stream; an answer of the other kind is turned into what the caller wants. */
+  /** Whether the vendor is asked for a stream; an answer of the other kind is converted to what the caller wants. */
   private readonly streams: boolean
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Conversation | undefined
@@ -229,7 +229,7 @@ class UpstreamCall {
     this.size = measurePrompt(format.prompt(json.value), json.value)
   }
 
-  /** Found by converting the request, once for each format. */
+  /** Determined by a trial conversion, once for each format. */
   refusal(protocol: ProtocolName): Fault | undefined {
     const back = VENDOR_FORMATS[protocol]
     if (!back || back === this.format) return undefined
@@ -256,7 +256,7 @@ class UpstreamCall {
     return back === this.format ? this.pass(target, options) : this.convert(back, target, options)
   }
 
-  /** The same format at both client formats. */
+  /** For a vendor that uses the caller's format. */
   private pass(target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits, streams } = this
     const known = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
@@ -350,7 +350,7 @@ class UpstreamCall {
 const STREAM = /^text\/event-stream/i
 const JSON_TYPE = /^application\/(?:[\w.-]{1,40}\+)?json/i
 
-/** The request, for a vendor that is asked for a stream although the caller wants none, or the other way round. */
+/** The request with `stream` changed, for a vendor that must stream although the caller does not, or the reverse. */
 function withStream(json: JsonText, stream: boolean): JsonText {
   const edit = { stream: String(stream) }
   const edits = json.member('stream') ? { replace: edit } : { add: edit }

@@ -1,35 +1,35 @@
-// Token counts: as vendors report them, and as the formats write them.
+// Token counts: as vendors report them, and as each format writes them.
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { UseUnit } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objectOf, objects } from '../check.ts'
 
-/** What a vendor reported, in the words of the chat format: the prompt includes its sound and pictures, and what was read from or written to a cache. */
+/** A vendor's report in the chat format's terms: the prompt includes audio, images, and tokens read from or written to a cache. */
 export interface TokenCounts {
   readonly prompt: number
   readonly cached: number
   readonly cacheWrite: number
-  /** Includes reasoning, sound and pictures. */
+  /** Includes reasoning, audio and images. */
   readonly output: number
   readonly reasoning: number | undefined
-  /** Of `cacheWrite`, what is kept for an hour or longer. */
+  /** The part of `cacheWrite` that is kept for an hour or longer. */
   readonly cacheWriteHour?: number
-  /** Of `prompt`, none of it in `cached` or `cacheWrite`. */
+  /** Part of `prompt`; not included in `cached` or `cacheWrite`. */
   readonly inputAudio?: number
   /** Likewise. */
   readonly inputImage?: number
-  /** Of `output`. */
+  /** Parts of `output`. */
   readonly outputAudio?: number
   readonly outputImage?: number
-  /** Of tools that ran at the vendor. */
+  /** Uses of tools that ran at the vendor. */
   readonly uses?: Usage | undefined
 }
 
 type Reported = Partial<Record<Exclude<keyof TokenCounts, 'uses'> | 'total', unknown>>
 
 /**
- * Counts whose parts cannot exceed their whole. Undefined when one of the two main counts is missing or nonsense: an
- * estimate is then nearer to the truth than half a report.
+ * Normalizes counts so that parts never exceed their whole. Undefined if one of the two main counts is missing or invalid: an estimate is then
+ * closer than half a report.
  */
 function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens'] = 'total'): TokenCounts | undefined {
   const prompt = readCount(reported.prompt)
@@ -43,7 +43,7 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
   const inputAudio = Math.min(readCount(reported.inputAudio) ?? 0, prompt)
   const cached = Math.min(readCount(reported.cached) ?? 0, prompt - inputAudio)
   const cacheWrite = Math.min(readCount(reported.cacheWrite) ?? 0, prompt - inputAudio - cached)
-  // What was read from a cache costs that, whatever it shows: no report says which of it are pictures, but for one that has subtracted them.
+  // Cached tokens are charged as cached, even if they are images: no report says which ones are, except one that has already subtracted them.
   const inputImage = Math.min(readCount(reported.inputImage) ?? 0, prompt - inputAudio - cached - cacheWrite)
   const outputAudio = Math.min(readCount(reported.outputAudio) ?? 0, output)
   const outputImage = Math.min(readCount(reported.outputImage) ?? 0, output - outputAudio)
@@ -64,13 +64,13 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
 
 interface Written {
   readonly prompt: number
-  /** As the vendor counts its output. */
+  /** The output as the vendor counts it. */
   readonly written: number
   readonly reasoning: number
   readonly total: number | undefined
 }
 
-/** Some vendors count reasoning beside the output: their total shows it, or a part that is larger than its whole. */
+/** Some vendors count reasoning separately from the output: the total shows it, or a reasoning count larger than the output. */
 function outputOf({ prompt, written, reasoning, total }: Written, counted: TextTraits['reasoningTokens']): number {
   if (counted === 'inside') return written
   const beside = Math.min(written + reasoning, Number.MAX_SAFE_INTEGER)
@@ -83,20 +83,20 @@ const memberOf = (holder: unknown, name: string): Json => {
   return objectOf(value)
 }
 
-/** Nothing but zeros: vendors send such reports while they have not counted yet. */
+/** Whether all counts are zero: vendors send such reports before they have counted. */
 function isNothing(report: unknown): boolean {
   if (isObject(report)) return Object.values(report).every(isNothing)
   if (Array.isArray(report)) return report.every(isNothing)
   return report === undefined || report === null || report === 0
 }
 
-/** Of two reports of one answer the later, unless it takes back what the earlier has counted. */
+/** The later of two reports, unless it is empty and the earlier one is not. */
 export function laterReport(earlier: unknown, later: unknown): unknown {
   if (!isObject(later)) return earlier
   return isNothing(later) && !isNothing(earlier) ? earlier : later
 }
 
-/** Member by member: what a later event does not count stays as it was counted, but for the output, of which the first event only guesses. */
+/** Merges two reports by member: counts that the later one lacks are kept, except for the output, which the first event only estimates. */
 export function mergedReports(earlier: Json, later: unknown): Json {
   const merged = { ...earlier }
   if (laterReport(earlier, later) !== later || !isObject(later)) return merged
@@ -105,7 +105,7 @@ export function mergedReports(earlier: Json, later: unknown): Json {
   return merged
 }
 
-/** A report that says something; one of zeros counts only at the end of an answer. */
+/** Whether a report has any count; a report of zeros is valid only at the end of an answer. */
 export function isCounted(report: unknown): boolean {
   return isObject(report) && !isNothing(report)
 }
@@ -129,7 +129,7 @@ export function readChatUsage(usage: unknown, traits?: Pick<TextTraits, 'reasoni
   return counts(reported, traits?.reasoningTokens)
 }
 
-/** Nothing is written. Some vendors report only the total, which is then the same. */
+/** Embeddings have no output. Some vendors report only the total, which then equals the input. */
 export function readEmbeddingsUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
   const prompt = readCount(usage.prompt_tokens) ?? usage.total_tokens
@@ -165,7 +165,7 @@ const USES: Readonly<Record<string, UseUnit>> = {
   image_generation_call: 'image',
 }
 
-/** The items of an answer that a tool at the vendor has made, counted. */
+/** Counts the items of an answer that were made by a tool at the vendor. */
 export function usesOf(output: unknown): Usage | undefined {
   const uses: Partial<Record<UseUnit, number>> = {}
   for (const { type } of objects(output)) {
@@ -198,7 +198,7 @@ export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts
   return withUses(tokens, usesOf(items))
 }
 
-/** What was written to a cache: the sum, or what the details come to where they are more. */
+/** Cache writes: the reported sum, or the sum of the details if that is higher. */
 function cacheWrites(sum: unknown, details: unknown, [short, long]: readonly [short: string, long: string]) {
   const counted = objectOf(details)
   const hour = readCount(counted[long]) ?? 0
@@ -217,7 +217,7 @@ export function writeResponsesUsage(tokens: TokenCounts): Json {
 }
 
 const CACHED_FOR = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const
-/** The turns of the answer itself, whose sum stands beside the list. Any other (a compaction, an advisor) comes on top of that. */
+/** Turns that are part of the answer and included in the reported sum. Any other turn (a compaction, an advisor) is added to it. */
 const OWN_TURNS: ReadonlySet<unknown> = new Set(['message', 'fallback_message'])
 
 interface MessagesCounts {
@@ -274,7 +274,7 @@ export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
   return withUses(tokens, searches > 0 ? { webSearch: searches } : undefined)
 }
 
-/** In this format the input excludes what was read from or written to a cache. */
+/** In this format the input excludes tokens read from or written to a cache. */
 export function writeMessagesUsage(tokens: TokenCounts): Json {
   return {
     input_tokens: tokens.prompt - tokens.cached - tokens.cacheWrite,
@@ -285,7 +285,7 @@ export function writeMessagesUsage(tokens: TokenCounts): Json {
   }
 }
 
-/** Zeros are left out in this format: once the prompt was counted, what is absent is none. Thoughts are not in the candidates. */
+/** This format omits zeros: once the prompt is counted, an absent count is zero. Thoughts are not part of the candidates' count. */
 export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const { promptTokenCount: prompt, toolUsePromptTokenCount: tools = 0 } = usage
@@ -300,17 +300,17 @@ export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | und
   const cached = readCount(usage.cachedContentTokenCount) ?? 0
   const tokens = counts({
     prompt: sum(prompt, tools),
-    // Sound is charged as sound, from the cache as well.
+    // Audio is charged as audio, even if it came from the cache.
     cached: Math.max(0, cached - tokensIn(usage.cacheTokensDetails, 'AUDIO')),
     output: sum(candidates, thoughts),
     inputAudio: read('AUDIO'),
-    // Pictures are in the cache at the rate of all that is.
+    // Cached images are charged at the cache rate.
     inputImage: Math.max(0, read('IMAGE') - tokensIn(usage.cacheTokensDetails, 'IMAGE')),
     outputAudio: tokensIn(made, 'AUDIO'),
     outputImage: tokensIn(made, 'IMAGE'),
   })
   const total = readCount(usage.totalTokenCount)
-  // Some leave the thoughts out of everything but the total.
+  // Some vendors include the thoughts only in the total.
   const counted = tokens && {
     ...tokens,
     output: Math.max(tokens.output, (total ?? 0) - tokens.prompt),
@@ -319,7 +319,7 @@ export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | und
   return withUses(counted, searches > 0 ? { webSearch: searches } : undefined)
 }
 
-/** Of a list of counts by modality. Films and documents have the rate of text at the vendor whose format this is. */
+/** Reads one modality from a list of counts. Google charges videos and documents at the rate of text. */
 function tokensIn(details: unknown, of: string): number {
   return objects(details).reduce(
     (sum, { modality, tokenCount }) => sum + (modality === of ? (readCount(tokenCount) ?? 0) : 0),
@@ -327,7 +327,7 @@ function tokensIn(details: unknown, of: string): number {
   )
 }
 
-/** Searches of all candidates: each names its queries. */
+/** The searches of all candidates: each lists its queries. */
 export function searchesOf(candidates: unknown): number {
   return objects(candidates).reduce((sum, { groundingMetadata: found }) => {
     if (!isObject(found)) return sum

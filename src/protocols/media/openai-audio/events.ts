@@ -1,4 +1,4 @@
-// The events of a streamed transcription or of streamed speech, which pass as they come; the last waits for the settlement.
+// The events of a streamed transcription or of streamed speech. They are relayed as they come; the last one waits for the settlement.
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson } from '../../../upstream/sse.ts'
@@ -24,7 +24,7 @@ export class AudioObserver extends Observer {
     if (this.terminal || this.fault) return ''
     const data = dataOf(block)
     if (data.trim() === '[DONE]') return ''
-    // Only the beginning of a piece of sound is read: its type stands there, and the rest is long.
+    // Only the beginning of an audio event is read: the type is there, and the rest is long.
     const type = /"type"\s*:\s*"([\w.]{1,60})"/.exec(data.slice(0, TYPE_CHARS))?.[1]
     if (type !== undefined && PIECE.has(type)) {
       this.output.addBytes(type === 'transcript.text.delta' ? charsOf(data) : data.length)
@@ -55,13 +55,13 @@ export class AudioObserver extends Observer {
 
 const TYPE_CHARS = 200
 
-/** Of the words alone: what was heard tells how long it took. */
+/** Counts the text only: its length shows how long the audio was. */
 function charsOf(data: string): number {
   const value = readData(bytesToText(data))
   return isObject(value) ? (text(value.delta)?.length ?? 0) : 0
 }
 
-/** A whole transcript as the events that it could have been, for vendors that do not stream. */
+/** Turns a whole transcript into stream events, for vendors that do not stream. */
 export function unrollTranscript(value: Json): string {
   const said = text(value.text) ?? ''
   const { usage, duration } = value

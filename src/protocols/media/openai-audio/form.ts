@@ -1,5 +1,6 @@
-// The form of a transcription: one file and some fields, in any order. It is whole before anything is held or sent, because SDKs put
-// the model behind the file; so a slow upload keeps neither credits nor a vendor's place, and a second vendor can get it too.
+// The form of a transcription: one file and some fields, in any order. It is read completely before credits are held or anything is sent,
+// because SDKs put the model after the file. So a slow upload occupies neither credits nor a vendor's slot, and a retry at a second vendor is
+// possible.
 import { createHash } from 'node:crypto'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
@@ -8,14 +9,14 @@ import { FormError, FormReader, type PartHead, type PartSink } from '../../../pa
 
 const MB = 1_048_576
 const AUDIO_BYTES_MAX = 25 * MB
-/** Everything but the file. */
+/** Limit for everything except the file. */
 const FIELDS_BYTES_MAX = MB
-/** With the lines between the parts. */
+/** Includes the boundaries between the parts. */
 const BODY_BYTES_MAX = AUDIO_BYTES_MAX + FIELDS_BYTES_MAX + 262_144
 const NAME_CHARS_MAX = 200
 
 export interface AudioFile {
-  /** Never joined: they go out one after the other. */
+  /** Never concatenated: the pieces are sent one after the other. */
   readonly pieces: readonly Buffer[]
   readonly bytes: number
   readonly name: string
@@ -24,20 +25,20 @@ export interface AudioFile {
 }
 
 interface AudioForm {
-  /** The fields, each a text or several. */
+  /** The fields, each a text or a list of texts. */
   readonly json: JsonText
   readonly file: AudioFile
-  /** Of what the form says, not of its bytes: a client that sends it again chooses another boundary. */
+  /** A digest of the form's content, not of its bytes: a client that retries chooses another boundary. */
   readonly digest: string
 }
 
 interface AudioFormOptions {
   readonly contentType: string | undefined
-  /** As the header says; undefined for a chunked body. */
+  /** From the header; undefined for a chunked body. */
   readonly contentLength: number | undefined
 }
 
-/** Reads no more than the limits; rejects as soon as one is passed, with the rest of the stream unread. */
+/** Rejects as soon as a limit is exceeded, and leaves the rest of the stream unread. */
 export async function readAudioForm(
   stream: AsyncIterable<Buffer>,
   { contentType, contentLength }: AudioFormOptions,
@@ -132,7 +133,7 @@ class Parts {
       end: () => {
         const value = Buffer.concat(gathered.pieces).toString('utf8')
         const before = this.fields.get(name)
-        // `timestamp_granularities[]` and its like may come several times; the rest may not.
+        // Fields such as `timestamp_granularities[]` may be repeated; others may not.
         if (before === undefined) this.fields.set(name, name.endsWith('[]') ? [value] : value)
         else if (Array.isArray(before)) before.push(value)
         else throw invalid(`"${shortName(name)}" may be given once.`, shortName(name))
@@ -143,7 +144,7 @@ class Parts {
 
 const BLOCK_BYTES = 65_536
 
-/** Bytes in blocks of our own: a body that comes byte by byte must not become millions of pieces. */
+/** Copies bytes into blocks of a fixed size: a body that arrives byte by byte must not become millions of buffers. */
 class Gathered {
   bytes = 0
   private readonly blocks: Buffer[] = []
@@ -170,7 +171,7 @@ const TYPE = /^[a-z]{1,20}\/[a-z0-9.+-]{1,60}$/
 
 const shortName = (name: string) => name.slice(0, 60)
 
-/** Vendors tell the format by the name's ending, so that a file without one gets it. */
+/** Vendors detect the format by the file extension, so a file without one gets it. */
 function fileName(name: string, { type }: AudioFacts): string {
   const plain = name
     .replaceAll(/[^\x20-\x7e]|["\\/]/g, '_')

@@ -1,4 +1,5 @@
-// Text into speech: the sound goes to the caller as it comes. Paid by the character of `input`, so that its price is known before.
+// Text to speech: the audio is relayed to the caller as it comes. It is charged by the character of `input`, so the price is known before the
+// call.
 import { countCharacters, SPEECH_TYPES, speechBody } from '../../../catalog/audio.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
@@ -45,7 +46,7 @@ function openSpeech({ json, worst, events, type }: Wanted, target: Target): Exch
   }
 }
 
-/** As the vendor says, or as was asked for; what is neither sound nor unnamed bytes is not what was paid for. */
+/** The vendor's audio type or, for unspecified bytes, the requested one. Any other type is not a valid answer. */
 function soundType(headers: Readonly<Record<string, string>>, wanted: string): string {
   const given = headers['content-type'] ?? ''
   if (/^audio\/[\w.+-]{1,40}(?:;[ \w=.-]{0,60})?$/i.test(given)) return given

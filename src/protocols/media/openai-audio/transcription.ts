@@ -1,5 +1,5 @@
-// Speech into text: transcriptions, and translations into English. The form goes on as it was sent, but for the model's name. Paid by
-// the second: held for what the file can hold at most, charged for what the vendor reports.
+// Speech to text: transcriptions, and translations into English. The form is forwarded unchanged except for the model's name. It is charged by
+// the second: the hold covers the longest audio that the file can contain, and the charge is what the vendor reports.
 import { TRANSCRIPT_FORMATS } from '../../../catalog/audio.ts'
 import type { ModelOf } from '../../../catalog/document.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
@@ -13,16 +13,16 @@ import { readErrorBody } from '../../vendor-words.ts'
 import { AudioObserver, unrollTranscript } from './events.ts'
 import type { AudioFile } from './form.ts'
 
-/** Whether it is written down in its own language, or in English. */
+/** Whether the output is in the original language or in English. */
 type Work = 'transcriptions' | 'translations'
 
 type Format = (typeof TRANSCRIPT_FORMATS)[number]
 const TEXT_TYPE = 'text/plain; charset=utf-8'
-/** Vendors that count tokens of audio count so many in a second. */
+/** Audio tokens per second, for vendors that count tokens. */
 const TOKENS_PER_SECOND = 10
-/** Nobody speaks faster. */
+/** An upper bound of how fast people speak. */
 const CHARS_PER_SECOND = 25
-/** As output is counted while it passes. */
+/** The same ratio as in counting streamed output. */
 const CHARS_PER_TOKEN = 4
 const NAME_CHARS_MAX = 100
 
@@ -34,7 +34,7 @@ interface Wanted {
   readonly usageOf: (value: Json) => Usage | undefined
 }
 
-/** Without a file it is a quote, for which `seconds` stands in the place of the file. */
+/** Without a file it is a quote, and `seconds` takes the place of the file. */
 export function readTranscriptionRequest(
   { json, file, work }: { json: JsonText; file: AudioFile | undefined; work: Work },
   uid: string,
@@ -65,7 +65,7 @@ export function readTranscriptionRequest(
     price: {},
     worst,
     likely(outputTokens) {
-      // What the file says of itself may be a lie; what was heard in it took its time.
+      // The file's own length may be wrong, but the transcribed text needs a minimum time.
       const heard = (outputTokens * CHARS_PER_TOKEN) / CHARS_PER_SECOND
       return { second: Math.min(Math.max(1, Math.ceil(secondsLikely), Math.floor(heard)), worst.second) }
     },
@@ -80,7 +80,7 @@ function isFormat(value: string): value is Format {
   return TRANSCRIPT_FORMATS.some((format) => format === value)
 }
 
-/** In a form everything is text. */
+/** Form fields are always text. */
 function readFlag(value: unknown): boolean {
   if (value === undefined || value === false || value === 'false' || value === '') return false
   if (value === true || value === 'true') return true
@@ -94,7 +94,7 @@ function quotedFacts(fields: Fields): Omit<AudioFacts, 'type'> {
   return { secondsMost: seconds, secondsLikely: seconds, secondsPossible: seconds }
 }
 
-/** As the vendor says it, and no more than can be. */
+/** The vendor's report, capped at the possible maximum. */
 function secondsOf({ usage, duration }: Json, most: number): Usage | undefined {
   const reported = objectOf(usage)
   const details = objectOf(reported.input_token_details)
@@ -104,7 +104,7 @@ function secondsOf({ usage, duration }: Json, most: number): Usage | undefined {
   return seconds === undefined ? undefined : { second: Math.min(Math.ceil(seconds), most) }
 }
 
-/** Some write the duration as a text. */
+/** Some vendors send the duration as text. */
 function positive(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d{1,9}(\.\d{1,9})?$/.test(value) ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
@@ -112,7 +112,7 @@ function positive(value: unknown): number | undefined {
 
 function openTranscription(wanted: Wanted, file: AudioFile, target: Target, { requestId }: OpenOptions): Exchange {
   const { work, stream, usageOf } = wanted
-  // The caller hears of the id with the answer, so that no file can contain the boundary on purpose.
+  // The caller learns the request id only with the answer, so no file can contain the boundary on purpose.
   const boundary = `tollgate-${requestId}`
   return {
     call: {
@@ -137,7 +137,7 @@ function openTranscription(wanted: Wanted, file: AudioFile, target: Target, { re
   }
 }
 
-/** Plain text says nothing of what it cost; as JSON the vendor says it beside the text. */
+/** Plain text carries no usage, so the vendor is asked for JSON, which does. */
 function formatAsked({ format }: Wanted): Format {
   return format === 'text' ? 'json' : format
 }
@@ -164,7 +164,7 @@ function formPieces(
 
 function readTranscript(body: Buffer, { format, usageOf }: Wanted): Answer {
   if (format === 'srt' || format === 'vtt') {
-    // A report of an error with status 200 is the only JSON that can stand here.
+    // The only JSON possible here is an error reported with status 200.
     if (body[0] === 0x7b) throw garbled(`JSON in answer to a request for ${format}`)
     const contentType = format === 'vtt' ? 'text/vtt; charset=utf-8' : TEXT_TYPE
     return { body, contentType, usage: undefined, outputChars: lastCueSeconds(body) * CHARS_PER_SECOND }
@@ -178,7 +178,7 @@ function readTranscript(body: Buffer, { format, usageOf }: Wanted): Answer {
   return { body, contentType: 'application/json', usage, outputChars }
 }
 
-/** When the last of the subtitles ends. */
+/** The end time of the last subtitle. */
 function lastCueSeconds(body: Buffer): number {
   const at = body.lastIndexOf('-->')
   const end = at < 0 ? '' : body.toString('latin1', at + 3, at + 33)

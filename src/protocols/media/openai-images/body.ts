@@ -1,5 +1,5 @@
-// The body of an image request, read as it arrives. Reference images in it become bytes at once: a request of 256 MB of
-// pictures is 342 MB of JSON, and parsing that as text would take five times its size.
+// Reads the body of an image request as it arrives. Reference images are decoded at once: 256 MB of images are 342 MB of JSON, and parsing
+// that as text would take five times its size.
 
 import { createHash } from 'node:crypto'
 import { IMAGES_MAX } from '../../../catalog/images.ts'
@@ -11,35 +11,35 @@ import { Base64File, StreamingJsonParser, type StringSink } from './streaming-js
 const MB = 1_048_576
 export const IMAGE_BYTES_MAX = 20 * MB
 export const IMAGES_BYTES_MAX = 256 * MB
-/** Room for encoders that escape characters of the base64; the exact limits are those of the decoded pictures. */
+/** Leaves room for encoders that escape characters of the base64; the exact limits apply to the decoded images. */
 export const BODY_BYTES_MAX = 400 * MB
-/** Everything but the pictures. */
+/** Limit for everything except the images. */
 const TEXT_BYTES_MAX = 2 * MB
 
 export interface InlineImage {
-  /** Never joined: they go out one after the other. */
+  /** Never concatenated: the pieces are sent one after the other. */
   readonly pieces: readonly Buffer[]
   readonly bytes: number
   readonly type: ImageType
 }
 
 export interface ImageRequestBody {
-  /** The request, with null in the place of each picture. */
+  /** The request, with null in place of each image. */
   readonly json: JsonText
   /** By position in image_urls. */
   readonly inline: ReadonlyMap<number, InlineImage>
   readonly inlineBytes: number
-  /** SHA-256 of the body as it came, when asked for: what an idempotency key is bound to. */
+  /** SHA-256 of the body as received, if requested: an idempotency key is bound to it. */
   readonly digest: string | undefined
 }
 
 interface ImageBodyOptions {
-  /** As the header says; undefined for a chunked body. */
+  /** From the header; undefined for a chunked body. */
   readonly contentLength: number | undefined
   readonly digest?: boolean
 }
 
-/** Reads at most BODY_BYTES_MAX; rejects as soon as a limit is passed, with the rest of the stream unread. */
+/** Reads at most BODY_BYTES_MAX; rejects as soon as a limit is exceeded, and leaves the rest of the stream unread. */
 export async function readImageBody(
   stream: AsyncIterable<Buffer>,
   options: ImageBodyOptions,
@@ -68,7 +68,7 @@ export async function readImageBody(
   return { json, inline: album.images, inlineBytes: album.bytes, digest: hash?.digest('hex') }
 }
 
-/** What is neither JSON nor unnamed cannot be a request; uploads get told where pictures go. */
+/** Rejects every content type except JSON or none. For form uploads the message says where images belong. */
 export function checkImageContentType(contentType: string | undefined): void {
   if (contentType === undefined || /^application\/json(?:[ \t]*;|[ \t]*$)/i.test(contentType)) return
   if (/^multipart\//i.test(contentType))
@@ -78,11 +78,11 @@ export function checkImageContentType(contentType: string | undefined): void {
   throw invalid('The body must be JSON, with "Content-Type: application/json".')
 }
 
-/** The pictures of one request, and what they add up to. */
+/** The images of one request and their total size. */
 class Album {
   readonly images = new Map<number, InlineImage>()
   bytes = 0
-  /** The position that is being read. */
+  /** The index of the image that is being read. */
   at = 0
 
   open(index: number): StringSink {
@@ -95,7 +95,7 @@ class Album {
   }
 }
 
-/** What follows "data:" in `data:image/<type>;base64,<data>`. */
+/** Parses what follows "data:" in `data:image/<type>;base64,<data>`. */
 class DataUri implements StringSink {
   private head = ''
   private inBody = false
@@ -145,7 +145,7 @@ class DataUri implements StringSink {
 
 const HEAD_CHARS_MAX = 100
 
-/** Data URIs that were written with escapes in their first letters, and so went into the text. */
+/** Handles data URIs whose first letters were escaped, so that the streaming parser left them in the text. */
 function readEscapedUris(json: JsonText, album: Album): void {
   const urls = Object.hasOwn(json.value, 'image_urls') ? json.value.image_urls : undefined
   if (!Array.isArray(urls)) return
@@ -153,7 +153,7 @@ function readEscapedUris(json: JsonText, album: Album): void {
   urls.forEach((url, index) => {
     if (typeof url !== 'string' || !/^data:/i.test(url)) return
     const sink = album.open(index)
-    // What is beyond ASCII becomes bytes that are not base64, and is refused as such.
+    // Characters beyond ASCII become bytes that are not base64, and are rejected as such.
     sink.push(Buffer.from(url.slice(5), 'utf8'))
     sink.end()
   })

@@ -1,5 +1,5 @@
-// One exchange with a vendor of the image format: JSON without references, a multipart upload with them. The vendor
-// answers with base64; callers get an address.
+// One exchange with a vendor of the image format: JSON without reference images, a multipart upload with them. The vendor answers with base64;
+// callers get a URL.
 import type { Usage } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { type Exchange, garbled, type OpenOptions, type Target } from '../../protocol.ts'
@@ -12,7 +12,7 @@ import { type Drawn, priceOf, readDrawn, writeAnswer } from './result.ts'
 interface ImagesOpening {
   readonly checked: CheckedImages
   readonly images: readonly InlineImage[]
-  /** For vendors that report no usage. */
+  /** Charged if the vendor reports no usage. */
   readonly worst: Usage
   readonly target: Target
   readonly options: OpenOptions
@@ -22,7 +22,7 @@ interface ImagesOpening {
 export function openImages({ checked, images, worst, target, options, store: storeFile }: ImagesOpening): Exchange {
   let storing: Promise<StoredImage> | undefined
 
-  /** From here on there is a file, which goes again if the call fails after all. */
+  /** From here on there is a stored file, which is removed if the call fails. */
   function store(drawn: Drawn): Promise<StoredImage> {
     storing = storeFile(drawn.pieces, drawn.type)
     return storing
@@ -75,7 +75,7 @@ function callOf(checked: CheckedImages, images: readonly InlineImage[], target: 
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(fields),
     }
-  // The request's id was made after the pictures arrived, so none of them can contain the boundary on purpose.
+  // The request id was created after the images arrived, so no image can contain the boundary on purpose.
   const boundary = `tollgate-${requestId}`
   return {
     method: 'POST',
@@ -85,7 +85,7 @@ function callOf(checked: CheckedImages, images: readonly InlineImage[], target: 
   }
 }
 
-/** The form in pieces: the pictures' own buffers, with short texts between them. */
+/** The form in pieces: the images' own buffers with short texts between them, so nothing is copied. */
 function formPieces(
   fields: Readonly<Record<string, string | number | boolean>>,
   images: readonly InlineImage[],

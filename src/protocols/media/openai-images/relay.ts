@@ -1,4 +1,4 @@
-// A vendor's image stream on its way to the caller. Partial pictures are swallowed: callers were promised one event.
+// Relays a vendor's image stream to the caller. Partial images are dropped, because callers are promised a single event.
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts'
@@ -16,7 +16,7 @@ const BREAK = Buffer.from('\n')
 
 interface ImageRelayOptions {
   readonly checked: CheckedImages
-  /** What is charged when the vendor reports nothing. */
+  /** The charge if the vendor reports no usage. */
   readonly unreported: Usage
   store(drawn: Drawn): Promise<StoredImage>
 }
@@ -24,7 +24,7 @@ interface ImageRelayOptions {
 export class ImageRelay implements StreamRelay, StreamState {
   readonly encoding = 'utf8'
   readonly keepAlive = ': ping\n'
-  /** What was begun is drawn to its end: whoever leaves has used the whole. */
+  /** A vendor always finishes an image that it has begun, so a disconnected caller is charged for all of it. */
   readonly outputTokensSeen = 1
   terminal = false
   fault: Fault | undefined
@@ -32,7 +32,7 @@ export class ImageRelay implements StreamRelay, StreamState {
   price: PriceAttributes | undefined
 
   private readonly options: ImageRelayOptions
-  /** The line that is being read: the name of its field so far, and what follows the colon. */
+  /** The current line: the field name so far, and the part after the colon. */
   private field = ''
   private rest: 'name' | 'data' | 'other' = 'name'
   private reader: DrawnReader | undefined
@@ -59,12 +59,12 @@ export class ImageRelay implements StreamRelay, StreamState {
   }
 
   end(): undefined {
-    // Some vendors leave out the last blank line. An event that was cut short does not count: its JSON has no end.
+    // Some vendors omit the last blank line. A truncated event does not count, because its JSON is incomplete.
     if (!this.terminal && !this.fault && this.reader) this.endEvent()
     return undefined
   }
 
-  /** The file is written: only then may the answer end. */
+  /** Resolves once the file is stored; only then may the answer end. */
   async ready(): Promise<void> {
     await this.storing
   }
@@ -79,7 +79,7 @@ export class ImageRelay implements StreamRelay, StreamState {
     return encodeJson(data, 'error')
   }
 
-  /** A part of a line, never with its end. */
+  /** Handles a part of a line, never with its line end. */
   private line(part: Buffer): void {
     if (this.rest === 'data') this.reader?.push(part)
     if (this.rest !== 'name') return
@@ -91,7 +91,7 @@ export class ImageRelay implements StreamRelay, StreamState {
     if (this.rest === 'other') return
     if (this.reader) this.reader.push(BREAK)
     else this.reader = new DrawnReader()
-    // A blank after the colon is a blank of the JSON as well.
+    // A space after the colon is also valid whitespace in JSON.
     this.reader.push(part.subarray(colon + 1))
   }
 
@@ -115,11 +115,11 @@ export class ImageRelay implements StreamRelay, StreamState {
     if (!COMPLETED.has(String(value.type))) return
     const drawn = reader.drawn(value)
     this.storing = this.options.store(drawn).then(({ url }) => {
-      // Nothing is owed for a picture that we lost.
+      // An image that could not be stored is not charged.
       this.usage = drawn.usage ?? this.options.unreported
       this.event = encodeEvent(writeEvent(drawn, url, this.options.checked), 'image_generation.completed')
     })
-    // Whoever waits for `ready` sees the failure; until then it is nobody's.
+    // `ready` reports a failure; this handler only prevents an unhandled rejection until then.
     this.storing.catch(() => undefined)
     this.terminal = true
   }

@@ -1,4 +1,4 @@
-// A caller's image request, checked: generation, editing and fusion are one endpoint.
+// Validates a caller's image request: generation, editing and fusion are one endpoint.
 import {
   IMAGES_MAX,
   imagesBody,
@@ -22,29 +22,29 @@ import { openImages } from './exchange.ts'
 const URL_CHARS_MAX = 8_192
 const MASKS = ['mask', 'mask_url', 'maskUrl'] as const
 
-/** What vendors of this format charge at most for a picture of 1024×1024; larger ones in proportion. */
+/** The most that vendors of this format charge for an image of 1024×1024; larger ones in proportion. */
 const OUTPUT_TOKENS = { low: 272, medium: 1_056, high: 4_160, auto: 4_160 } as const
 const OUTPUT_PIXELS = 1_048_576
 const INPUT_IMAGE_TOKENS = 6_500
-/** What no report of an image model exceeds, whatever was asked: twice the longest prompt with all its references, and twice the largest picture. */
+/** Upper bounds for a plausible usage report: twice the longest prompt with all references, and twice the largest image. */
 const INPUT_TOKENS_MOST = 2 * (PROMPT_CHARS_MAX + IMAGES_MAX * INPUT_IMAGE_TOKENS)
 const OUTPUT_TOKENS_MOST = 2 * OUTPUT_TOKENS.high * 8
 
 export interface StoredImage {
-  /** Absolute, and good for as long as the store keeps the file. */
+  /** Absolute, and valid as long as the store keeps the file. */
   readonly url: string
   remove(): Promise<void>
 }
 
 export interface ImageRequestDeps {
-  /** Fetches what a caller points at, through the guard. */
+  /** Fetches an address from the caller's request, through the guard. */
   fetchImage(
     url: string,
     options: { bytesMax: number; signal: AbortSignal },
   ): Promise<{ bytes: Buffer; type: ImageType }>
-  /** Writes a result where callers can get it, durably. */
+  /** Stores a result durably where callers can download it. */
   store(pieces: readonly Buffer[], type: ImageType): Promise<StoredImage>
-  /** The memory of this request; grown for references that must be fetched, and released by whoever made it. */
+  /** This request's memory lease. It grows for references that must be fetched; its creator releases it. */
   readonly lease: ByteLease
 }
 
@@ -54,7 +54,7 @@ export interface CheckedImages {
   readonly quality: keyof typeof OUTPUT_TOKENS
   readonly format: ImageType
   readonly stream: boolean
-  /** Hand the picture over in the answer as well, as some SDKs demand. */
+  /** Whether the answer also contains the image itself, as some SDKs require. */
   readonly inlineAnswer: boolean
   readonly outputTokens: number
 }
@@ -91,10 +91,10 @@ export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps
     clientFormat: 'openai-images',
     product: model.uid,
     stream: checked.stream,
-    // What is left to the vendor is held for as the dearest that it may draw.
+    // If the vendor chooses the quality, the hold covers the most expensive one.
     price: quality === 'auto' ? dearest(model.pricing, worst, price) : price,
     worst,
-    // A picture that was begun is drawn to its end and paid for, whoever waits for it.
+    // A vendor always finishes an image that it has begun, so it is charged even if the caller disconnects.
     likely: () => worst,
     inputTokensMost: INPUT_TOKENS_MOST,
     outputTokensMost: OUTPUT_TOKENS_MOST,
@@ -127,7 +127,7 @@ function readReferences(urls: readonly unknown[], body: ImageRequestBody): reado
   })
 }
 
-/** The reference images of one request, those elsewhere among them when they have been fetched. */
+/** The reference images of one request, including remote ones once they are fetched. */
 class References {
   private readonly references: readonly (string | InlineImage)[]
   private readonly inlineBytes: number
@@ -146,7 +146,7 @@ class References {
     const before = lease.bytes
     if (elsewhere > 0)
       await lease.grow(Math.min(elsewhere * IMAGE_BYTES_MAX, IMAGES_BYTES_MAX - this.inlineBytes), signal)
-    // One that fails stops the others.
+    // The first failure aborts the other fetches.
     const own = new AbortController()
     let bytes = this.inlineBytes
     try {
@@ -178,22 +178,22 @@ class References {
   }
 }
 
-// From what a caller may write (a ratio, a tier, pixels) to the pixels that a vendor draws.
+// Converts the sizes that a caller may send (a ratio, a tier, pixels) to the pixels that a vendor draws.
 
-/** The largest that vendors choose by themselves. */
+/** The largest size that vendors choose by themselves. */
 const AUTO_PIXELS = 1536 * 1024
 const AUTO_RATIO = '1:1'
 
 interface DrawnSize {
   /** `WxH`, or `auto` for the vendor's own choice. */
   readonly size: string
-  /** What it is priced as. */
+  /** The resolution that decides the price. */
   readonly resolution: Resolution
-  /** At most. */
+  /** The maximum number of pixels. */
   readonly pixels: number
 }
 
-/** Explicit pixels win over a tier; a ratio takes its pixels from the tier. */
+/** Explicit pixels take precedence over a tier; a ratio takes its pixels from the tier. */
 function drawnSize(size: string, resolution: Resolution): DrawnSize {
   const tier = TIER_OF.get(size)
   if (tier) return { size, resolution: tier, pixels: pixelsOf(size) }

@@ -1,4 +1,4 @@
-// What a vendor drew: read from its JSON without ever holding the base64 as a string, and written for callers.
+// The vendor's image: read from its JSON without ever holding the base64 as a string, and written for callers.
 import { inputTokensOf, outputTokensOf, readCount, tokensOf, type Usage } from '../../../meter/usage.ts'
 import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../parsers/image-file.ts'
 import { isObject, type Json, text } from '../../check.ts'
@@ -7,7 +7,7 @@ import { vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages } from './request.ts'
 import { Base64File, type Path, StreamingJsonParser } from './streaming-json.ts'
 
-/** The largest that is drawn is 8 megapixels: 25 MB uncompressed. */
+/** The largest image has 8 megapixels: 25 MB uncompressed. */
 const RESULT_BYTES_MAX = 48 * 1_048_576
 const TEXT_BYTES_MAX = 1_048_576
 
@@ -15,19 +15,19 @@ export interface Drawn {
   readonly pieces: readonly Buffer[]
   readonly type: ImageType
   readonly createdSeconds: number | undefined
-  /** As the vendor reported it, for the caller; undefined when it did not. */
+  /** The vendor's usage report, for the caller; undefined if there is none. */
   readonly reported: Json | undefined
   readonly usage: Usage | undefined
-  /** As the vendor says that it drew it. */
+  /** The quality that the vendor reports. */
   readonly quality: string | undefined
 }
 
-/** What decides the price where the request left it to the vendor: what the answer says, or the price of leaving it open. */
+/** The price attributes if the request left the quality to the vendor: the reported quality, or else the price of `auto`. */
 export function priceOf(checked: CheckedImages, quality: string | undefined): PriceAttributes | undefined {
   return checked.quality === 'auto' ? { quality: quality ?? 'auto' } : undefined
 }
 
-/** Reads one JSON text of a vendor's, piece by piece: a whole answer, or the data of one event. */
+/** Parses a vendor's JSON piece by piece: a whole answer, or the data of one event. */
 export class DrawnReader {
   private file: Base64File | undefined
   private readonly sieve: StreamingJsonParser
@@ -45,7 +45,7 @@ export class DrawnReader {
     this.sieve.push(chunk)
   }
 
-  /** What came, without its picture. */
+  /** The received JSON without its image. */
   get text(): string {
     return this.sieve.end().toString('utf8')
   }
@@ -76,7 +76,7 @@ export class DrawnReader {
   }
 
   private openFile(): Base64File {
-    // Of several pictures, none of which was asked for, the last counts.
+    // If the vendor sends several images although one was requested, the last one counts.
     this.file = new Base64File({
       bytesMax: RESULT_BYTES_MAX,
       tooLarge: () => garbled('the picture is too large'),
@@ -88,7 +88,7 @@ export class DrawnReader {
   }
 }
 
-/** `data[0].b64_json` of a whole answer, `b64_json` of an event. */
+/** `data[0].b64_json` in a whole answer, `b64_json` in an event. */
 function isPicture(path: Path): boolean {
   return path.at(-1) === 'b64_json' && (path.length === 1 || (path.length === 3 && path[0] === 'data' && path[1] === 0))
 }
@@ -106,7 +106,7 @@ function usageOf(reported: Json | undefined): Usage | undefined {
   const output = readCount(reported?.output_tokens)
   if (input === undefined || output === undefined) return undefined
   const pictures = Math.min(countOf(reported?.input_tokens_details, 'image_tokens') ?? 0, input)
-  // Models that only draw do not say how much of it is the picture: all of it.
+  // Image-only models do not report how much of the output is the image: all of it is.
   const words = Math.min(countOf(reported?.output_tokens_details, 'text_tokens') ?? 0, output)
   return {
     image: 1,
@@ -117,7 +117,7 @@ function usageOf(reported: Json | undefined): Usage | undefined {
   }
 }
 
-/** The vendor's counts and their details, and nothing else that it may have put there. */
+/** The vendor's counts and their details, without any other members. */
 function callersUsage(reported: Json | undefined): Json | undefined {
   const usage = usageOf(reported)
   if (!reported || !usage) return undefined
@@ -146,7 +146,7 @@ export function writeEvent(drawn: Drawn, url: string, checked: CheckedImages): s
   })
 }
 
-/** Every piece but the last holds a multiple of three bytes, so their base64 can be joined. */
+/** Every piece but the last has a multiple of three bytes, so their base64 can be concatenated. */
 function inline(drawn: Drawn, checked: CheckedImages): Json {
   return checked.inlineAnswer ? { b64_json: drawn.pieces.map((piece) => piece.toString('base64')).join('') } : {}
 }

@@ -1,24 +1,23 @@
-// Reads JSON as it arrives and takes long strings out on the way, so that hundreds of megabytes of base64 never become a
-// string. What is left is small and is parsed as usual, by a parser that is strict; the sieve needs to be right only for
-// valid JSON.
+// Parses JSON as it arrives and extracts long strings on the way, so that hundreds of megabytes of base64 never become a string. The rest is
+// small and is parsed by the usual strict parser, so this one needs to be right only for valid JSON.
 
-/** Gets the characters of one string. They are ASCII, or the sink refuses them. */
+/** Receives the characters of one string. They are ASCII, or the sink rejects them. */
 export interface StringSink {
   push(ascii: Buffer): void
   end(): void
 }
 
 interface SieveRules {
-  /** Asked at each string that is a value: a sink takes it, if it begins with `prefix` (in either case). */
+  /** Called for each string value: returns a sink if the string should be extracted. It is, if it begins with `prefix` (in either case). */
   take(path: Path): { readonly prefix: string; readonly sink: () => StringSink } | undefined
-  /** Of what is left. */
+  /** The limit for the remaining text. */
   readonly textBytesMax: number
   tooLong(): Error
-  /** For escapes that no sink can use. */
+  /** The error for escapes that no sink can use. */
   invalid(): Error
 }
 
-/** Keys and positions from the top; deeper values than this are never taken. */
+/** Keys and indexes from the top; values nested deeper than this are never extracted. */
 export type Path = readonly (string | number)[]
 const PATH_DEPTH_MAX = 3
 
@@ -77,7 +76,7 @@ export class StreamingJsonParser {
     }
   }
 
-  /** What is left, with null in the place of each string that was taken. */
+  /** The remaining JSON, with null in place of each extracted string. */
   end(): Buffer {
     return Buffer.concat(this.text)
   }
@@ -136,7 +135,7 @@ export class StreamingJsonParser {
         this.state = 'structure'
         return at + 1
       }
-      // A key that is written with escapes is not recognised here; the reader looks at what was left in the text.
+      // A key with escapes is not recognised here; the reader handles it later in the remaining text.
       if (this.key !== undefined && this.key.length < KEY_CHARS_MAX) this.key += String.fromCharCode(byte)
     }
     this.keep(chunk, from, chunk.length)
@@ -178,7 +177,7 @@ export class StreamingJsonParser {
     return quote + 1
   }
 
-  /** Some encoders write "/" as "\/" and "+" as "\u002B", in every base64 that they send. */
+  /** Some encoders write "/" as "\/" and "+" as "\u002B" in all their base64. */
   private takeEscaped(run: Buffer): void {
     const plain = Buffer.allocUnsafe(run.length)
     let length = 0
@@ -200,7 +199,7 @@ export class StreamingJsonParser {
     if (length > 0) this.sink?.push(plain.subarray(0, length))
   }
 
-  /** An escape that was cut between two chunks. */
+  /** Completes an escape that was split between two chunks. */
   private finishEscape(chunk: Buffer, at: number): number {
     this.escape += String.fromCharCode(chunk[at]!)
     if (this.escape.length === (this.escape[0] === 'u' ? 5 : 1)) {
@@ -221,23 +220,23 @@ export class StreamingJsonParser {
     if (from === to) return
     this.textBytes += to - from
     if (this.textBytes > this.rules.textBytesMax) throw this.rules.tooLong()
-    // A copy, because a few bytes must not keep a whole chunk of the network alive.
+    // A copy, so that a few bytes do not keep a whole network chunk alive.
     this.text.push(Buffer.from(chunk.subarray(from, to)))
   }
 }
 
-// Base64 that arrives in slices, decoded as it comes into blocks that are never joined or copied again.
+// Decodes base64 that arrives in slices, into blocks that are never joined or copied again.
 
-/** A multiple of three, so that a block always ends where a group of four characters ends. */
+/** A multiple of three, so that a block always ends at a group of four characters. */
 const BLOCK_BYTES = 3 * 262_144
-/** Decoding goes by way of short strings; long ones would stay in memory until a full collection. */
+/** Decoding uses short strings; long ones would stay in memory until a full garbage collection. */
 const SLICE_CHARS = 65_536
 
 interface Base64Rules {
   readonly bytesMax: number
   tooLarge(): Error
   invalid(): Error
-  /** Sees the first bytes of the file once there are `headBytes` of them, and may throw. */
+  /** Called with the first bytes of the file once there are `headBytes` of them; may throw. */
   readonly headBytes: number
   head(bytes: Buffer): void
 }
@@ -255,7 +254,7 @@ export class Base64File {
     this.rules = rules
   }
 
-  /** ASCII characters of base64, cut anywhere. */
+  /** Takes ASCII characters of base64, split anywhere. */
   push(ascii: Buffer): void {
     let from = 0
     if (this.carry !== '') {
@@ -271,7 +270,7 @@ export class Base64File {
     if (end < ascii.length) this.carry = ascii.toString('latin1', end)
   }
 
-  /** The end of the characters. Padding may be left out. */
+  /** Called at the end of the characters. Padding is optional. */
   end(): void {
     if (this.carry.length === 1) throw this.rules.invalid()
     if (this.carry !== '') this.write(this.carry)
@@ -279,13 +278,13 @@ export class Base64File {
     if (this.blocks.length > 0) this.blocks.push(this.blocks.pop()!.subarray(0, this.used))
   }
 
-  /** The file, once it has ended. All pieces but the last hold a multiple of three bytes. */
+  /** The file, once it has ended. All pieces but the last have a multiple of three bytes. */
   get pieces(): readonly Buffer[] {
     return this.blocks
   }
 
   private write(text: string): void {
-    // Padding ends the file; characters after it are a second file, or a mistake.
+    // Padding ends the file; further characters are an error.
     if (this.closed) throw this.rules.invalid()
     const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
     this.closed = padding > 0 || text.length % 4 !== 0
@@ -300,7 +299,7 @@ export class Base64File {
       const chars = (room / 3) * 4
       const part = at === 0 && text.length <= chars ? text : text.slice(at, at + chars)
       const wanted = Math.min(left, room)
-      // The decoder skips what is not base64, so a shorter result is how it shows.
+      // The decoder skips characters that are not base64, so a shorter result reveals them.
       if (this.blocks.at(-1)!.write(part, this.used, 'base64') !== wanted) throw this.rules.invalid()
       this.used += wanted
       this.bytes += wanted

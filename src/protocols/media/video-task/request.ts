@@ -1,5 +1,5 @@
-// A caller's request for a video: every name in use is understood, and what the vendor will be sent is fixed here, with the
-// duration and the resolution that the price is made of.
+// Validates a caller's video request. All parameter names in use are accepted. The vendor's request is fixed here, including the duration and
+// the resolution that decide the price.
 import { VIDEO_LIMITS, VIDEO_RATIOS } from '../../../catalog/generation-bodies.ts'
 import type { VideoTraits } from '../../../catalog/traits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
@@ -8,7 +8,7 @@ import type { Usage } from '../../../meter/usage.ts'
 import { Fields, given, isObject, type Json, mustBe, wrong } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 
-// What a video is made from: a prompt, and pictures, clips and sounds in roles that do not mix freely.
+// The inputs of a video: a prompt, and images, clips and audio in roles that cannot be mixed freely.
 
 type MediaKind = 'image' | 'video' | 'audio'
 
@@ -29,7 +29,7 @@ const ROLES: Readonly<Record<MediaKind, readonly string[]>> = {
 const URL_CHARS_MAX = 8_192
 const IMAGE_BYTES_MAX = 30_000_000
 
-/** Names under which callers send single frames and lists of references. */
+/** The names under which callers send single frames and lists of references. */
 const FRAME_NAMES = {
   first_frame: ['first_frame', 'first_frame_url', 'image', 'image_url'],
   last_frame: ['last_frame', 'last_frame_url', 'end_image', 'end_image_url'],
@@ -40,7 +40,7 @@ const REFERENCE_NAMES = {
   audio: ['reference_audios', 'audios', 'audio_urls'],
 } as const
 
-/** The vendor's content parts, from whatever names the caller used. */
+/** Builds the vendor's content parts from the caller's parameters. */
 function readContent(fields: Fields, prompt: string | undefined, rules: VideoTraits): ContentPart[] {
   const parts: ContentPart[] = []
   const spoken = prompt?.trim() ? prompt : undefined
@@ -98,7 +98,7 @@ function readUrl(value: unknown, at: string): string {
   return url
 }
 
-/** A native part of `content`, checked and passed on as it is. */
+/** Validates a native part of `content`, which is forwarded unchanged. */
 function readPart(part: Json, at: string): ContentPart {
   if (part.type === 'text') {
     if (typeof part.text !== 'string' || part.text.trim() === '')
@@ -128,7 +128,7 @@ function media(kind: MediaKind, url: string, role: string, at: string): MediaPar
   return { type, [type]: { url }, role }
 }
 
-/** A single picture without a role is the first frame; several need their roles said. */
+/** A single image without a role is the first frame; several images need explicit roles. */
 function withRoles(parts: ContentPart[]): ContentPart[] {
   const unnamed = parts.filter((part) => part.type !== 'text' && part.role === '')
   if (unnamed.length === 0) return parts
@@ -163,7 +163,7 @@ function checkCount(name: string, count: number, most: number): void {
 
 const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')
 
-/** What the vendor is sent, except for the model's name there. */
+/** The vendor's request, except for the vendor's name of the model. */
 export interface VideoOrder {
   readonly content: readonly ContentPart[]
   readonly duration: number
@@ -177,17 +177,17 @@ export interface VideoOrder {
 
 export interface VideoRequest {
   readonly order: VideoOrder
-  /** The parameters that were sent, and their canonical names beside the names that were used; long data URIs are shortened. */
+  /** The parameters as sent, plus their canonical names; long data URIs are shortened. */
   readonly input: Readonly<Record<string, unknown>>
   readonly callbackUrl?: string
   readonly worst: Usage
   readonly price: PriceAttributes
 }
 
-/** A data URI beyond this is not repeated in answers. */
+/** A longer data URI is not repeated in answers. */
 const SHOWN_CHARS_MAX = 2_000
 
-/** `byTokens`: the model's price names tokens, so the worst case counts them. */
+/** `byTokens`: the model is priced by tokens, so the worst case counts them. */
 export function readVideoRequest(json: JsonText, rules: VideoTraits, byTokens = false): VideoRequest {
   const fields = new Fields(json)
   const content = readContent(fields, fields.string('prompt'), rules)
@@ -218,7 +218,7 @@ export function readVideoRequest(json: JsonText, rules: VideoTraits, byTokens = 
   }
 }
 
-/** The value of the one name that was used; the same value under two names is forgiven. */
+/** The value of the alias that was used. Two aliases are accepted if their values are equal. */
 function readAlias(fields: Fields, names: readonly string[]): { name: string; value: unknown } | undefined {
   const [used, ...others] = names.filter((name) => fields.get(name) !== undefined)
   if (used === undefined) return undefined
@@ -260,7 +260,7 @@ function readRatio(fields: Fields): string | undefined {
   return given.value as string
 }
 
-/** -1 asks for any seed, as does leaving it out. */
+/** -1 means any seed, like an absent one. */
 function readSeed(fields: Fields): number | undefined {
   const seed = fields.integer('seed', -1)
   if (seed !== undefined && seed > VIDEO_LIMITS.seed)
@@ -307,8 +307,8 @@ const PLAIN = [
 const KNOWN = new Set([...PLAIN, ...Object.values(CANONICAL).flat()])
 
 /**
- * The known parameters as they were sent, in their order; what came by another name, or in another form, stands under its
- * own name as well. Whatever else was sent is read by nobody, and would be stored and repeated for as long as the job is.
+ * The known parameters as sent, in their order; a parameter sent under an alias or in another form also appears under its canonical name.
+ * Unknown parameters are left out, because nothing reads them and they would be stored with the job.
  */
 function shownInput(sent: Readonly<Record<string, unknown>>, order: VideoOrder): Record<string, unknown> {
   const input: Record<string, unknown> = {}
@@ -329,7 +329,7 @@ function shownPart({ type, text, role, ...media }: Record<string, unknown>): obj
   return { type, [kind]: shownMedia(media[kind]), ...(role === undefined ? {} : { role }) }
 }
 
-/** An address, an object with one, or a list of these. */
+/** A URL, an object with one, or a list of these. */
 function shownMedia(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shownMedia)
   if (isObject(value)) return { url: shownMedia(value.url) }
@@ -337,12 +337,12 @@ function shownMedia(value: unknown): unknown {
   return `${value.slice(0, value.indexOf(',') + 1)}… (${value.length} characters)`
 }
 
-// What video models have in common; what differs from model to model are their traits in the catalog.
+// Rules common to all video models; the differences are traits in the catalog.
 
 const SECONDS_DEFAULT = 5
 const RESOLUTION_DEFAULT = '720p'
 
-/** The widest of all: for a body whose model is unknown, so that its other mistakes can be told first. */
+/** The widest limits: for a request with an unknown model, so that its other mistakes can be reported first. */
 export const ANY_MODEL: VideoTraits = {
   secondsMin: 1,
   secondsMax: 3600,
@@ -362,22 +362,21 @@ const PIXELS_MAX: Readonly<Record<string, number>> = {
 }
 const FRAMES_PER_SECOND = 24
 const PIXELS_PER_TOKEN = 1024
-/** Reference videos count as well: together at most as long as this. */
+/** Reference videos count as well; together they have at most this length. */
 const REFERENCE_SECONDS_MAX = 30
 
-/** The most tokens that a vendor can report: it counts the pixels of all frames, in and out, and one frame more. */
+/** The most tokens that a vendor can report: it counts the pixels of all input and output frames, plus one frame. */
 export function worstTokens(seconds: number, resolution: string, hasVideos: boolean): number {
   const pixels = PIXELS_MAX[resolution] ?? PIXELS_MAX['4k']!
   const frames = (seconds + (hasVideos ? REFERENCE_SECONDS_MAX : 0)) * FRAMES_PER_SECOND + 1
   return Math.ceil((pixels * frames) / PIXELS_PER_TOKEN)
 }
 
-// How large a request for a video may be. Pictures make it large; everything else is short, and a body of junk is refused
-// before it is parsed.
+// The size limit of a video request. Only images may make it large; if the rest is too long, the body is rejected before it is parsed.
 
-/** Everything but the pictures: prompts, addresses, names. */
+/** Limit for everything except the images: prompts, addresses, names. */
 const TEXT_BYTES_MAX = 1_000_000
-/** The most that a model takes, and two frames. */
+/** The most images that a model takes, plus two frames. */
 const PICTURES_MAX = 32
 const QUOTE = 0x22
 

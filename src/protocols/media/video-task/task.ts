@@ -1,4 +1,5 @@
-// The vendor's task API: what to send, and how its tasks are read. Pure: the network, the clock and the money are elsewhere.
+// The vendor's task API: which requests to send, and how to read its tasks. Pure functions: the network, the clock and the money are
+// elsewhere.
 import type { FaultName } from '../../../kernel/fault.ts'
 import { readCount } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
@@ -7,32 +8,32 @@ import { garbled, type Target } from '../../protocol.ts'
 import { scrub, withoutSecrets } from '../../vendor-words.ts'
 import type { VideoOrder } from './request.ts'
 
-/** How long the vendor may take before it gives a task up by itself. The gateway's own deadline lies behind it. */
+/** The time after which the vendor abandons a task. The gateway's own deadline is later. */
 const EXPIRES_AFTER_SECONDS = 86_400
-/** Tasks that one question may be about. */
+/** The most tasks in one status request. */
 export const LOOK_TASKS_MAX = 100
 const LIST_PAGE_SIZE = 100
 const TASK_ID_CHARS_MAX = 8_000
-/** What a question about several tasks may be long: servers refuse longer addresses. */
+/** The maximum length of the address of a status request for several tasks; servers reject longer ones. */
 const QUESTION_CHARS_MAX = 6_000
 
 const TASK_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
 type TaskStatus = (typeof TASK_STATUSES)[number]
 
-/** By what a task can be recognised that we do not know the id of. */
+/** Marks by which a task is recognised if its id is unknown. */
 export interface TaskMark {
-  /** Sent as `safety_identifier`, which vendors repeat. */
+  /** Sent as `safety_identifier`, which vendors return. */
   readonly token: string
-  /** Drawn by us, so that it is as good as unique; undefined when the caller chose the seed. */
+  /** A random seed of ours, practically unique; undefined if the caller chose the seed. */
   readonly seed?: number
   readonly model: string
-  /** Unix seconds: no task of ours is older. */
+  /** Unix seconds; our task cannot be older. */
   readonly sinceSeconds: number
 }
 
 export interface Task {
   readonly id: string
-  /** Undefined: a word that we do not know, and so no verdict. */
+  /** Undefined: an unknown status, so nothing can be concluded. */
   readonly status: TaskStatus | undefined
   readonly word: string
   readonly videoUrl?: string
@@ -45,7 +46,7 @@ export interface Task {
 
 interface TaskFailure {
   readonly kind: FaultName
-  /** The vendor's name for it, such as OutputVideoSensitiveContentDetected. */
+  /** The vendor's error name, such as OutputVideoSensitiveContentDetected. */
   readonly reason?: string
   readonly message?: string
 }
@@ -72,7 +73,7 @@ export function showCall(taskId: string, target: Target): HttpCall {
   return { method: 'GET', url: `${target.baseUrl}${path}/${encodeURIComponent(taskId)}`, headers: {} }
 }
 
-/** Several tasks at once. */
+/** Requests the status of several tasks. */
 export function showManyCall(taskIds: readonly string[], target: Target): HttpCall {
   const ids = taskIds.map((id) => `&filter.task_ids=${encodeURIComponent(id)}`).join('')
   return {
@@ -82,7 +83,7 @@ export function showManyCall(taskIds: readonly string[], target: Target): HttpCa
   }
 }
 
-/** Groups of tasks that one question can be about. */
+/** Splits tasks into groups that fit into one status request. */
 export function groupTasks(taskIds: readonly string[]): string[][] {
   const groups: string[][] = []
   let chars = Number.POSITIVE_INFINITY
@@ -97,7 +98,7 @@ export function groupTasks(taskIds: readonly string[]): string[][] {
   return groups
 }
 
-/** The newest tasks of a model, a page at a time. */
+/** Lists the newest tasks of a model, one page at a time. */
 export function listCall(target: Target, page: number): HttpCall {
   return {
     method: 'GET',
@@ -110,7 +111,7 @@ export function cancelCall(taskId: string, target: Target): HttpCall {
   return { method: 'DELETE', url: `${target.baseUrl}${path}/${encodeURIComponent(taskId)}`, headers: {} }
 }
 
-/** The id of a task that the vendor has accepted. */
+/** Reads the id of a task that the vendor has accepted. */
 export function readCreated(body: Buffer): string {
   const id = text(parse(body).id)
   if (!id || id.length > TASK_ID_CHARS_MAX) throw garbled('the answer to a creation has no id')
@@ -125,7 +126,7 @@ export function readTasks(body: Buffer, target: Target): Task[] {
   return itemsOf(body).map((item) => taskOf(item, target))
 }
 
-/** The task that bears the mark. `more`: it may be on a later page. */
+/** Finds the task with the mark. `more`: it may be on a later page. */
 export function findMarked(body: Buffer, mark: TaskMark, target: Target): { task: Task | undefined; more: boolean } {
   const items = itemsOf(body)
   const found = items.find((item) => bears(item, mark))
@@ -134,13 +135,13 @@ export function findMarked(body: Buffer, mark: TaskMark, target: Target): { task
   return { task: found && taskOf(found, target), more: !found && !tooOld && items.length >= LIST_PAGE_SIZE }
 }
 
-/** The vendor's clock may differ from ours. */
+/** Tolerance for a difference between the vendor's clock and ours. */
 const CLOCKS_APART_SECONDS = 300
 
 function bears(item: Json, mark: TaskMark): boolean {
   const token = text(item.safety_identifier)
   if (token !== undefined && token !== '') return token === mark.token
-  // A vendor that does not repeat the token still tells the seed.
+  // A vendor that does not return the token still returns the seed.
   return (
     mark.seed !== undefined &&
     item.seed === mark.seed &&
@@ -172,13 +173,13 @@ function taskOf(item: Json, target: Target): Task {
   }
 }
 
-/** Content and parameters are the caller's business; everything else is the vendor's. */
+/** Errors about content and parameters are the caller's fault; all others are the vendor's. */
 const CALLERS = /sensitive|invalid|input|copyright|policy|moderation|unsupported|missing/i
 
 function failureOf(error: unknown, status: 'failed' | 'expired', target: Target): TaskFailure {
   const given = objectOf(error)
   const code = text(given.code)?.slice(0, 200) ?? ''
-  // A name, and nothing that could be something else.
+  // Only a plain error name that contains no secret.
   const reason = /^[a-z_.-]{1,100}$/i.test(code) && withoutSecrets(code, target) === code ? code : undefined
   const said = text(given.message)
   const kind = status === 'expired' ? 'upstream_timeout' : CALLERS.test(code) ? 'upstream_invalid' : 'upstream_failed'
@@ -193,7 +194,7 @@ function failureOf(error: unknown, status: 'failed' | 'expired', target: Target)
 
 function itemsOf(body: Buffer): Json[] {
   const { items } = parse(body)
-  // An empty page may come without the member.
+  // The member may be missing from an empty page.
   if (items === undefined || items === null) return []
   if (!Array.isArray(items)) throw garbled('the list of tasks has no items')
   return objects(items)
@@ -204,7 +205,7 @@ function parse(body: Buffer): Json {
     const value: unknown = JSON.parse(body.toString('utf8'))
     if (isObject(value)) return value
   } catch {
-    // Told below, like every other body that is no object.
+    // Handled below, like every other body that is not an object.
   }
   throw garbled('the body is not a JSON object')
 }

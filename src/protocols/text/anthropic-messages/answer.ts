@@ -1,4 +1,4 @@
-// Messages answers, whole and streamed, read into neutral words and written from them.
+// Messages answers, whole and streamed: read into the canonical form and written from it.
 
 import type { Fault } from '../../../kernel/fault.ts'
 import { encodeComment, type SseEvent } from '../../../upstream/sse.ts'
@@ -22,7 +22,7 @@ import { isWholeJson, readData } from '../relay.ts'
 import { mergedReports, readMessagesUsage, type TokenCounts, writeMessagesUsage } from '../tokens.ts'
 import { event, MESSAGES_KEEP_ALIVE, messagesFailure } from './pass.ts'
 
-// A whole message: read into neutral words, and written from them.
+// Whole messages: read into the canonical form and written from it.
 
 const FINISHES: Readonly<Record<string, Finish>> = {
   end_turn: 'stop',
@@ -78,7 +78,7 @@ function readBlock(block: Json): OutputPart[] {
         },
       ]
   }
-  return [] // What the vendor's own tools did is in the text.
+  return [] // The effect of the vendor's own tools is in the text.
 }
 
 export function writeMessagesReply(reply: Reply, facts: AnswerFacts): Json {
@@ -91,7 +91,7 @@ export function writeMessagesReply(reply: Reply, facts: AnswerFacts): Json {
   }
 }
 
-/** The proof of a text stands before it: clients look for the text in the last block. */
+/** Puts the proof of a text before it, because clients look for the text in the last block. */
 function proofsFirst(parts: readonly OutputPart[]): OutputPart[] {
   const out: OutputPart[] = []
   for (const part of parts) {
@@ -131,7 +131,7 @@ function thoughtBlock(thought: string, packed: string): Json {
     : { type: 'thinking', thinking: thought, signature: packed }
 }
 
-/** The message without its content. Before the vendor has counted, the prompt is an estimate. */
+/** The message without its content. Until the vendor has counted, the prompt size is an estimate. */
 function messageHead(facts: AnswerFacts, tokens: TokenCounts | undefined): Json {
   const usage = writeMessagesUsage(
     tokens ?? { prompt: facts.inputTokens, cached: 0, cacheWrite: 0, output: 1, reasoning: undefined },
@@ -148,11 +148,11 @@ function messageHead(facts: AnswerFacts, tokens: TokenCounts | undefined): Json 
   }
 }
 
-// A Messages vendor's stream in neutral words.
+// Reads a Messages vendor's stream into the canonical form.
 
 interface Block {
   readonly type: string
-  /** The running number of a call; block indexes count text and thoughts too. */
+  /** The running number of the call; block indexes also count text and thoughts. */
   readonly key: number
   readonly input: Json
   heard: boolean
@@ -249,7 +249,7 @@ export class MessagesReader extends StreamReader {
       const proof: Proof = block.signature === '' ? {} : { signature: block.signature }
       return [{ type: 'proof', proof }]
     }
-    // A vendor may give the whole input with the start.
+    // Some vendors send the whole input with the start event.
     if (block?.type === 'tool_use' && !block.heard && Object.keys(block.input).length > 0)
       return [{ type: 'input', key: block.key, text: JSON.stringify(block.input) }]
     return []
@@ -260,7 +260,7 @@ function piece(type: 'text' | 'thought', said: unknown): ReplyEvent[] {
   return typeof said === 'string' && said !== '' ? [{ type, text: said }] : []
 }
 
-// Neutral words as a Messages stream: blocks are opened, filled and closed in order.
+// Writes the canonical form as a Messages stream: blocks are opened, filled and closed in order.
 
 interface CallBlock {
   readonly index: number
@@ -274,11 +274,12 @@ export class MessagesWriter implements StreamWriter {
   private blocks = 0
   private open: { readonly kind: 'text' | 'thought'; readonly index: number } | undefined
   /**
-   * A thought that stays open beside the text until its proof is there. It is begun before the text though it may stay empty: Google sends the
-   * signature with the last part, blocks cannot be put before one that was sent, and clients look for the text in the last block.
+   * A thinking block that stays open beside the text until its proof arrives. It is opened before the text even if it may stay empty: Google
+   * sends the signature with the last part, a block cannot be inserted before one already sent, and clients look for the text in the last
+   * block.
    */
   private unproven: number | undefined
-  /** Calls may be open side by side, since some vendors interleave their inputs; readers go by the index. */
+  /** Several calls may be open at once, since some vendors interleave their inputs; readers use the index. */
   private readonly calls = new Map<number, CallBlock>()
   private refused = false
   private end: { readonly finish: Finish; readonly stopSequence?: string } = { finish: 'stop' }
@@ -358,7 +359,7 @@ export class MessagesWriter implements StreamWriter {
     return Object.keys(proof).length === 0 ? '' : this.hidden(packProof(proof))
   }
 
-  /** A block that the caller keeps and returns without being able to read it. */
+  /** A block that the caller returns in the next request without being able to read it. */
   private hidden(data: string): string {
     const out = this.closeAll()
     const index = this.blocks++
@@ -391,7 +392,7 @@ export class MessagesWriter implements StreamWriter {
     return deltaEvent(this.open?.index ?? 0, type, member, text)
   }
 
-  /** A thought is closed with its signature; clients send back none that has no signature. */
+  /** Closes a thinking block with its signature, because clients do not send back blocks without one. */
   private closeOpen(signature = packProof({})): string {
     const { open } = this
     if (!open) return ''
@@ -427,7 +428,7 @@ function startBlock(index: number, block: Json): string {
   return event('content_block_start', { index, content_block: block })
 }
 
-/** Written out, because nearly all of a stream is made of these. */
+/** Written by hand for speed, because a stream consists almost entirely of these events. */
 function deltaEvent(index: number, type: string, member: string, text: string): string {
   return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":${JSON.stringify(text)}}}\n\n`
 }

@@ -5,12 +5,12 @@ import { MessagesReader, MessagesWriter, readMessagesReply, writeMessagesReply }
 import { MessagesObserver, passMessages, passMessagesAnswer, rollUpMessage, unrollMessage } from './pass.ts'
 import { checkMessages, readMessagesConversation, writeMessagesRequest } from './request.ts'
 
-/** What the vendor gets when the caller names no version. */
+/** The version sent to the vendor if the caller names none. */
 const VERSION_DEFAULT = '2023-06-01'
 
 export const anthropicMessages: TextFormat = {
   name: 'anthropic-messages',
-  // The prompt is counted at the start, and text can be counted as it comes; thoughts that nobody sees cannot.
+  // The prompt is counted at the start and text can be counted as it comes, but hidden thinking cannot.
   reportsAtEnd: ({ thinking }, { thinkingOptional }) =>
     !thinkingOptional || (isObject(thinking) && thinking.type !== 'disabled'),
   address: ({ baseUrl }) => `${baseUrl}/v1/messages`,

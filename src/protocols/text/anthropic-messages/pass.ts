@@ -1,5 +1,5 @@
-// A Messages request and answer between a caller and a vendor who both speak the format. New fields appear monthly here,
-// so nothing is rebuilt from what we know.
+// A Messages request and answer between a caller and a vendor that both use this format. New fields appear every month, so requests and
+// answers are edited rather than rebuilt from known fields.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
@@ -31,7 +31,7 @@ export function passMessages(json: JsonText, paidRequest: CheckedRequest, { mode
   return splice(json, { replace, remove })
 }
 
-/** Whether every turn that called tools has its thought: with a budget, the vendor refuses one without. */
+/** Whether every turn with tool calls has its thinking block: with a thinking budget, the vendor rejects a turn without one. */
 function isThoughtThrough(messages: readonly Json[]): boolean {
   return messages.every(({ role, content }) => {
     const types = role === 'assistant' ? objects(content).map(({ type }) => type) : []
@@ -39,7 +39,7 @@ function isThoughtThrough(messages: readonly Json[]): boolean {
   })
 }
 
-/** A conversation may come from another family: thoughts that this vendor did not sign would be refused. */
+/** Removes thinking blocks that another vendor signed, because this vendor would reject them. */
 function withoutForeign(messages: unknown): Json[] {
   const isForeign = (block: Json) => [block.signature, block.data].some((mark) => text(mark)?.startsWith(PACKED))
   return objects(messages).map((message) =>
@@ -67,7 +67,7 @@ export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTrait
   }
 }
 
-/** Of a thread its last message, and the container in which code has run. */
+/** The ids to record: the last message of a thread, and the container in which code ran. */
 function idsOf({ id, container }: Json, keeps = false): string[] {
   return [keeps ? text(id) : undefined, isObject(container) ? text(container.id) : undefined].filter(
     (one) => one !== undefined,
@@ -76,7 +76,7 @@ function idsOf({ id, container }: Json, keeps = false): string[] {
 
 export const MESSAGES_KEEP_ALIVE = 'event: ping\ndata: {"type": "ping"}\n\n'
 
-/** The frame that ends a broken stream; SDKs see it only under its event name, and nothing may follow it. */
+/** The frame that ends a broken stream. SDKs recognise it only by its event name, and nothing may follow it. */
 export function messagesFailure(fault: Fault, requestId: string): string {
   return encodeJson({ type: 'error', error: messagesError(fault), request_id: requestId }, 'error')
 }
@@ -99,7 +99,7 @@ export class MessagesObserver extends Observer {
     this.keeps = keeps
   }
 
-  /** The counts at the start are only a beginning: usage is reported when the vendor has counted the output. */
+  /** The counts at the start are preliminary: usage is reported once the vendor has counted the output. */
   get usage(): Usage | undefined {
     return this.final ? toUsage(readMessagesUsage(this.counted)) : undefined
   }
@@ -146,7 +146,7 @@ export class MessagesObserver extends Observer {
     return block
   }
 
-  /** The text is the string behind the delta's type. */
+  /** The text is the string after the delta's type. */
   private count(block: string): void {
     const found = TEXT_DELTA.exec(block)
     const start = found ? found.index + found[0].length : -1
@@ -178,7 +178,7 @@ export class MessagesObserver extends Observer {
   }
 }
 
-// A message and its stream are the same answer: the stream of a vendor that sent it whole, and the whole of one that can only
+// Converts between a whole message and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can only
 // stream.
 
 export function unrollMessage(value: Json): string {
@@ -196,7 +196,7 @@ export function unrollMessage(value: Json): string {
   )
 }
 
-/** Blocks of an unknown kind come whole with their start, as the format's own results of tools do. */
+/** A block of an unknown kind is sent whole with its start event, as the format does with tool results. */
 function unrollBlock(block: Json, index: number): string {
   const [empty, deltas] = piecesOf(block)
   return (

@@ -1,4 +1,4 @@
-// Messages requests: checked, read into neutral words, and written from them.
+// Messages requests: validated, read into the canonical form, and written from it.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import {
@@ -39,7 +39,7 @@ import {
 import { threadUnsupported } from '../extras.ts'
 import type { CheckedRequest } from '../format.ts'
 
-// A Messages request in neutral words, for vendors that speak another format.
+// Reads a Messages request into the canonical form, for vendors of another format.
 
 export function readMessagesConversation(value: Json): Conversation {
   if (isObject(value.thread)) throw threadUnsupported('this model keeps no threads')
@@ -94,7 +94,7 @@ function readText(block: Json): TextPart {
   return given({ kind: 'text', text: text(block.text) ?? '', cache: block.cache_control })
 }
 
-/** Results answer the turn before, so they come first, as a turn of their own. */
+/** Tool results answer the previous turn, so they come first, as a separate turn. */
 function pushUser(turns: Turn[], blocks: readonly Json[], at: string): void {
   const results: ResultPart[] = []
   const parts: InputPart[] = []
@@ -178,7 +178,7 @@ function readOutput(blocks: readonly Json[]): OutputPart[] {
         parts.push(given({ kind: 'call', id, name: text(block.name) ?? '', input, extra: extras.get(id) }))
         break
       }
-      // What tools of another vendor's server did stays behind; its effect is in the text.
+      // Results of another vendor's server tools are left out; their effect is in the text.
     }
   }
   return parts
@@ -210,7 +210,7 @@ function readChoice(choice: Json): ToolChoice | undefined {
   return undefined
 }
 
-// Neutral words as a Messages request, for callers who speak another format.
+// Writes the canonical form as a Messages request, for callers of another format.
 
 export function writeMessagesRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const messages = writeTurns(conversation.turns)
@@ -246,14 +246,14 @@ function userOf({ user, safetyId }: Conversation): Json | undefined {
   return id === undefined ? undefined : { user_id: id }
 }
 
-/** This format has one place for instructions, wherever they stood. */
+/** This format has one place for instructions, so all of them are moved there. */
 function writeSystem({ turns, format }: Conversation): Json[] | undefined {
   const blocks = turns.flatMap((turn) =>
     turn.role === 'system' || turn.role === 'developer'
       ? turn.parts.filter((part) => part.text.trim() !== '').map(writeText)
       : [],
   )
-  // It keeps answers to a schema, and knows none that any object fits.
+  // The format supports JSON with a schema but not JSON without one, so an instruction asks for it.
   if (format?.kind === 'object') blocks.push({ type: 'text', text: JSON_INSTRUCTION })
   return blocks.length > 0 ? blocks : undefined
 }
@@ -262,10 +262,10 @@ function writeText(part: TextPart): Json {
   return given({ type: 'text', text: part.text, cache_control: part.cache })
 }
 
-/** Empty blocks are refused by the vendor and mean nothing: they are left out, and so are turns without any. */
+/** The vendor rejects empty blocks, so they are left out, and so are turns without any block. */
 function writeTurns(turns: readonly Turn[]): Json[] {
   const messages: Json[] = []
-  // The blocks of the message that holds tool results: all results of a turn belong into one, before anything else.
+  // The blocks of the message with tool results: all results of a turn go into one message, before anything else.
   let results: Json[] | undefined
   for (const turn of turns) {
     if (turn.role === 'tool') {
@@ -295,7 +295,7 @@ function firstOther(blocks: readonly Json[]): number {
 
 function writeInput(parts: readonly InputPart[]): Json[] {
   const full = parts.filter((part) => part.kind !== 'text' || part.text !== '')
-  // A single block of nothing but space counts as empty too.
+  // A single block of whitespace counts as empty too.
   if (full.length === 1 && full[0]?.kind === 'text' && full[0].text.trim() === '') return []
   return full.map(writeBlock)
 }
@@ -335,7 +335,7 @@ function writeOutput(part: OutputPart): Json[] {
     case 'thought':
       if (part.proof.signature !== undefined)
         return [{ type: 'thinking', thinking: part.text, signature: part.proof.signature }]
-      // A thought without the vendor's signature would be refused.
+      // The vendor would reject a thinking block without its signature.
       return part.proof.redacted === undefined ? [] : [{ type: 'redacted_thinking', data: part.proof.redacted }]
   }
 }
@@ -348,7 +348,7 @@ function writeResult(result: ResultPart): Json {
   return given({ type: 'tool_result', tool_use_id: toolId(result.id), content, is_error: result.failed })
 }
 
-/** The vendor takes letters, digits, "_" and "-"; calls and results are changed alike. */
+/** The vendor accepts letters, digits, "_" and "-"; ids of calls and results are changed the same way. */
 function toolId(id: string): string {
   return id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
 }
@@ -375,9 +375,9 @@ function writeChoice({ toolChoice, parallelTools }: Conversation): Json | undefi
   return { type: 'tool', name: toolChoice.name, ...one }
 }
 
-// How hard a Messages model shall think, and in which shape it shall answer, said in the words that its family takes.
+// Thinking effort and answer format, in the parameters that the model's family accepts.
 
-/** Thinking tokens for families that know no effort. The vendor takes 1,024 at least. */
+/** Thinking budgets in tokens for families without an effort parameter. The vendor requires at least 1,024. */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1_024,
   low: 2_048,
@@ -409,14 +409,14 @@ function writeThinking(conversation: Conversation, traits: TextTraits): { thinki
 }
 
 function thinkingOf(conversation: Conversation, traits: TextTraits): Json | undefined {
-  // Every call has one, its caller's or that of its hold; a request that is only tried for its words has none.
+  // Every real call has a limit, from its caller or from its hold; a trial conversion has none.
   const { thinking, effort, tokensMax = Number.MAX_SAFE_INTEGER } = conversation
   if (thinking?.type === 'disabled' || (thinking === undefined && effort === 'none'))
     return traits.thinkingOptional ? { type: 'disabled' } : undefined
   if (thinking !== undefined)
     return mayThink(conversation) ? knownThinking(thinking, effort, { traits, tokensMax }) : undefined
   if (traits.effort !== 'budget' || effort === undefined || !mayThink(conversation)) return undefined
-  // With thinking on, this family takes no sampling parameters: what the caller said outright goes first.
+  // With thinking on, this family rejects sampling parameters, so explicit parameters of the caller take precedence.
   if (conversation.temperature !== undefined || conversation.topP !== undefined) return undefined
   return withBudget(BUDGETS[effort] ?? 0, tokensMax)
 }
@@ -426,7 +426,7 @@ function withBudget(wanted: number, tokensMax: number): Json | undefined {
   return budget < BUDGET_MIN ? undefined : { type: 'enabled', budget_tokens: budget }
 }
 
-/** As the model knows it: agents ask every model for adaptive thinking, and those that know budgets only refuse that. */
+/** Adapts the thinking parameter to the model: agents ask every model for adaptive thinking, which models with budgets only would reject. */
 export function knownThinking(
   thinking: Json,
   effort: string | undefined,
@@ -436,10 +436,7 @@ export function knownThinking(
   return withBudget(BUDGETS[effort ?? 'medium'] ?? BUDGET_MIN, tokensMax)
 }
 
-/**
- * Thinking is not switched on where the vendor would refuse it: with a forced tool, or when a turn that called tools has
- * come back without its signed thought.
- */
+/** False if the vendor would reject thinking: with a forced tool, or if a turn with tool calls came back without its signed thinking block. */
 function mayThink({ turns, toolChoice }: Conversation): boolean {
   const forced =
     toolChoice === 'required' ||
@@ -455,14 +452,14 @@ function mayThink({ turns, toolChoice }: Conversation): boolean {
   )
 }
 
-// What the Messages endpoint refuses before any vendor is called.
+// What the Messages endpoint rejects before any vendor is called.
 
 const ROLES = ['user', 'assistant', 'system']
 
 export function checkMessages(fields: Fields): CheckedRequest {
   checkPrompt(fields)
   fields.required('max_tokens')
-  // Zero warms the cache: it is a request of its own.
+  // Zero is valid: such a request only warms the cache.
   const tokensMax = fields.integer('max_tokens', 0)
   for (const name of ['temperature', 'top_p']) fields.number(name)
   fields.integer('top_k', 0)
@@ -482,7 +479,7 @@ export function checkMessages(fields: Fields): CheckedRequest {
   }
 }
 
-/** SDKs know the code, and begin the thread anew with the whole conversation. */
+/** SDKs recognise the code and start the thread again with the whole conversation. */
 function threadUnknown(): Fault {
   return new Fault('not_found', {
     message: 'There is no thread that ends with this message. Send the whole conversation to begin one.',
@@ -490,7 +487,7 @@ function threadUnknown(): Fault {
   })
 }
 
-/** The part that count_tokens shares. */
+/** The checks shared with count_tokens. */
 export function checkPrompt(fields: Fields): void {
   const messages = fields.required('messages')
   if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)

@@ -1,4 +1,4 @@
-// Answers of this format, whole and streamed: read into neutral words, written from them, and passed through.
+// Gemini answers, whole and streamed: read into the canonical form, written from it, and passed through.
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
@@ -34,11 +34,11 @@ import {
   toSignature,
 } from './member.ts'
 
-// A whole answer of this format: read into neutral words, and written from them.
+// Whole answers: read into the canonical form and written from it.
 
 const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|LANGUAGE|MODEL_ARMOR|JAILBREAK|IMAGE_/
 
-/** Why a candidate ended, or the whole request was blocked; calls end like anything else here. */
+/** The finish reason of a candidate or of a blocked request. In this format, tool calls have no reason of their own. */
 function readGeminiFinish(reason: string, called: boolean): Finish {
   if (called) return 'calls'
   if (reason === 'MAX_TOKENS') return 'length'
@@ -50,7 +50,7 @@ function finishReason(finish: Finish, refused: boolean): string {
   return finish === 'length' ? 'MAX_TOKENS' : 'STOP'
 }
 
-/** The reason for which a prompt was not answered at all; undefined when it was. */
+/** Why the prompt was blocked; undefined if it was not. */
 function blockReason(value: Json): string | undefined {
   const reason = textAt(objectAt(value, 'promptFeedback'), 'blockReason')
   return reason === undefined ? undefined : `SAFETY ${reason}`
@@ -69,7 +69,7 @@ export function readGeminiReply(value: Json): Reply {
   }
 }
 
-/** `from`: how many calls came before, so that those without an id get one of their own. */
+/** `from`: the number of earlier calls, so that calls without an id get a unique one. */
 function readGeminiParts(content: Json, responseId: string, from = 0): OutputPart[] {
   let calls = from
   return objects(content.parts).flatMap((part): OutputPart[] => {
@@ -86,7 +86,7 @@ function readGeminiParts(content: Json, responseId: string, from = 0): OutputPar
         }),
       ]
     const said = text(part.text)
-    if (said === undefined) return [] // What the vendor's own tools did is in the text.
+    if (said === undefined) return [] // The effect of the vendor's own tools is in the text.
     return readSaid(said, part.thought === true, signature)
   })
 }
@@ -108,7 +108,7 @@ function writePart(part: OutputPart): Json[] {
   }
 }
 
-/** A vendor of this format signs its texts; what others sign comes along with their thoughts. */
+/** A Gemini vendor signs its texts; proofs of other vendors are packed into the signature of their thoughts. */
 function writeThought(said: string, proof: Proof): Json[] {
   const signature = proof.google ?? (Object.keys(proof).length > 0 ? toSignature(packProof(proof)) : undefined)
   if (said === '' && signature === undefined) return []
@@ -124,7 +124,7 @@ function writeCall(id: string, name: string, input: string, extra: unknown): Jso
   }
 }
 
-/** One object of the format: the whole answer, or a piece of a stream, which has no reason to end. */
+/** One object of the format: a whole answer, or a stream chunk, which has no finish reason. */
 function answer(facts: AnswerFacts, parts: readonly Json[], reason?: string, tokens?: TokenCounts): Json {
   return {
     candidates: [
@@ -136,7 +136,7 @@ function answer(facts: AnswerFacts, parts: readonly Json[], reason?: string, tok
   }
 }
 
-// A stream of this format in neutral words.
+// Reads a Gemini stream into the canonical form.
 
 export class GeminiReader extends StreamReader {
   private reported: unknown
@@ -154,7 +154,7 @@ export class GeminiReader extends StreamReader {
     }
     const events: ReplyEvent[] = this.started ? [] : [{ type: 'start' }]
     this.started = true
-    // Converted asks have one candidate.
+    // Converted requests have one candidate.
     const candidate = objects(data.candidates)[0] ?? {}
     for (const part of readGeminiParts(objectAt(candidate, 'content'), text(data.responseId) ?? '', this.calls))
       this.add(part, events)
@@ -163,14 +163,14 @@ export class GeminiReader extends StreamReader {
     return events
   }
 
-  /** The format has no last event: a reason to end and a clean end are one. */
+  /** The format has no final event: a finish reason followed by a clean end of stream ends the answer. */
   override end(): ReplyEvent[] {
     if (this.reason === undefined || this.fault) return []
     this.terminal = true
     return [{ type: 'end', finish: readGeminiFinish(this.reason, this.calls > 0) }]
   }
 
-  /** Counts come with every piece, as they stand; only those at the end are the vendor's report. */
+  /** Each chunk carries the counts so far; only the last ones are the vendor's report. */
   private count({ usageMetadata }: Json): void {
     this.reported = laterReport(this.reported, usageMetadata)
     const tokens = readGeminiUsage(this.reported)
@@ -187,19 +187,19 @@ export class GeminiReader extends StreamReader {
       events.push({ type: 'input', key, text: input })
       return
     }
-    // A text is signed at its end.
+    // The signature of a text comes at its end.
     if (part.kind === 'text' && part.text !== '' && this.texts++ === 0) events.push({ type: 'proof-pending' })
     if (part.text !== '') events.push({ type: part.kind, text: part.text })
     if (part.kind === 'thought' && Object.keys(part.proof).length > 0) events.push({ type: 'proof', proof: part.proof })
   }
 }
 
-// Neutral words as a stream of this format. Calls are whole here, so that their inputs are gathered first.
+// Writes the canonical form as a Gemini stream. Calls are never split in this format, so their inputs are collected first.
 
 export class GeminiWriter implements StreamWriter {
   readonly keepAlive = GEMINI_KEEP_ALIVE
   private readonly facts: AnswerFacts
-  /** What stands around the parts of every piece. */
+  /** The text around the parts of every chunk. */
   private readonly lead: string
   private readonly tail: string
   private readonly calls = new Map<number, { id: string; name: string; extra?: unknown; input: string }>()
@@ -248,7 +248,7 @@ export class GeminiWriter implements StreamWriter {
 
   finish(tokens: TokenCounts | undefined): string {
     const calls = [...this.calls.values()].map((call) => writeCall(call.id, call.name, call.input, call.extra))
-    // Clients take an answer without parts for none at all.
+    // Clients treat an answer without parts as missing.
     const parts = calls.length > 0 ? calls : [{ text: '' }]
     return encodeJson(answer(this.facts, parts, finishReason(this.ended, this.refused), tokens))
   }
@@ -262,12 +262,12 @@ export class GeminiWriter implements StreamWriter {
   }
 }
 
-// The stream of callers who did not ask for server-sent events: one JSON array, whose elements come as they are made.
+// The stream for callers that did not ask for server-sent events: one JSON array, whose elements are sent as they are made.
 
 export class ArrayRelay implements StreamRelay {
   readonly encoding = 'utf8'
   readonly contentType = 'application/json; charset=utf-8'
-  /** Space between elements means nothing. */
+  /** Whitespace between elements has no meaning. */
   readonly keepAlive = '\n'
   private readonly relay: StreamRelay
   private readonly decoder = new SseDecoder()
@@ -289,7 +289,7 @@ export class ArrayRelay implements StreamRelay {
     return this.elements(this.relay.end())
   }
 
-  /** Asked for more than once: what it says must not depend on that. */
+  /** May be called more than once, so the result must not depend on that. */
   finish(): string {
     return this.last(this.relay.finish(''))
   }
@@ -313,9 +313,9 @@ export class ArrayRelay implements StreamRelay {
   }
 }
 
-// A request and an answer between a caller and a vendor who both speak this format.
+// A request and an answer between a caller and a vendor that both use this format.
 
-/** What the address says at both client formats, and the body only on its way through here. */
+/** Members that are part of the address on both sides, and of the body only inside the gateway. */
 const ADDRESSED = ['model', 'stream', 'alt']
 
 export function passGemini(
@@ -332,7 +332,7 @@ export function passGemini(
     if (json.member(name)) replace[name] = limited
     else add.generationConfig = limited
   }
-  // A conversation may come from another family: signatures that this vendor did not make would be refused.
+  // Removes signatures of other vendors, because this vendor would reject them.
   if (json.text.includes(`"${FOREIGN}`)) replace.contents = JSON.stringify(withoutForeign(json.value.contents))
   return splice(json, { replace, add, remove: [...ADDRESSED, ...traits.dropParams] })
 }
@@ -367,10 +367,10 @@ function charsOf(candidate: Json): number {
   )
 }
 
-/** Google's SDKs take every block for an event with JSON: a comment, or a blank line too many, ends the stream with an error. */
+/** Empty: Google's SDKs parse every block as JSON, so a comment or an extra blank line would break the stream. */
 const GEMINI_KEEP_ALIVE = ''
 
-/** The event that ends a broken stream; there is no other end than that of the connection. */
+/** The event that ends a broken stream; otherwise the stream ends only with the connection. */
 function geminiFailure(fault: Fault, requestId: string): string {
   return encodeJson({ error: geminiError(fault, requestId) })
 }
@@ -382,7 +382,7 @@ export class GeminiObserver extends Observer {
   private readonly finished = new Set<unknown>()
   private counted: unknown
   private searches = 0
-  /** From the event on with which the last candidate ended. */
+  /** The events from the one that ended the last candidate on. */
   private held = ''
 
   constructor(uid: string, { n }: CheckedRequest) {
@@ -414,14 +414,14 @@ export class GeminiObserver extends Observer {
     this.look(data)
     const out = this.renamed(block, data)
     if (!this.isComplete) return out
-    // A vendor that does not stop after the end is not kept in memory.
+    // If a vendor keeps sending after the end, the held events are sent on, so that memory stays bounded.
     const passed = this.held.length + out.length > EVENT_BYTES_MAX ? this.held : ''
     this.held = passed === '' ? this.held + out : out
     return passed
   }
 
   override end(): void {
-    // Some vendors give fewer candidates than were asked for.
+    // Some vendors return fewer candidates than requested.
     if (this.finished.size > 0 && !this.fault) this.terminal = true
   }
 
@@ -435,7 +435,7 @@ export class GeminiObserver extends Observer {
 
   private look(data: Json): void {
     this.counted = laterReport(this.counted, data.usageMetadata)
-    // A later event repeats what an earlier one said, or adds to it.
+    // A later event repeats or extends the metadata of an earlier one.
     this.searches = Math.max(this.searches, searchesOf(data.candidates))
     for (const candidate of objects(data.candidates)) {
       const chars = charsOf(candidate)
@@ -454,7 +454,7 @@ export class GeminiObserver extends Observer {
   }
 }
 
-// An answer and its stream are the same thing: pieces of the whole, each in the shape of the whole.
+// Converts between a whole answer and its stream: each chunk has the form of a whole answer.
 
 export function unrollGemini(value: Json): string {
   if (objects(value.candidates).length === 0 && blockReason(value) === undefined) throw garbled('no candidate')
@@ -486,7 +486,10 @@ export function rollUpGemini(events: readonly SseEvent[]): Json {
   return candidates.size === 0 ? whole : { ...whole, candidates: [...candidates.values()] }
 }
 
-/** Pieces of one text become one part; a signature may come with the last of them. In place: a stream has thousands. */
+/**
+ * Joins the pieces of one text into one part; a signature may come with the last piece. It works in place, because a stream has thousands of
+ * pieces.
+ */
 function join(parts: Json[], piece: Json): void {
   if (piece.text === '' && piece.thoughtSignature === undefined) return
   const last = parts.at(-1)

@@ -1,4 +1,4 @@
-// Embeddings as Google's clients ask for them. Vendors of embeddings speak another format, into which the texts and back out of which the vectors are put.
+// Embeddings for Google's clients. Embedding vendors use another format, so texts and vectors are converted.
 import type { Model } from '../../../catalog/document.ts'
 import { EMBED_REQUESTS_MAX } from '../../../catalog/gemini.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
@@ -46,7 +46,7 @@ function readRequests(value: Json, uid: string): EmbedRequest[] {
     const at = `requests[${i}]`
     if (!isObject(request)) throw mustBe(at, 'an object', request)
     const { model } = request
-    // The address names the model that is asked and paid for.
+    // The model in the path is the one that is called and charged.
     if (model !== undefined && model !== null && model !== `models/${uid}` && model !== uid)
       throw wrong(`${at}.model`, `must be the model of the address, models/${uid}.`)
     return readRequest(request, `${at}.`)
@@ -82,7 +82,7 @@ function readRequest(request: Json, before: string): EmbedRequest {
 function writeVectors(answer: Json, count: number, shape: Shape): Json {
   const found = objects(answer.data)
   const embeddings = Array.from({ length: count }, (_, i) => {
-    // Those that do not say which they are stand in order.
+    // Vectors without an index are in order.
     const values = (found.find(({ index }) => index === i) ?? found[i])?.embedding
     if (found.length !== count || !Array.isArray(values) || !values.every((entry) => typeof entry === 'number'))
       throw garbled('the answer does not hold a vector for each text')

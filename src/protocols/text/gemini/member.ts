@@ -1,8 +1,8 @@
-// How this format is written: members by their names in either case, and what others pack into its signatures.
+// Helpers for this format: members in camel or snake case, and foreign proofs packed into its signatures.
 import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
 import { JSON_INSTRUCTION, type OutputPart, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
 
-/** `maxOutputTokens` or `max_output_tokens`: its vendors take both. */
+/** `maxOutputTokens` or `max_output_tokens`: vendors accept both. */
 export function member(object: Json, name: string): unknown {
   return object[name] ?? object[inSnakeCase(name)] ?? undefined
 }
@@ -24,19 +24,19 @@ export function textAt(object: Json, name: string): string | undefined {
   return text(member(object, name))
 }
 
-/** Signatures are base64 here, and clients in other languages decode them. */
+/** Signatures must be base64 here, because clients in other languages decode them. */
 export function toSignature(packed: string): string {
   return Buffer.from(packed).toString('base64')
 }
 
-/** What every signature begins with that was not made by a vendor of this format. */
+/** The prefix of every signature that was not made by a vendor of this format. */
 export const FOREIGN = toSignature(PACKED)
 
 function unpacked(signature: string): string | undefined {
   return signature.startsWith(FOREIGN) ? Buffer.from(signature, 'base64').toString('utf8') : undefined
 }
 
-/** A thought or a text; the signature of a text comes after it. */
+/** A thought or a text; the signature of a text follows it. */
 export function readSaid(said: string, isThought: boolean, signature: string | undefined): OutputPart[] {
   const packed = signature === undefined ? undefined : unpacked(signature)
   const own: Proof = signature === undefined ? {} : { google: signature }
@@ -46,24 +46,24 @@ export function readSaid(said: string, isThought: boolean, signature: string | u
   return Object.keys(proof).length > 0 ? [...parts, { kind: 'thought', text: '', proof }] : parts
 }
 
-/** Of a call: in the words of the chat format, which vendors of this family speak as well. */
+/** The signature of a call in the chat format's form, which vendors of this family also use. */
 export function readExtra(signature: string | undefined): unknown {
   if (signature === undefined) return undefined
   const packed = unpacked(signature)
   return packed === undefined ? { google: { thought_signature: signature } } : unpackExtra(packed)?.extra
 }
 
-/** The signature that a chat vendor of this family would have attached. */
+/** The signature that a chat vendor of this family attaches. */
 export function signatureOf(extra: unknown): string | undefined {
   return isObject(extra) && isObject(extra.google) ? text(extra.google.thought_signature) : undefined
 }
 
-// What of a request becomes the prompt, in the words by which prompts are measured.
+// The parts of a request that become the prompt, in the form that measurePrompt expects.
 
 export function geminiPrompt(value: Json): readonly unknown[] {
   const tools = objects(member(value, 'tools'))
   const config = objectAt(value, 'generationConfig')
-  // What runs at the vendor brings in what is not in the request.
+  // Vendor tools bring in content that is not in the request.
   const hosted = tools.some((tool) => Object.keys(tool).some((name) => !/^function_?declarations$/i.test(name)))
   return [
     measured(member(value, 'systemInstruction')),
@@ -80,7 +80,7 @@ function measured(content: unknown): unknown {
   return { role: content.role ?? 'user', content: objects(content.parts).map(measuredPart) }
 }
 
-/** Nothing here has a type: what is no media is the caller's own JSON, all of which is covered. */
+/** Parts have no type in this format: everything except media is measured as the caller's own JSON. */
 function measuredPart(part: unknown): unknown {
   if (!isObject(part)) return own(part)
   const { inlineData, inline_data, fileData, file_data, functionResponse, function_response, ...rest } = part

@@ -1,4 +1,4 @@
-// Requests of this format: checked, read into neutral words, and written from them.
+// Gemini requests: validated, read into the canonical form, and written from it.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
@@ -39,7 +39,7 @@ import { hostedRefusal } from '../extras.ts'
 import type { CheckedRequest } from '../format.ts'
 import { inSnakeCase, member, objectAt, objectsAt, readExtra, readSaid, signatureOf, textAt } from './member.ts'
 
-// A request of this format in neutral words, for vendors that speak another.
+// Reads a Gemini request into the canonical form, for vendors of another format.
 
 export function readGeminiConversation(value: Json): Conversation {
   const config = objectAt(value, 'generationConfig')
@@ -70,7 +70,7 @@ function readThinking(config: Json): Pick<Conversation, 'effort' | 'thinking'> {
 function readFormat(config: Json): Conversation['format'] {
   const type = textAt(config, 'responseMimeType') ?? 'text/plain'
   if (type === 'text/plain') return undefined
-  // What is left of an enumeration in other formats is JSON, not the bare word that the caller reads.
+  // Other formats would return an enumeration as JSON and not as the bare word that the caller expects.
   if (type !== 'application/json')
     throw cannotConvert('generationConfig.responseMimeType', `the type ${JSON.stringify(type.slice(0, 60))}`)
   const json = member(config, 'responseJsonSchema')
@@ -79,7 +79,7 @@ function readFormat(config: Json): Conversation['format'] {
   return isObject(open) ? { kind: 'schema', schema: fromOpenApi(open) } : { kind: 'object' }
 }
 
-/** Calls may come without ids: results are then matched by name, in their order. */
+/** Calls may lack ids: results are then matched by name, in order. */
 class Calls {
   private made = 0
   private readonly open: { readonly id: string; readonly name: string }[] = []
@@ -147,7 +147,7 @@ function readMedia(part: Json, at: string): InputPart | undefined {
   if (!isObject(file)) return undefined
   const uri = textAt(file, 'fileUri') ?? ''
   const type = textAt(file, 'mimeType') ?? ''
-  // Files at the vendor can be read with its key alone.
+  // Files stored at Google can be read only with Google's key.
   const reachable = /^https?:\/\//i.test(uri) && !/^https?:\/\/[^/]*googleapis\.com\//i.test(uri)
   return part_(type, at, reachable ? { url: uri } : { fileId: uri }, textAt(file, 'displayName'))
 }
@@ -184,7 +184,7 @@ function readCall(called: Json, signature: string | undefined, calls: Calls): Ca
   })
 }
 
-/** Clients wrap what a tool said, because the format wants an object. */
+/** Clients wrap a tool's output, because the format requires an object. */
 function readResult(response: Json, at: string, calls: Calls): ResultPart {
   const name = text(response.name) ?? ''
   const said = objectOf(response.response)
@@ -235,9 +235,9 @@ function readChoice(config: Json): ToolChoice | undefined {
   return undefined
 }
 
-// Neutral words as a request of this format, for callers who speak another.
+// Writes the canonical form as a Gemini request, for callers of another format.
 
-/** What the vendor's own endpoint for chat takes an effort for. */
+/** The thinking budgets that Google's own chat endpoint uses for each effort. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 32_768 }
 
 export function writeGeminiRequest(conversation: Conversation, _model: string, traits: TextTraits): Json {
@@ -267,7 +267,7 @@ export function writeGeminiRequest(conversation: Conversation, _model: string, t
 }
 
 function writeTurns(turns: readonly Turn[], traits: TextTraits): Json[] {
-  /** The format wants a result's name, which only the call has. */
+  /** The format requires the name in a result, and only the call has it. */
   const names = new Map<string, string>()
   const contents: Json[] = []
   const push = (role: string, parts: readonly Json[]) => {
@@ -276,7 +276,7 @@ function writeTurns(turns: readonly Turn[], traits: TextTraits): Json[] {
   for (const [i, turn] of turns.entries()) {
     if (turn.role === 'user') push('user', turn.parts.flatMap(writeInput))
     else if (turn.role === 'tool') {
-      // All results of a turn belong into one content, before anything else.
+      // All results of a turn go into one content, before anything else.
       if (turns[i - 1]?.role === 'tool') continue
       const rest = turns.slice(i)
       const end = rest.findIndex(({ role }) => role !== 'tool')
@@ -348,7 +348,7 @@ function writeOutput(parts: readonly OutputPart[], traits: TextTraits): Json[] {
       out.push({ text: part.text, ...(waiting === undefined ? {} : { thoughtSignature: waiting }) })
       waiting = undefined
     } else if (part.proof.google !== undefined) {
-      // The vendor wants its signature where it was: at a text, before which other formats carry it, or at an empty one.
+      // The vendor requires its signature back: it goes to the preceding text, else to the next one, else to an empty text.
       const last = out.at(-1)
       if (last && typeof last.text === 'string') last.thoughtSignature = part.proof.google
       else waiting = part.proof.google
@@ -407,7 +407,7 @@ function writeThinking({ thinking, effort, summary }: Conversation, traits: Text
   return { thinkingLevel: effort === 'xhigh' || effort === 'max' ? 'high' : effort, ...shown }
 }
 
-// The format's own kind of schema (types in capitals, `nullable`, counts as texts) as JSON Schema.
+// Converts the format's own schemas (types in capitals, `nullable`, counts as texts) to JSON Schema.
 
 const COUNTS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties']
 const NAMES = [...COUNTS, 'anyOf', 'additionalProperties']
@@ -432,13 +432,13 @@ function fromOpenApi(schema: Json): Json {
   return out
 }
 
-// What the endpoints of this format refuse before any vendor is called.
+// What the endpoints of this format reject before any vendor is called.
 
 const ROLES = ['user', 'model', 'function']
-/** What a part is; it is one of them. */
+/** The kinds of parts; a part is exactly one of them. */
 const KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse']
 const CANDIDATES_MAX = 8
-/** Tools that run at the vendor, by the name that a price or a permission has for them. */
+/** Tools that run at the vendor, with the names that prices and permissions use. */
 const HOSTED: Readonly<Record<string, string>> = {
   googleSearch: 'web_search',
   googleSearchRetrieval: 'web_search',
@@ -450,7 +450,7 @@ const HOSTED: Readonly<Record<string, string>> = {
   retrieval: 'file_search',
   mcpServers: 'mcp',
 }
-/** Run by the caller. */
+/** Tools that the caller runs. */
 const LOCAL = ['functionDeclarations', 'computerUse']
 
 export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest {
@@ -491,7 +491,7 @@ export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest 
 
 const NOTHING = readJson(Buffer.from('{}'))
 
-/** The members of an object inside, as they were written. */
+/** The members of a nested object, with their original text. */
 function below(fields: Fields, name: string): Fields {
   const named = fields.json.member(name) ? name : inSnakeCase(name)
   fields.object(named)
@@ -499,10 +499,10 @@ function below(fields: Fields, name: string): Fields {
   return new Fields(span && fields.get(named) ? readJson(Buffer.from(fields.json.text.slice(...span))) : NOTHING)
 }
 
-/** The caller's own names, which may be alike. */
+/** Members with the caller's own names, which may differ only in spelling. */
 const OWN = /^(?:args|response|parameters|labels|(?:parameters|response)_?(?:json_?)?schema)$/i
 
-/** With both spellings of one name, which of them counts would be the vendor's choice. */
+/** Rejects a name that is present in both spellings, because the vendor would decide which one counts. */
 export function checkSpelling(value: unknown, at: string): void {
   if (Array.isArray(value)) for (const [i, entry] of value.entries()) checkSpelling(entry, `${at}[${i}]`)
   if (!isObject(value)) return
@@ -515,7 +515,7 @@ export function checkSpelling(value: unknown, at: string): void {
   }
 }
 
-/** The part that countTokens shares. */
+/** The checks shared with countTokens. */
 export function checkGeminiPrompt(value: Json): void {
   const contents = value.contents
   if (contents === undefined || contents === null) throw wrong('contents', 'is required.')
@@ -575,7 +575,7 @@ function checkTools(tools: unknown, traits: TextTraits): void {
   })
 }
 
-/** Pictures and sound that a model makes have prices of their own, which this endpoint does not know. */
+/** Rejects image and audio output, which has prices of its own that this endpoint does not know. */
 function checkModalities(modalities: unknown): void {
   if (modalities === undefined) return
   const at = 'generationConfig.responseModalities'

@@ -1,4 +1,4 @@
-// Chat answers, whole and streamed: passed through, read into neutral words, and written from them.
+// Chat answers, whole and streamed: passed through, read into the canonical form, and written from it.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
@@ -22,8 +22,7 @@ import { laterReport, readChatUsage, type TokenCounts, toUsage, writeChatUsage }
 import { CHAT_KEEP_ALIVE, ChunkMender, chatFailure, chatFinish, mendAnswer } from './pass.ts'
 import { readThoughts } from './request.ts'
 
-// A chat vendor's whole answer on its way to a chat caller: measured, given the public name of the model, otherwise as it
-// came.
+// Passes a chat vendor's whole answer to a chat caller: counts its usage and sets the model's public name; the rest is unchanged.
 
 export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): Answer {
   const mends = traits.quirks.length > 0
@@ -48,7 +47,7 @@ function outputChars(choices: readonly unknown[]): number {
   return chars
 }
 
-// A whole chat completion: read into neutral words, and written from them.
+// Whole chat completions: read into the canonical form and written from it.
 
 const FINISHES: Readonly<Record<string, Finish>> = {
   stop: 'stop',
@@ -58,7 +57,7 @@ const FINISHES: Readonly<Record<string, Finish>> = {
   content_filter: 'filter',
 }
 
-/** A reason we do not know is read by what came: calls, or an ordinary end. */
+/** An unknown reason counts as a tool call if there are calls, else as an ordinary end. */
 function readFinish(reason: unknown, called: boolean): Finish {
   const known = FINISHES[String(reason)] ?? 'stop'
   // Some vendors say "stop" although they called tools.
@@ -148,7 +147,7 @@ function writeCall(call: CallPart): Json {
   })
 }
 
-/** What a caller sends back unread in the next turn, so that the vendor knows its own thought again. */
+/** Details that a caller returns unread in the next turn, so that the vendor recognises its own thought. */
 function writeDetails(thought: string, proof: Proof): Json[] {
   if (proof.redacted !== undefined) return [{ type: 'redacted_thinking', data: proof.redacted }]
   if (proof.encrypted !== undefined)
@@ -166,12 +165,12 @@ function writeUsage(tokens: TokenCounts): Json {
   }
 }
 
-/** The caller speaks the deprecated pair `functions` and `function_call`. */
+/** Whether the caller uses the deprecated pair `functions` and `function_call`. */
 function isLegacy(request: Json): boolean {
   return Array.isArray(request.functions) && !Array.isArray(request.tools)
 }
 
-// A chat vendor's stream in neutral words.
+// Reads a chat vendor's stream into the canonical form.
 
 export class ChatReader extends StreamReader {
   override readonly repeats: boolean
@@ -180,7 +179,7 @@ export class ChatReader extends StreamReader {
   private reported: unknown
   private started = false
   private finish: unknown
-  /** Calls by the vendor's index or, where it gives none, by their order. */
+  /** Calls by the vendor's index or, if there is none, by their order. */
   private readonly calls = new Map<number, { readonly id: string; readonly key: number }>()
   private legacyKey: number | undefined
 
@@ -189,7 +188,7 @@ export class ChatReader extends StreamReader {
     const { quirks } = traits
     this.traits = traits
     this.mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
-    // What is mended may depend on what came before.
+    // The repair of an event may depend on earlier events.
     this.repeats = this.mender === undefined
   }
 
@@ -212,7 +211,7 @@ export class ChatReader extends StreamReader {
       this.started = true
       events.push({ type: 'start' })
     }
-    // Converted asks have one choice.
+    // Converted requests have one choice.
     for (const choice of objects(data.choices)) {
       if ((choice.index ?? 0) !== 0) continue
       if (isObject(choice.delta)) this.readDelta(choice.delta, events)
@@ -221,7 +220,7 @@ export class ChatReader extends StreamReader {
     return events
   }
 
-  /** A finish and a clean end are a terminal event, even without [DONE]. */
+  /** A finish reason and a clean end of stream end the answer, even without [DONE]. */
   override end(): ReplyEvent[] {
     if (this.terminal || this.finish === undefined) return []
     this.close()
@@ -255,7 +254,7 @@ export class ChatReader extends StreamReader {
     const custom = isObject(call.custom) ? call.custom : undefined
     const called = custom ?? objectOf(call.function)
     const id = text(call.id) ?? ''
-    // Without an index, an id that we have not seen starts a call, and everything else continues the last one.
+    // Without an index, a new id starts a call, and anything else continues the last one.
     const index = typeof call.index === 'number' ? call.index : this.indexOf(id)
     let known = this.calls.get(index)
     if (!known) {
@@ -293,12 +292,12 @@ export class ChatReader extends StreamReader {
   }
 }
 
-// Neutral words as a chat stream.
+// Writes the canonical form as a chat stream.
 
 export class ChatWriter implements StreamWriter {
   readonly keepAlive = CHAT_KEEP_ALIVE
   private readonly facts: AnswerFacts
-  /** What every chunk begins with: the same id, time and model throughout. */
+  /** The start of every chunk: id, time and model stay the same. */
   private readonly head: string
   private readonly legacy: boolean
   private started = false
@@ -397,7 +396,7 @@ export class ChatWriter implements StreamWriter {
 
   private end(finish: Finish): string {
     let out = this.start()
-    // A call without a single piece of input has no input; readers want to parse it all the same.
+    // A call without any input gets an empty object, because readers parse the input in any case.
     this.inputs.forEach((given, key) => {
       if (!given && !this.custom[key]) out += this.input(key, '{}')
     })

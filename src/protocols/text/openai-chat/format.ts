@@ -17,7 +17,7 @@ export const openaiChat: TextFormat = {
   pass: passChat,
   passAnswer: passChatAnswer,
   observe(uid, paidRequest, traits) {
-    // Calls without an index can only come to asks with tools; the others keep the quick way.
+    // Calls without an index occur only in requests with tools; the others keep the fast path.
     const quirks = paidRequest.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
     const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
     return new ChatObserver({ uid, includeUsage: paidRequest.includeUsage, n: paidRequest.n, traits, mender })

@@ -1,4 +1,4 @@
-// Chat on both sides: the request and the answer pass, observed and, where a family needs it, repaired.
+// Chat on both sides: request and answer pass through, observed and, where a model family needs it, repaired.
 
 import type { Quirk, TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
@@ -14,7 +14,7 @@ import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { isCounted, laterReport, readChatUsage, toUsage } from '../tokens.ts'
 import { chooseByWord } from './request.ts'
 
-// A chat request that goes to a chat vendor: the caller's own text, with the few members exchanged that must differ.
+// A chat request for a chat vendor: the caller's own text with the few necessary members replaced.
 
 export function passChat(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string {
   const { traits } = options
@@ -33,7 +33,7 @@ export function passChat(json: JsonText, paidRequest: CheckedRequest, options: P
   limitOutput(json, paidRequest, options, { put, remove })
   const chosen = traits.namedToolChoice ? undefined : chooseByWord(json.value)
   for (const [name, value] of Object.entries(chosen ?? {})) put(name, JSON.stringify(value))
-  // For metering the vendor is always asked for usage; the caller sees it only when the caller asked.
+  // The vendor is always asked for usage, for metering; the caller sees it only if it asked for it.
   if (paidRequest.stream && !paidRequest.includeUsage) put('stream_options', withUsage(json.value.stream_options))
   const messages = editedMessages(json, traits)
   if (messages !== undefined) replace.messages = messages
@@ -69,8 +69,8 @@ function withUsage(options: unknown): string {
 }
 
 /**
- * The messages written anew, when a family needs a role renamed, a key left out or one put back that the caller's client
- * has dropped; undefined when nothing changes.
+ * The rewritten messages, if a family needs a role renamed, a key removed, or a key restored that the caller's client has dropped; undefined
+ * if nothing changes.
  */
 function editedMessages(json: JsonText, traits: TextTraits): string | undefined {
   const strip = traits.stripKeys.filter((key) => json.text.includes(`"${key}"`))
@@ -100,23 +100,23 @@ function without(object: Json, keys: readonly string[]): Json {
   return copy
 }
 
-// Watches a chat stream pass by: renames the model, takes the usage out, holds the end back. Events are searched for a
-// few byte patterns and parsed only where one is found.
+// Observes a chat stream: renames the model, removes the usage, holds the end back. Events are searched for a few byte patterns and parsed
+// only if one is found.
 
 interface ChatStreamFacts {
-  /** The public id that replaces the vendor's name of the model. */
+  /** The public id that replaces the vendor's model name. */
   readonly uid: string
   readonly includeUsage: boolean
   readonly n: number
   readonly traits?: TextTraits
-  /** For the families whose answers need it. */
+  /** Set for families whose answers need repairs. */
   readonly mender?: ChunkMender | undefined
 }
 
 export const CHAT_KEEP_ALIVE = ': ping\n'
 const DONE = 'data: [DONE]\n\n'
 
-/** The frames that end a broken chat stream. SDKs raise an error for an object with `error`; no choices beside it. */
+/** The frames that end a broken chat stream. SDKs raise an error for an object with `error`, without choices beside it. */
 export function chatFailure(fault: Fault, requestId: string): string {
   const { code, message } = fault
   return encodeJson({ error: openaiError(fault), code, message, type: 'api_error', requestId }) + DONE
@@ -132,7 +132,7 @@ export class ChatObserver extends Observer {
   private reported: unknown
   private usageFrame = ''
   private finishes = 0
-  /** The last ordinary event without its text, and what to write in place of what comes before it; empty for the same. */
+  /** The last ordinary event without its text, and the replacement for the bytes before the text; empty if they stay the same. */
   private readonly last = new Surroundings()
   private leadOut = ''
 
@@ -142,7 +142,7 @@ export class ChatObserver extends Observer {
   }
 
   get usage(): Usage | undefined {
-    // Zeros before the end are no report: the vendor has not counted yet.
+    // Zeros before the end are not a report: the vendor has not counted yet.
     const isReport = isCounted(this.reported) || this.terminal || this.finishes >= this.facts.n
     return isReport ? toUsage(readChatUsage(this.reported, this.facts.traits)) : undefined
   }
@@ -153,7 +153,7 @@ export class ChatObserver extends Observer {
     return this.again(block) ?? this.examine(block)
   }
 
-  /** The quick way: an event that differs from the last ordinary one only in its text needs no other look. */
+  /** The fast path: an event that differs from the last ordinary one only in its text needs no further examination. */
   private again(block: string): string | undefined {
     const end = this.last.endOf(block)
     if (end < 0) return undefined
@@ -170,7 +170,7 @@ export class ChatObserver extends Observer {
     if (nameOf(block) !== undefined) return this.examine(`data: ${dataOf(block)}\n\n`)
     const out = this.renamed(block)
     if (!block.includes('"choices"') || hasObject(block, '"usage"') || block.includes('"error"')) {
-      // Whatever is written anew must be decoded first: an escaped character is not one byte.
+      // Rewritten data must be decoded first, because a character may take several bytes.
       const data = readData(bytesToText(dataOf(out)))
       return isObject(data) ? this.read(data, out) : ''
     }
@@ -198,7 +198,7 @@ export class ChatObserver extends Observer {
     return chatFailure(fault, requestId)
   }
 
-  /** An event that is more than a piece of text: an error, or one that carries the usage. */
+  /** Handles an event that is more than a piece of text: an error, or one with the usage. */
   private read(data: Json, out: string): string {
     if (data.error !== undefined && data.error !== null) {
       this.fault = vendorFault(data.error)
@@ -207,7 +207,7 @@ export class ChatObserver extends Observer {
     const { usage, ...chunk } = data
     if (isObject(usage)) {
       const reported = laterReport(this.reported, usage)
-      // Vendors differ in which chunk brings the usage: callers always get it in one of its own, after the others.
+      // Vendors send the usage in different chunks; callers always get it in a separate last chunk.
       if (reported === usage) {
         this.usageFrame = Array.isArray(data.choices) && data.choices.length === 0 ? out : ''
         this.usageFrame ||= textToBytes(encodeJson({ ...chunk, choices: [], usage }))
@@ -239,7 +239,7 @@ export class ChatObserver extends Observer {
     let start = valueAt(block, found + 7)
     let end = block.indexOf('"', start + 1) + 1
     if (choices >= 0 && choices < found) {
-      // Unusual order: a member called "model" deeper inside must not be taken for the chunk's own.
+      // In an unusual order of members, a nested "model" must not be mistaken for the chunk's own.
       const data = dataOf(block)
       const span = memberSpan(data, 'model')
       if (!span) return block
@@ -252,26 +252,26 @@ export class ChatObserver extends Observer {
   }
 }
 
-/** Where the value stands whose key ends at `at`. */
+/** The position of the value whose key ends at `at`. */
 function valueAt(block: string, at: number): number {
   let code = block.charCodeAt(at)
   while (code === 0x3a || code === 0x20) code = block.charCodeAt(++at)
   return at
 }
 
-/** Where the text of an event with a single delta stands, without its quotes. */
+/** The span of the text in an event with a single delta, without its quotes. */
 function textOf(block: string): readonly [start: number, end: number] | undefined {
   const delta = block.indexOf('"delta":{"')
   const start = delta < 0 ? -1 : block.indexOf('":"', delta + 10) + 3
   const end = block.indexOf('"', start)
-  // Only a key without anything before it may stand between the brace and the text.
+  // Only a key may stand between the brace and the text.
   if (delta < 0 || start < 3 || end < 0 || block.indexOf('"', delta + 10) !== start - 3) return undefined
   if (block.charCodeAt(end - 1) === 0x5c) return undefined
-  // Another string beside it may be the text: a role comes first.
+  // With another string beside it, that one may be the text, e.g. if a role comes first.
   return block.slice(end + 1, block.indexOf('}', end)).includes('":"') ? undefined : [start, end]
 }
 
-/** Whether the block holds this key with an object as its value. */
+/** Whether the block has this key with an object as its value. */
 function hasObject(block: string, key: string): boolean {
   for (let at = block.indexOf(key); at >= 0; at = block.indexOf(key, at + 1)) {
     if (block.charCodeAt(valueAt(block, at + key.length)) === 0x7b) return true
@@ -279,8 +279,7 @@ function hasObject(block: string, key: string): boolean {
   return false
 }
 
-// Repairs of chat answers, for the families whose traits name a quirk. Works on parsed objects and keeps what it does not
-// know.
+// Repairs chat answers, for families whose traits name a quirk. Works on parsed objects and keeps unknown members.
 
 const SPACE_BEFORE = /^[ \t\r\n]+/
 const SPACE_AFTER = /(?<![ \t\r\n])[ \t\r\n]+$/
@@ -289,7 +288,7 @@ const MAYBE_CLOSING = /(?<![ \t\r\n])[ \t\r\n]*(?:<(?:\/(?:t(?:h(?:i(?:nk?)?)?)?
 const OPEN = '<think>'
 const CLOSE = '</think>'
 
-/** Moves <think>…</think> at the beginning of an answer out of its text, however the text is cut into pieces. */
+/** Moves <think>…</think> at the beginning of an answer out of its text, however the text is split. */
 class ThinkSplitter {
   private place: 'before' | 'inside' | 'after' | 'answer' = 'before'
   private held = ''
@@ -316,7 +315,7 @@ class ThinkSplitter {
         rest = rest.slice(close + CLOSE.length)
         this.place = 'after'
       } else {
-        // The end of the piece may be the beginning of the closing tag, or the space before it.
+        // The end of the piece may be the start of the closing tag, or the space before it.
         const keep = last ? 0 : (MAYBE_CLOSING.exec(rest)?.[0].length ?? 0)
         this.held = rest.slice(rest.length - keep)
         return { thought: this.trimmed(rest.slice(0, rest.length - keep)), text: '' }
@@ -330,7 +329,7 @@ class ThinkSplitter {
     return { thought, text: rest }
   }
 
-  /** The line break after the opening tag is no part of the thought. */
+  /** The line break after the opening tag is not part of the thought. */
   private trimmed(thought: string): string {
     const clean = this.begun ? thought : thought.replace(SPACE_BEFORE, '')
     if (clean !== '') this.begun = true
@@ -387,7 +386,7 @@ class ChoiceMender {
     const { thought, text: answer } = this.splitter.push(content ?? '', last)
     if (thought !== '') delta.reasoning_content = `${text(delta.reasoning_content) ?? ''}${thought}`
     if (content !== undefined || answer !== '') delta.content = answer
-    // A piece that only belongs to the thought has no content at all.
+    // A piece that belongs only to the thought has no content.
     if (answer === '' && thought !== '') delete delta.content
   }
 
@@ -403,7 +402,7 @@ class ChoiceMender {
   }
 }
 
-/** Mends the chunks of one stream. */
+/** Repairs the chunks of one stream. */
 export class ChunkMender {
   private readonly quirks: readonly Quirk[]
   private readonly choices = new Map<unknown, ChoiceMender>()
@@ -427,7 +426,7 @@ export class ChunkMender {
   }
 }
 
-/** Mends a whole answer. */
+/** Repairs a whole answer. */
 export function mendAnswer(value: Json, quirks: readonly Quirk[]): void {
   for (const choice of objects(value.choices)) {
     const { message } = choice
@@ -448,7 +447,7 @@ export function mendAnswer(value: Json, quirks: readonly Quirk[]): void {
   }
 }
 
-/** An event as it should have been. */
+/** The repaired event. */
 function mended(block: string, mender: ChunkMender): string {
   const data = bytesToText(dataOf(block))
   if (!data.includes('"choices"')) return block
@@ -456,17 +455,17 @@ function mended(block: string, mender: ChunkMender): string {
   try {
     chunk = JSON.parse(data)
   } catch {
-    return block // Let the one who judges garbled events judge this one.
+    return block // Unreadable events are handled by the caller.
   }
   if (!isObject(chunk)) return block
   mender.mend(chunk)
   return textToBytes(encodeJson(chunk))
 }
 
-// A chat completion and its stream are the same answer: the stream of a vendor that sent it whole, and the whole of one that
-// can only stream.
+// Converts between a whole chat completion and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can
+// only stream.
 
-/** Of a delta these are pieces of one text; anything else is said once. */
+/** Members of a delta that are pieces of one text; all others are sent once. */
 const PIECES = ['content', 'reasoning_content', 'reasoning', 'refusal']
 
 interface Choice extends Json {
@@ -508,7 +507,7 @@ export function rollUpChat(events: readonly SseEvent[], { quirks }: TextTraits):
   const finished = choices.size > 0 && [...choices.values()].every(({ finish_reason: finish }) => finish !== null)
   if (!done && !finished) throw garbled('the stream has no end')
   const byIndex = [...choices.values()].sort((a, b) => Number(a.index) - Number(b.index))
-  // A call without a single piece of input has no input; readers want to parse it all the same.
+  // A call without any input gets an empty object, because readers parse the input in any case.
   for (const { message } of byIndex)
     for (const { function: called } of objects(message.tool_calls))
       if (isObject(called)) called.arguments = text(called.arguments) || '{}'
@@ -540,7 +539,7 @@ function addDelta(message: Json, delta: Json): void {
   }
 }
 
-/** Where a vendor gives no index, an id that was not there before begins a call, and everything else goes on with the last. */
+/** Without an index, a new id starts a call, and anything else continues the last one. */
 function withCalls(calls: readonly Json[], pieces: readonly Json[]): Json[] {
   const all = [...calls]
   for (const { index, ...piece } of pieces) {
@@ -574,7 +573,7 @@ function addLogprobs(choice: Choice, more: Json): void {
   for (const [name, member] of Object.entries(more)) if (Array.isArray(member)) addEntries(whole, name, member)
 }
 
-/** In place: a copy for every piece would take the square of their number. */
+/** Works in place: a copy for every piece would take quadratic time. */
 function addEntries(holder: Json, name: string, more: readonly unknown[]): void {
   const entries: unknown[] = Array.isArray(holder[name]) ? holder[name] : []
   holder[name] = entries

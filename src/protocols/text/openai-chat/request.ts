@@ -1,4 +1,4 @@
-// Chat requests: checked, read into neutral words, and written from them.
+// Chat requests: validated, read into the canonical form, and written from it.
 import { CHAT_ANSWERS_MAX } from '../../../catalog/generation-bodies.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
@@ -49,7 +49,7 @@ import {
   writeTool,
 } from '../openai.ts'
 
-// A chat request in neutral words, for vendors that speak another format.
+// Reads a chat request into the canonical form, for vendors of another format.
 
 const nested: Shape = (type, members) => ({ type, [type]: members })
 
@@ -75,7 +75,7 @@ export function readChatConversation(value: Json): Conversation {
 
 function readTurns(messages: readonly Json[]): Turn[] {
   const turns: Turn[] = []
-  // The deprecated pair has no ids: calls and answers alternate, so a running number names them.
+  // The deprecated pair has no ids: calls and results alternate, so they are numbered.
   let functions = 0
   messages.forEach((message, i) => {
     const at = `messages[${i}]`
@@ -200,7 +200,7 @@ function readCall(call: Json): CallPart {
   }
 }
 
-/** Thoughts with their proofs come back as `reasoning_details`; without proofs, as `reasoning_content` or `reasoning`. */
+/** Thoughts with proofs come back as `reasoning_details`, those without as `reasoning_content` or `reasoning`. */
 export function readThoughts(message: Json): ThoughtPart[] {
   const parts: ThoughtPart[] = []
   for (const detail of objects(message.reasoning_details)) {
@@ -220,7 +220,7 @@ export function readThoughts(message: Json): ThoughtPart[] {
 
 function encryptedOf(detail: Json): Proof['encrypted'] {
   const data = text(detail.data)
-  // Without its content the id alone would say whose thought it is.
+  // An id without data is dropped: it could name another account's thought at the vendor.
   return detail.type === 'reasoning.encrypted' && data ? { id: text(detail.id) ?? '', data } : undefined
 }
 
@@ -250,7 +250,7 @@ function readFunctionChoice(choice: unknown): ToolChoice | undefined {
   return isObject(choice) ? { name: text(choice.name) ?? '' } : undefined
 }
 
-// Neutral words as a chat request, for callers who speak another format.
+// Writes the canonical form as a chat request, for callers of another format.
 
 export function writeChatRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const tokensField = traits.tokensField === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'
@@ -268,7 +268,7 @@ export function writeChatRequest(conversation: Conversation, model: string, trai
     stop: conversation.stop,
     response_format: writeFormat(conversation.format, nested),
     reasoning_effort: conversation.effort,
-    // Where thinking is the default, only switching it off needs saying.
+    // Thinking is on by default, so only switching it off must be sent.
     thinking: traits.thinkingObject && conversation.thinking?.type === 'disabled' ? { type: 'disabled' } : undefined,
     verbosity: conversation.verbosity,
     user: conversation.user,
@@ -322,7 +322,7 @@ function writeTurn(turn: Turn, traits: TextTraits): Json[] {
               }),
         )
       const thought = textOf(turn.parts, 'thought')
-      // These families refuse a turn with calls that comes back without its reasoning; an empty one is accepted.
+      // These families reject a turn with calls that comes back without its reasoning; an empty one is accepted.
       if (traits.reasoningReplay && (thought !== '' || calls.length > 0)) message.reasoning_content = thought
       return [message]
     }
@@ -357,7 +357,7 @@ function addressOf(media: Media, at: string): string {
   throw cannotConvert(at, 'an image by its id')
 }
 
-/** Tool messages hold text only: pictures follow in a user's message after all of them. */
+/** Tool messages contain only text, so images follow in a user message after all of them. */
 function writeResults(results: readonly ResultPart[]): Json[] {
   const messages: Json[] = []
   const pictures: InputPart[] = []
@@ -370,9 +370,9 @@ function writeResults(results: readonly ResultPart[]): Json[] {
   return messages
 }
 
-// For models whose `tool_choice` is a word: what a caller says by names is said by leaving the other tools out.
+// For models whose `tool_choice` must be a word: a choice by name is expressed by leaving the other tools out.
 
-/** Undefined when the choice is a word already, or names nothing that is there. */
+/** Undefined if the choice is already a word or names no existing tool. */
 export function chooseByWord(body: Json): { tools: Json[]; tool_choice: string } | undefined {
   const { tool_choice: choice } = body
   if (!isObject(choice)) return undefined
@@ -388,7 +388,7 @@ function nameOf(tool: Json): unknown {
   return isObject(named) ? named.name : undefined
 }
 
-// What the chat endpoint refuses before any vendor is called.
+// What the chat endpoint rejects before any vendor is called.
 
 const NUMBERS = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty']
 const BOOLEANS = ['logprobs', 'parallel_tool_calls', 'store', 'reasoning_split']
@@ -455,7 +455,7 @@ function checkMessage(message: unknown, i: number): void {
   for (let j = 0; j < content.length; j++) checkPart(content[j], i, j)
 }
 
-/** An assistant's turn without content: it called a tool, refused or spoke. */
+/** Whether an assistant turn without content has another kind: a tool call, a refusal or audio. */
 function speaksOtherwise(message: Json): boolean {
   const { tool_calls: calls, refusal, audio, function_call: called } = message
   return (

@@ -1,4 +1,4 @@
-// Responses answers, whole and streamed, read into neutral words and written from them.
+// Responses answers, whole and streamed: read into the canonical form and written from it.
 
 import type { Fault } from '../../../kernel/fault.ts'
 import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
@@ -24,7 +24,7 @@ import { Namespaces } from './namespaces.ts'
 import { echoed, RESPONSES_KEEP_ALIVE, responsesFailure, responsesFinish } from './pass.ts'
 import { thoughtIn } from './request.ts'
 
-// A whole Responses object: read into neutral words, and written from them.
+// Whole Responses objects: read into the canonical form and written from it.
 
 export function readResponsesReply(value: Json): Reply {
   if (value.status === 'failed') throw vendorFault(value.error ?? { message: 'failed' })
@@ -40,7 +40,7 @@ export function readResponsesReply(value: Json): Reply {
   }
 }
 
-/** An incomplete answer says why; otherwise calls make the difference. */
+/** An incomplete answer states its reason; otherwise tool calls decide. */
 function readFinish(response: Json, called: boolean): Finish {
   const details = objectOf(response.incomplete_details)
   if (called) return 'calls'
@@ -66,10 +66,10 @@ function readItem(item: Json): OutputPart[] {
         { kind: 'call', id: callId(item), name: text(item.name) ?? '', input: text(item.input) ?? '', custom: true },
       ]
   }
-  return [] // What a hosted tool did is the vendor's affair; its effect is in the text.
+  return [] // The effect of a hosted tool is in the text.
 }
 
-/** Calls are answered by their call id; the item's own id is another thing. */
+/** Results refer to a call by its call id, which is not the item's id. */
 function callId(item: Json): string {
   return text(item.call_id) ?? text(item.id) ?? ''
 }
@@ -123,7 +123,7 @@ function thoughtItem(id: string, thought: string, encrypted: string | undefined)
   return given({ type: 'reasoning', id, summary, encrypted_content: encrypted })
 }
 
-/** With the names that the caller gave the tool. */
+/** Uses the caller's names of the tool. */
 function callItem(
   id: string,
   call: Pick<CallPart, 'id' | 'custom'> & { readonly name: string; readonly namespace?: string },
@@ -142,7 +142,7 @@ interface ResponseEnd {
   readonly tokens: TokenCounts | undefined
 }
 
-/** The object of lifecycle events and of whole answers; without an end it is in progress. */
+/** The object of lifecycle events and of whole answers; without `end` it is in progress. */
 function responseObject(facts: AnswerFacts, end?: ResponseEnd): Json {
   const { request } = facts
   const reasoning = objectOf(request.reasoning)
@@ -162,7 +162,7 @@ function responseObject(facts: AnswerFacts, end?: ResponseEnd): Json {
     output: end?.output ?? [],
     previous_response_id: null,
     reasoning: { effort: reasoning.effort ?? null, summary: reasoning.summary ?? null },
-    // Nothing is kept at a vendor that speaks another format.
+    // A vendor of another format stores nothing.
     store: false,
     text: { format: { type: 'text' }, ...(isObject(request.text) ? given(request.text) : {}) },
     truncation: 'disabled',
@@ -171,14 +171,14 @@ function responseObject(facts: AnswerFacts, end?: ResponseEnd): Json {
   }
 }
 
-// A Responses vendor's stream in neutral words.
+// Reads a Responses vendor's stream into the canonical form.
 
 export class ResponsesReader extends StreamReader {
   private started = false
   private calls = 0
-  /** The calls by the vendor's output index, and whether any of their input came. */
+  /** Calls by the vendor's output index, and whether any of their input has arrived. */
   private readonly byIndex = new Map<unknown, { readonly key: number; heard: boolean }>()
-  /** Output indexes whose text or thought came in pieces. */
+  /** Output indexes whose text or thought arrived in pieces. */
   private readonly heard = new Set<unknown>()
 
   read(event: SseEvent): ReplyEvent[] {
@@ -233,7 +233,7 @@ export class ResponsesReader extends StreamReader {
 
   private added(item: Json, index: unknown): ReplyEvent[] {
     if (item.type !== 'function_call' && item.type !== 'custom_tool_call') return []
-    // The number of the call, not of the output item: text and thoughts have output indexes too.
+    // The number of the call and not of the output item: text and thoughts have output indexes too.
     const key = this.calls++
     this.byIndex.set(index, { key, heard: false })
     const custom = item.type === 'custom_tool_call' ? { custom: true } : {}
@@ -247,7 +247,7 @@ export class ResponsesReader extends StreamReader {
     return [{ type: 'input', key: call.key, text: delta }]
   }
 
-  /** Some vendors send the input only once it is whole. */
+  /** Some vendors send the input only when it is complete. */
   private wholeInput(index: unknown, input: unknown): ReplyEvent[] {
     return this.byIndex.get(index)?.heard === false ? this.input(index, input) : []
   }
@@ -270,7 +270,7 @@ export class ResponsesReader extends StreamReader {
   private close(response: Json): ReplyEvent[] {
     this.tokens = readResponsesUsage(response.usage)
     this.terminal = true
-    // A vendor that streamed nothing but its last event has said everything in it.
+    // If a vendor streamed only its last event, that event contains the whole answer.
     const events = this.heard.size === 0 && this.calls === 0 ? this.lastWords(response) : []
     return [...this.start(), ...events, { type: 'end', finish: readFinish(response, this.calls > 0) }]
   }
@@ -288,7 +288,7 @@ export class ResponsesReader extends StreamReader {
   }
 }
 
-// Neutral words as a Responses stream: items are opened, filled and closed, and the last event repeats them all.
+// Writes the canonical form as a Responses stream: items are opened, filled and closed, and the last event repeats them all.
 
 interface MessageState {
   readonly kind: 'message'
@@ -321,7 +321,7 @@ export class ResponsesWriter implements StreamWriter {
   private readonly output: Json[] = []
   private items = 0
   private open: MessageState | ThoughtState | undefined
-  /** Calls may be open side by side, since some vendors interleave their inputs. */
+  /** Several calls may be open at once, since some vendors interleave their inputs. */
   private readonly calls = new Map<number, CallState>()
   private end: Finish = 'stop'
   private readonly namespaces: Namespaces
@@ -517,7 +517,7 @@ export class ResponsesWriter implements StreamWriter {
     return this.event('response.output_item.done', { output_index: index, item })
   }
 
-  /** Written out, because nearly all of a stream is made of these. */
+  /** Written by hand for speed, because a stream consists almost entirely of these events. */
   private delta(type: string, at: string, text: string, rest = ''): string {
     return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.sequence++},${at},"delta":${JSON.stringify(text)}${rest}}\n\n`
   }

@@ -1,9 +1,9 @@
-// Tools in groups, which only the Responses format has. Other formats know one flat list of names: a tool of a group goes there
-// under a name made of both, and its calls come back under the two that the caller knows.
+// Tool groups (namespaces), which only the Responses format has. Other formats have one flat list of names: a grouped tool is sent under a
+// combined name, and its calls are returned under the caller's two names.
 import { createHash } from 'node:crypto'
 import { type Json, objects, text } from '../../check.ts'
 
-/** The longest name of a tool that every format takes. */
+/** The longest tool name that every format accepts. */
 const NAME_CHARS_MAX = 64
 const DIGEST_CHARS = 8
 
@@ -13,7 +13,7 @@ interface Grouped {
 }
 
 export class Namespaces {
-  /** The tools, those of groups under their flat names. */
+  /** All tools; grouped ones have their flat names. */
   readonly tools: readonly { readonly tool: Json; readonly name: string; readonly at: string }[]
   private readonly byFlat = new Map<string, Grouped>()
   private readonly taken = new Set<string>()
@@ -33,7 +33,7 @@ export class Namespaces {
     })
   }
 
-  /** The one name of a tool of that group, the same in every turn of a conversation. */
+  /** The flat name of a grouped tool; the same in every turn of a conversation. */
   flat(name: string, namespace: string | undefined): string {
     if (namespace === undefined) return name
     const joined = `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}`.replaceAll(/[^\w-]/g, '_')
@@ -44,12 +44,12 @@ export class Namespaces {
     return flat
   }
 
-  /** What the caller calls the tool that a vendor has called. */
+  /** The caller's name for a tool that a vendor has called. */
   grouped(flat: string): Grouped {
     return this.byFlat.get(flat) ?? { name: flat }
   }
 
-  /** The names of a choice, which may be a whole group. */
+  /** The names of a tool choice, which may be a whole group. */
   chosen(choice: Json): string[] {
     const name = text(choice.name) ?? ''
     if (choice.type !== 'namespace') return [this.flat(name, text(choice.namespace))]

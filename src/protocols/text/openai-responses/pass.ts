@@ -1,4 +1,4 @@
-// A Responses request and answer between a caller and a vendor who both speak the format.
+// A Responses request and answer between a caller and a vendor that both use this format.
 import type { Fault } from '../../../kernel/fault.ts'
 import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import { inputTokensOf, outputTokensOf, readCount, type Usage } from '../../../meter/usage.ts'
@@ -22,7 +22,7 @@ export function passResponses(
   if (paidRequest.tokensMax === undefined && outputTokensCap !== undefined)
     (json.member('max_output_tokens') ? replace : add).max_output_tokens = String(outputTokensCap)
   if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
-  // A conversation may come from another family: thoughts that this vendor did not make would be refused.
+  // Removes thoughts of other vendors, because this vendor would reject them.
   const { input } = json.value
   if (Array.isArray(input) && json.text.includes(`"${PACKED}`))
     replace.input = JSON.stringify(objects(input).filter((item) => !text(item.encrypted_content)?.startsWith(PACKED)))
@@ -49,7 +49,7 @@ function outputChars(item: Json): number {
 
 export const RESPONSES_KEEP_ALIVE = ': ping\n'
 
-/** SDKs know the end by the terminal event; the open specification also wants this. */
+/** SDKs recognise the end by the terminal event; the open specification also requires this. */
 const DONE = 'data: [DONE]\n\n'
 
 export function responsesFinish(terminal: string, comment: string): string {
@@ -57,8 +57,8 @@ export function responsesFinish(terminal: string, comment: string): string {
 }
 
 /**
- * The frames that end a broken stream: response.failed once the response exists, else an error. The code is a word, never
- * our number: one SDK refuses to read anything else.
+ * The frames that end a broken stream: response.failed once the response exists, else an error. The code is a word and never our number,
+ * because one SDK cannot parse anything else.
  */
 export function responsesFailure(fault: Fault, response: Json | undefined, sequence: number): string {
   const { code, message, param } = openaiError(fault)
@@ -82,10 +82,10 @@ export class ResponsesObserver extends Observer {
   private reported: unknown
   private items: unknown
   private readonly done: Json[] = []
-  /** Of which a part was shown: they are drawn to their end. */
+  /** Images of which a partial one was shown; the vendor finishes and bills them. */
   private readonly pictures = new Set<unknown>()
   private held = ''
-  /** The last lifecycle event, as bytes, for the frame of a failure. */
+  /** The last lifecycle event as bytes, for the failure frame. */
   private lifecycle = ''
   private lastBlock = ''
 
@@ -128,7 +128,7 @@ export class ResponsesObserver extends Observer {
     }
     if (name === PARTIAL) this.pictures.add(/"item_id"\s*:\s*"([^"]{1,200})"/.exec(block)?.[1] ?? '')
     if (name.endsWith('.delta')) this.count(block)
-    // Of all items only those count that a tool at the vendor has made.
+    // Only items made by a tool at the vendor are counted.
     if (name === 'response.output_item.done' && block.includes('_call"')) this.note(readData(dataOf(block)))
     return block
   }
@@ -182,7 +182,7 @@ export class ResponsesObserver extends Observer {
   }
 }
 
-// The members that the open specification requires of a response object, and what they are when nobody said.
+// The members that the open specification requires in a response object, with their defaults.
 
 const DEFAULTS: Json = {
   background: false,
@@ -212,7 +212,7 @@ const DEFAULTS: Json = {
   usage: null,
 }
 
-/** What a request says of these, and the rest as it is by default. */
+/** These members from the request, with defaults for the rest. */
 export function echoed(request: Json): Json {
   const members: Json = {}
   for (const name in DEFAULTS) members[name] = request[name] ?? DEFAULTS[name]
@@ -225,8 +225,8 @@ function whole(tool: Json, strict: boolean | null): Json {
 }
 
 /**
- * The response object that starts at `at` of a text, as a vendor sent it, with the public name of the model and with the
- * members that it lacks. The text has one character per byte, and so has what was read of it.
+ * The vendor's response object that starts at `at` of the text, with the model's public name and the missing members added. The text has one
+ * character per byte, and so do the values parsed from it.
  */
 function mended(text: string, at: number, response: Json, uid: string): string {
   const cuts: { from: number; to: number; put: string }[] = []
@@ -252,17 +252,17 @@ function mended(text: string, at: number, response: Json, uid: string): string {
   return out + text.slice(done)
 }
 
-// A response and its stream are the same answer: the stream of a vendor that sent it whole, and the whole of one that can only
+// Converts between a whole response and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can only
 // stream.
 
-/** How the parts of an item are streamed: its list, the events of the part, the events of its text, and the text's member. */
+/** How the parts of an item are streamed: its list, the part's events, the text's events, and the text's member. */
 const PARTS: Readonly<Record<string, { list: string; part: string; said: string; member: string }>> = {
   output_text: { list: 'content', part: 'content_part', said: 'output_text', member: 'text' },
   refusal: { list: 'content', part: 'content_part', said: 'refusal', member: 'refusal' },
   reasoning_text: { list: 'content', part: 'content_part', said: 'reasoning_text', member: 'text' },
   summary_text: { list: 'summary', part: 'reasoning_summary_part', said: 'reasoning_summary_text', member: 'text' },
 }
-/** Of an item that is a call: the member that is streamed, and the name of its events. */
+/** For items that are calls: the streamed member and the name of its events. */
 const INPUTS: Readonly<Record<string, readonly [member: string, event: string]>> = {
   function_call: ['arguments', 'function_call_arguments'],
   custom_tool_call: ['input', 'custom_tool_call_input'],
@@ -323,12 +323,12 @@ function emptied(item: Json): Json {
 
 const CUT = 'tollgate.cut'
 
-/** The end of a stream that was cut off by us: what it came to is charged so. */
+/** The end of a stream that the gateway cut off, with the usage that is charged. */
 export function cutEvent(usage: Usage): string {
   return encodeJson({ type: CUT, usage }, CUT)
 }
 
-/** The items of a stream as far as they have come. */
+/** Collects the items of a stream as far as they have arrived. */
 class PartialOutput {
   #response: Json = {}
   readonly #items: Json[] = []
@@ -370,13 +370,13 @@ class PartialOutput {
           ? [item]
           : [{ ...item, status: 'incomplete' }],
     )
-    return { ...this.#response, output, usage: writeUsage(isObject(usage) ? (usage as Usage) : {}) } // As `cutEvent` wrote it.
+    return { ...this.#response, output, usage: writeUsage(isObject(usage) ? (usage as Usage) : {}) } // Written by `cutEvent`.
   }
 }
 
 const ITEMS_MAX = 10_000
 
-/** Of a stream that was kept: whole, or as far as it came until it was cut off. */
+/** Rebuilds a recorded stream: whole, or up to where it was cut off. */
 export function rollUpKept(events: readonly SseEvent[]): Json {
   if (events.at(-1)?.event !== CUT) return rollUpResponse(events)
   const partial = new PartialOutput()
@@ -398,7 +398,7 @@ function writeUsage(usage: Usage): Json {
   })
 }
 
-/** The last event holds the whole answer; some vendors leave its output empty, which then are the items that were done. */
+/** The last event contains the whole answer. Some vendors leave its output empty; the completed items are used then. */
 export function rollUpResponse(events: readonly SseEvent[]): Json {
   const items: unknown[] = []
   for (const event of events) {

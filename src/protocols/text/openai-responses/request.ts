@@ -1,4 +1,4 @@
-// Responses requests: checked, read into neutral words, and written from them.
+// Responses requests: validated, read into the canonical form, and written from it.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { type Fields, given, isObject, type Json, mustBe, number, objectOf, objects, text, wrong } from '../../check.ts'
@@ -34,7 +34,7 @@ import {
 } from '../openai.ts'
 import { Namespaces } from './namespaces.ts'
 
-// A Responses request in neutral words, for vendors that speak another format.
+// Reads a Responses request into the canonical form, for vendors of another format.
 
 const STORED = ['previous_response_id', 'conversation', 'prompt']
 
@@ -60,7 +60,7 @@ export function readResponsesConversation(value: Json): Conversation {
   })
 }
 
-/** Items are finer than turns: what an assistant said, thought and called in a row is one turn. */
+/** Items are smaller than turns: consecutive texts, thoughts and calls of an assistant form one turn. */
 class ItemReader {
   readonly turns: Turn[] = []
   private readonly extras = new Map<string, unknown>()
@@ -93,7 +93,7 @@ class ItemReader {
         this.answer({ kind: 'result', id: text(item.call_id) ?? '', parts: readResult(item.output, `${at}.output`) })
         return
     }
-    // A thought that is only referred to may stay behind; what was said and called must be here.
+    // A reference to a thought may be left out; texts and calls must be included in full.
     if (item.type === 'item_reference' && text(item.id)?.startsWith('rs_')) return
     if (item.type === 'item_reference')
       throw wrong(
@@ -130,7 +130,7 @@ class ItemReader {
 
   private readReasoning(item: Json): void {
     const said = thoughtIn(item)
-    const packed = text(item.encrypted_content) || undefined // An empty one proves nothing.
+    const packed = text(item.encrypted_content) || undefined // An empty one is no proof.
     const extra = packed === undefined ? undefined : unpackExtra(packed)
     if (extra) {
       this.extras.set(extra.callId, extra.extra)
@@ -165,7 +165,7 @@ class ItemReader {
   }
 }
 
-/** What of a thought may be read. */
+/** The readable part of a thought. */
 export function thoughtIn(item: Json): string {
   return [...objects(item.summary), ...objects(item.content)].map((part) => text(part.text) ?? '').join('\n\n')
 }
@@ -232,12 +232,12 @@ function readChoice(choice: unknown, namespaces: Namespaces): ToolChoice | undef
   throw cannotConvert('tool_choice', isObject(choice) ? `the choice "${String(choice.type)}"` : `"${String(choice)}"`)
 }
 
-// Neutral words as a Responses request, for callers who speak another format.
+// Writes the canonical form as a Responses request, for callers of another format.
 
-/** `stop`, penalties, seeds and the like have no place in this format and are left out, as the contract says. */
+/** `stop`, penalties, seeds and the like do not exist in this format and are left out, as the contract says. */
 export function writeResponsesRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const { turns } = conversation
-  // Leading instructions have a field of their own; later ones keep their place among the items.
+  // Leading instructions have a separate field; later ones keep their place among the items.
   let leading = 0
   while (turns[leading]?.role === 'system' || turns[leading]?.role === 'developer') leading++
   const instructions = turns
@@ -252,7 +252,7 @@ export function writeResponsesRequest(conversation: Conversation, model: string,
     input: turns.slice(leading).flatMap((turn) => writeTurn(turn, custom)),
     stream: conversation.stream ? true : undefined,
     store: conversation.store ?? false,
-    // This format makes schemas strict unless told otherwise, which the others do not.
+    // This format makes schemas strict by default, unlike the others.
     tools: conversation.tools?.map((tool) => writeTool(tool, flat, false)),
     tool_choice: writeChoice(conversation.toolChoice, flat),
     parallel_tool_calls: conversation.parallelTools,
@@ -272,7 +272,7 @@ export function writeResponsesRequest(conversation: Conversation, model: string,
   return body
 }
 
-/** Which results answer custom tools: their items are of another type. */
+/** The results that belong to custom tools: their items have another type. */
 function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   const ids = new Set<string>()
   for (const turn of turns)
@@ -341,7 +341,7 @@ function writeOutput(parts: readonly OutputPart[]): Json[] {
       part.proof.encrypted &&
       parts.slice(i + 1).some((later) => later.kind === 'call' || (later.kind !== 'thought' && later.text !== ''))
     ) {
-      // A thought is only welcome together with what followed it.
+      // A thought is accepted only together with the item that followed it.
       items.push({
         type: 'reasoning',
         id: part.proof.encrypted.id,
@@ -367,16 +367,16 @@ function writeText({ format: wanted, verbosity }: Conversation): Json | undefine
   return format === undefined && verbosity === undefined ? undefined : given({ format, verbosity })
 }
 
-/** How hard to think, from an effort or from a budget of thinking tokens. */
+/** The reasoning effort, from an effort or from a budget of thinking tokens. */
 function writeReasoning({ effort, summary, thinking }: Conversation): Json | undefined {
   const budget = Number(thinking?.budget_tokens)
   const wanted = effort ?? (budget > 0 ? (budget <= 2_048 ? 'low' : budget <= 12_000 ? 'medium' : 'high') : undefined)
-  // A caller who asks to think in blocks wants to see the thoughts.
+  // A caller that asks for thinking blocks wants to see the thoughts.
   const shown = summary ?? (thinking?.type === 'enabled' || thinking?.type === 'adaptive' ? 'auto' : undefined)
   return wanted === undefined && shown === undefined ? undefined : given({ effort: wanted, summary: shown })
 }
 
-// What the Responses endpoint refuses before any vendor is called.
+// What the Responses endpoint rejects before any vendor is called.
 
 const ROLES = ['user', 'assistant', 'system', 'developer']
 
@@ -392,7 +392,7 @@ export function checkResponses(fields: Fields): CheckedRequest {
   for (const name of ['text', 'reasoning', 'metadata', 'prompt', 'stream_options']) fields.object(name)
   for (const name of ['parallel_tool_calls', 'store']) fields.boolean(name)
   fields.strings('include')
-  // Whoever works in the background (background/responses.ts) has taken this out.
+  // Background requests (background/responses.ts) have removed this member before.
   if (fields.boolean('background') === true)
     throw wrong('background', 'must be false here: only POST /v1/responses itself works in the background.')
   const previous = fields.string('previous_response_id')
@@ -435,7 +435,7 @@ function checkConversation(given: unknown, previous: string | undefined): void {
   if (previous !== undefined) throw wrong('conversation', 'does not go with "previous_response_id": send one of them.')
 }
 
-/** In the vendor's words, because clients know them. */
+/** The vendor's own message, because clients recognise it. */
 function previousUnknown(): Fault {
   const message = 'Previous response not found: it is not of this account, was not stored, or is no longer kept.'
   return new Fault('request_invalid', {

@@ -1,4 +1,4 @@
-// What a caller asks about a response or a conversation that a vendor keeps. Free of charge, as it is there.
+// Requests for responses and conversations that a vendor stores. They are free of charge, as at the vendor.
 import { invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { type Json, objects, text, wrong } from '../../check.ts'
@@ -12,12 +12,12 @@ import { passResponses, passResponsesAnswer } from './pass.ts'
 
 interface StoredQuestion {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below the vendor's address, with its ids encoded. */
+  /** The path below the vendor's address, with encoded ids. */
   readonly path: string
   /** With its question mark, or empty. */
   readonly query: string
   readonly body?: JsonText
-  /** The answer is a response, under the public name of its model. */
+  /** The answer is a response and gets its model's public name. */
   readonly isResponse?: boolean
   readonly continues?: readonly Continued[]
 }
@@ -49,8 +49,8 @@ export function storedRequest(question: StoredQuestion, uid: string): PaidReques
 }
 
 /**
- * What the vendor has named itself: each conversation and item where it is made, and whatever was asked for by its id, because it
- * was kept before. Of all else that is shown nobody knows whether a caller wrote its id into an item: it may be another account's.
+ * Ids that the vendor itself assigned: newly created conversations and items, and the object that was requested by an id already recorded.
+ * Other ids in the answer are not recorded: a caller may have written them into an item, and they may belong to another account.
  */
 function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
   const asked = path.split('/')[2]
@@ -60,8 +60,7 @@ function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
   return all.map(({ id }) => (isKnown(id) ? text(id) : undefined)).filter((id) => id !== undefined)
 }
 
-// A conversation made shorter by its vendor: a call like a response, at an address of its own, without a stream and without a
-// limit of its output.
+// A conversation compacted by its vendor: a call like a response, with its own path, without streaming and without an output limit.
 
 const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
 
@@ -73,7 +72,7 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
   if (most !== undefined && most !== null) throw wrong('max_output_tokens', 'is no parameter here; leave it out.')
   if (tools !== undefined && tools !== null)
     throw wrong('tools', 'is no parameter here: a conversation is compacted without any; leave it out.')
-  // Nothing could tell the vendor to stop where the credits end: all that it may take is held for.
+  // The vendor cannot be told to stop at the end of the credits, so the hold covers the most that it may use.
   const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
   const { outputOpen: _, ...paidRequest } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
   const { uid, traits, limits } = model
@@ -91,7 +90,7 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
         headers: { 'content-type': 'application/json', accept: 'application/json' },
         body: passResponses(target.passesUnknown ? json : withoutUnknown(json, unknown), CHECKED, {
           model: target.model,
-          // It keeps nothing, and has no word for that.
+          // This call stores nothing, and has no `store` member to say so.
           traits: { ...traits, vendorState: true },
           outputTokensCap: undefined,
         }),
