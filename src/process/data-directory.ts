@@ -1,5 +1,5 @@
 // The files of the data directory besides the database: the root secret, the operator's token, and the address on which the gateway listens.
-import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import type { World } from '../kernel/world.ts'
@@ -24,7 +24,7 @@ export async function openDataDirectory(config: Config, world: World): Promise<D
   return { secret, operatorToken: token.value, tokenIsNew: token.made }
 }
 
-/** Reads the file, or creates it. A half-written file is never visible, because the file is renamed to its name when it is complete. */
+/** Reads the file, or creates it. It gets its name when it is complete, so that nobody reads half of it; of several processes the first one decides. */
 async function readOrMake(path: string, make: () => string): Promise<{ value: string; made: boolean }> {
   const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -37,14 +37,25 @@ async function readOrMake(path: string, make: () => string): Promise<{ value: st
     return { value, made: false }
   }
   const value = make()
-  const fresh = `${path}.new`
+  const fresh = `${path}.${value.slice(-8)}.new`
   const file = await open(fresh, 'w', 0o600)
   await file.writeFile(`${value}\n`)
   await file.sync()
   await file.close()
   await chmod(fresh, 0o600)
-  await rename(fresh, path)
-  return { value, made: true }
+  try {
+    await link(fresh, path)
+    return { value, made: true }
+  } catch (error) {
+    // Its code says what the system could not do.
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return readOrMake(path, make)
+    // Some file systems have no links.
+    await rename(fresh, path)
+    return { value, made: true }
+  } finally {
+    await rm(fresh, { force: true })
+  }
 }
 
 interface ServerFile {
