@@ -154,7 +154,7 @@ export function sumOf(lines: readonly ChargeLine[]): Credits {
 }
 
 function rounded(total: bigint): Credits {
-  const amount = (total + MILLION - 1n) / MILLION // The only place that rounds, and it rounds up.
+  const amount = (total + MILLION - 1n) / MILLION // An amount is rounded up once, here.
   return amount > CREDITS_MAX ? CREDITS_MAX : amount
 }
 
