@@ -45,6 +45,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   }
   const values: Record<string, string> = {
     delivery: delivery.id,
+    month: new Date().toISOString().slice(0, 7),
     ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
     ...(await oneBatch(key, ask)),
   }

@@ -30,8 +30,11 @@ after(async () => {
   await proxy?.close()
 })
 
-const menu = (page: Visitor['page'], name: string) =>
-  page.getByRole('complementary').getByRole('navigation', { name }).getByRole('link').allInnerTexts()
+async function menu(page: Visitor['page'], name: string): Promise<string[]> {
+  const links = page.getByRole('complementary').getByRole('navigation', { name }).getByRole('link')
+  await links.first().waitFor()
+  return links.allInnerTexts()
+}
 
 test('account and operator are two places with a switch, at most nine entries each, no name twice', async () => {
   const { page } = operator
