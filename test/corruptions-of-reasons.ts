@@ -35,16 +35,16 @@ export const COSTS: readonly Corruption[] = [
   [`update usage set attributes = '{"service_tier": "priority"}' where id = '$beta'`, /Call \$beta: the price/],
   [
     `update usage set route = 0 where id = '$beta'`,
-    /Call \$beta: it was charged as a kept answer, but its vendor was heard/,
+    /Call \$beta: it was charged as a cached response, but its vendor was heard/,
   ],
   [
     `update usage set route = 0, cost = 0, first_byte_ms = 0 where id = '$beta'`,
     /Call \$beta: the price .* has the rates input 1000000, output 2000000/,
   ],
-  // The price of a kept answer without a hit, with all amounts made to fit.
+  // The price of a cached response without a hit, with all amounts made to fit.
   [
     `update usage set route = 0, cost = 0, charged = 400, lines = '[["input", 200, "1000000"], ["output", 100, "2000000"]]' where id = '$beta'; update transfer set amount = 400 where id = '$beta'`,
-    /Call \$beta: it was charged as a kept answer, but its vendor was heard after 3 ms/,
+    /Call \$beta: it was charged as a cached response, but its vendor was heard after 3 ms/,
   ],
   [
     `update usage set route = 0, first_byte_ms = 0, cost = 5 where id = '$call'`,
@@ -274,7 +274,7 @@ export const OTHERS: readonly Corruption[] = [
   // What is on its way.
   [`update journal set product = 'omega'`, /\$waiting .* no product "omega"/],
   [`update journal set route = 9`, /\$waiting .* served by route 9/],
-  [`update journal set route = 0`, /\$waiting .* kept answer/],
+  [`update journal set route = 0`, /\$waiting .* cached response/],
   [`update journal set route = 0, first_byte_ms = 0`, /\$waiting .*: its cost is not known, but .* is 0\./],
   [`update journal set credential = 'own'`, /\$waiting .* by a BYOK key/],
   [`update journal set stays_leased = false`, /\$waiting .* is posted otherwise/],

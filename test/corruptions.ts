@@ -277,14 +277,14 @@ export const CORRUPTIONS: readonly Corruption[] = [
     /should have ended 180 minutes ago/,
   ],
   // catalog_version
-  [`delete from catalog_version where version = 1`, /Catalogue version 1 was removed/],
+  [`delete from catalog_version where version = 1`, /Catalog version 1 was removed/],
   [`delete from catalog_version where version = 2`, /no catalog version 2/],
-  [`update catalog_version set version = 9 where version = 2`, /Catalogue version 2 was removed: the next is 9/],
-  [`update catalog_version set document = 'x' where version = 1`, /Catalogue version 1 cannot be read/],
+  [`update catalog_version set version = 9 where version = 2`, /Catalog version 2 was removed: the next is 9/],
+  [`update catalog_version set document = 'x' where version = 1`, /Catalog version 1 cannot be read/],
   [`update catalog_version set document = 'x' where version = 2`, /version 2, by which it was priced, cannot be read/],
   [
     `update catalog_version set document = replace(document, '"0.5"', '"0.1"') where version = 2`,
-    /Catalogue version 2 is not what was applied/,
+    /Catalog version 2 is not what was applied/,
   ],
   // What was covered up: every sum is put right again, and only the price or the chain tells.
   ...coveredUp(),

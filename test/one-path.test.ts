@@ -62,7 +62,7 @@ test('the credits of text, kept data, failed calls and video are all counted whe
   assert.ok(released > 0)
 })
 
-test('a kept answer tells the route that gave it', async () => {
+test('a cached response tells the route that gave it', async () => {
   const { key } = await g.account()
   const first = await g.call(`/v1/${RANKS}?keys=route.example`, key)
   const second = await g.call(`/v1/${RANKS}?keys=route.example`, key)

@@ -1,4 +1,4 @@
-// Callers who wait for what others hold: a kept answer that is still on its way, and room for large bodies.
+// Callers who wait for what others hold: a cached response that is still on its way, and room for large bodies.
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'

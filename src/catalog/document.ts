@@ -130,7 +130,7 @@ const traits = z.record(z.string(), z.unknown()).default({})
 
 const cache = z.strictObject({
   ttlSeconds: count.max(86_400),
-  /** Of a kept answer, in which `call` is the hit itself; absent: the product's own. */
+  /** Of a cached response, in which `call` is the hit itself; absent: the product's own. */
   pricing: pricing.optional(),
 })
 
@@ -275,7 +275,9 @@ function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache
   if (!price) return []
   const units = ['call' as const, ...kindRow(kind).priced.flat()]
   const unpriced = price.tiers.flatMap((tier, index) =>
-    units.some((unit) => tier[unit] !== undefined) ? [] : [`tier ${index} has no price that a kept answer could have`],
+    units.some((unit) => tier[unit] !== undefined)
+      ? []
+      : [`tier ${index} has no price that a cached response could have`],
   )
   return [...unpriced, ...lastTierProblems(price)].map((message) => ({ path: ['cache', 'pricing'], message }))
 }

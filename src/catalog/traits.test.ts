@@ -62,7 +62,7 @@ test('a document that names a trait of an earlier version is read as if it did n
   assert.deepEqual(checkDocument(given), checkDocument(shipped))
 })
 
-test('the price of a kept answer is checked like any other, and only text models keep answers', () => {
+test('the price of a cached response is checked like any other, and only text models keep answers', () => {
   const priced = (...tiers: object[]) => ({ cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers } } })
   const at = (uid: string, cache: object) => problems(({ models }) => Object.assign(models![uid]!, cache))
   assert.deepEqual(at('alpha-5.4', priced({ upTo: 5, call: '1' }, { output: '1' })), [])

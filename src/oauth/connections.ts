@@ -15,7 +15,7 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
     const client = interaction && (await provider.Client.find(String(interaction.params.client_id)))
     if (!client || interaction.uid !== uid)
       throw new Fault('not_found', {
-        message: 'This request to connect is not known here, or has expired. Begin anew.',
+        message: 'This request to connect is not known here, or has expired. Start again.',
       })
     const { redirect_uri: redirectUri } = interaction.params
     return { provider, client, redirectTo: new URL(String(redirectUri)) }

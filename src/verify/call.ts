@@ -215,7 +215,7 @@ function compare(call: ChargedCall, rates: Found): string | undefined {
   if (typeof rates === 'string') return rates
   const { product, catalog_version, lines, attributes } = call
   if (call.route === 0 && call.first_byte_ms > 0)
-    return `it was charged as a kept answer, but its vendor was heard after ${call.first_byte_ms} ms.`
+    return `it was charged as a cached response, but its vendor was heard after ${call.first_byte_ms} ms.`
   const usage: Usage = Object.fromEntries(lines.map(([unit, quantity]) => [unit, quantity]))
   let due: readonly ChargeLine[]
   try {
@@ -258,7 +258,7 @@ function ratesOf({ pricing, cache, ...product }: Product, { document }: Catalog,
   const base = batchFactor !== undefined && endpoint.startsWith(BATCH) ? scaled(pricing, batchFactor) : pricing
   if (route === 0) {
     // Any model may be cached, because a key can turn the cache on; but batches never use it.
-    if (endpoint.startsWith(BATCH)) return 'it was charged as a kept answer, but there are none in batches.'
+    if (endpoint.startsWith(BATCH)) return 'it was charged as a cached response, but there are none in batches.'
     return { pricing: cache?.pricing ?? base, cost: 'free' }
   }
   const given = product.routes[route - 1]

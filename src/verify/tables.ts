@@ -237,7 +237,7 @@ const JOURNAL: BookTable = {
 
 const FINDINGS = {
   'Process {id} is said to have lived in the future: what it holds would never expire.': `gateway_instance where heartbeat_at > now() + interval '1 minute'`,
-  'Catalogue version {missing} was removed: the next is {version}.':
+  'Catalog version {missing} was removed: the next is {version}.':
     '(select version, lag(version, 1, 0) over (order by version) + 1 as missing from catalog_version where version > 0) v where version <> missing',
 }
 
@@ -263,7 +263,7 @@ async function checkVersions({ database, report }: TableCheck): Promise<void> {
   for (let last = 0; ; ) {
     const rows = await database.query<{ version: number; document: string }>(VERSIONS, [last])
     for (const { version, document } of rows)
-      if (!isJson(document)) report(`Catalogue version ${version} cannot be read.`)
+      if (!isJson(document)) report(`Catalog version ${version} cannot be read.`)
     last = rows.at(-1)?.version ?? last
     if (rows.length === 0) return
   }

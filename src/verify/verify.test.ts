@@ -107,7 +107,7 @@ interface Calling extends Partial<Reservation> {
   readonly keep?: { status: number; contentType: string; sealed: Buffer }
   readonly attributes?: Readonly<Record<string, string>>
   readonly batch?: string
-  /** From a kept answer. */
+  /** From a cached response. */
   readonly kept?: boolean
 }
 

@@ -272,8 +272,8 @@ async function checkDocuments({ database, report }: AuditedCheck, rows: readonly
   const documents = new Map(stored.map(({ version, document }) => [version, document]))
   for (const [version, digest] of digests) {
     const document = documents.get(version)
-    if (document === undefined) report(`Catalogue version ${version} was removed: the audit says that it was applied.`)
-    else if (digestOf(document) !== digest) report(`Catalogue version ${version} is not what was applied.`)
+    if (document === undefined) report(`Catalog version ${version} was removed: the audit says that it was applied.`)
+    else if (digestOf(document) !== digest) report(`Catalog version ${version} is not what was applied.`)
   }
 }
 

@@ -192,7 +192,7 @@ test('a caller who does not read an analytics answer at all is cut off after 30 
   assert.deepEqual(row, { status: 499, estimated: false, charged: analyticsPrice(patient) })
 })
 
-test('a caller who does not read a kept answer holds up nobody who asks the same', async () => {
+test('a caller who does not read a cached response holds up nobody who asks the same', async () => {
   const g = await start(600_000, realWorld, true)
   try {
     // The first size is kept and given to all; the second is too large for that.
