@@ -17,6 +17,7 @@ import type { Page } from '../kernel/view.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { storeUsageMonths } from '../ledger/usage-months.ts'
+import { formatMoney } from '../reports/billing.ts'
 import type { BillingView, MarginPage, MonthlyStatement, StatementSummary } from '../reports/views.ts'
 
 let server: OperatorServer
@@ -401,6 +402,30 @@ test('all customers’ statements of a month come in one download, each once, an
   for (const pdf of files.values()) assert.match(textOf(pdf), /^Statement October 2025/)
   const csv = unzip((await download('/statements/2025-10?format=csv', 'application/zip')).body)
   assert.match(csv.get('statement-Acme-Söhne-GmbH-2025-10.csv')?.toString() ?? '', /Closing balance,,,,,95\.499998/)
+})
+
+test('files of customers whose names differ in capitals only do not overwrite each other', async () => {
+  for (const name of ['Gamma', 'GAMMA']) {
+    const then = past(server.database, server.ledger, await server.accounts.create({ name }, BY))
+    await then.give(ONE, '2025-11-05T10:00:00Z')
+  }
+  const files = unzip((await download('/statements/2025-11?format=csv', 'application/zip')).body)
+  assert.equal(new Set([...files.keys()].map((name) => name.toLowerCase())).size, files.size)
+})
+
+test('a long name is cut between letters, also between those of two UTF-16 units', async () => {
+  const id = await server.accounts.create({ name: `${'a'.repeat(79)}\u{20bb7}\u{20bb7}` }, BY)
+  const { status, name } = await download(`/accounts/${id}/statements/2025-10`, 'text/csv')
+  assert.equal(status, 200)
+  assert.match(decodeURIComponent(name), /''statement-a{79}\u{20bb7}-2025-10\.csv/u)
+})
+
+test('money is rounded once, to the decimals of its currency', () => {
+  const worth = { currency: 'EUR', rate: '0.01' }
+  const shown = [499_950n, 499_999n, 500_000n, -499_950n, -500_000n, 123_456_789n].map((one) => formatMoney(one, worth))
+  assert.deepEqual(shown, ['0.00', '0.00', '0.01', '0.00', '-0.01', '1.23'])
+  assert.equal(formatMoney(1_499_999n, { currency: 'JPY', rate: '1' }), '1')
+  assert.equal(formatMoney(1_500_000n, { currency: 'KWD', rate: '0.001' }), '0.002')
 })
 
 test('a long statement goes on over pages, and letters that its fonts lack do not break it', async () => {

@@ -83,20 +83,14 @@ function check({ currency, rate }: CreditWorth): void {
     throw invalid('worth.rate: must be what one credit is worth, such as "0.01", with at most six decimals.', 'worth')
 }
 
-/** Credits as money, in millionths of the currency, rounded half up. */
-function moneyOf(amount: bigint, { rate }: CreditWorth): bigint {
-  const product = amount * (parseCredits(rate) ?? 0n)
-  const half = product < 0n ? -500_000n : 500_000n
-  return (product + half) / 1_000_000n
-}
-
-/** "12.34": with the decimals of the currency. */
-export function formatMoney(amount: bigint, worth: CreditWorth): string {
-  const digits = new Intl.NumberFormat('en', { style: 'currency', currency: worth.currency }).resolvedOptions()
+/** "12.34": credits as money with the decimals of the currency, rounded once, half away from zero. */
+export function formatMoney(amount: bigint, { currency, rate }: CreditWorth): string {
+  const digits = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions()
   const decimals = Math.min(6, digits.maximumFractionDigits ?? 2)
-  const step = 10n ** BigInt(6 - decimals)
-  const money = moneyOf(amount, worth)
-  const rounded = ((money < 0n ? money - step / 2n : money + step / 2n) / step) * step
-  const [whole = '0', fraction = ''] = formatCredits(rounded).split('.')
+  // Millionths of credits times millionths of the currency have twelve decimals.
+  const product = amount * (parseCredits(rate) ?? 0n)
+  const step = 10n ** BigInt(12 - decimals)
+  const rounded = (product < 0n ? product - step / 2n : product + step / 2n) / step
+  const [whole = '0', fraction = ''] = formatCredits(rounded * 10n ** BigInt(6 - decimals)).split('.')
   return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`
 }

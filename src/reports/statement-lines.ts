@@ -55,6 +55,7 @@ export function fileName(of: StatementSummary, ending: string): string {
     .normalize('NFC')
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replaceAll(/^-+|-+$/g, '')
-    .slice(0, NAME_CHARS_MAX)
-  return `statement-${customer || of.account.id}-${of.month}.${ending}`
+  // By code points: half of a surrogate pair cannot be sent in a header.
+  const short = [...customer].slice(0, NAME_CHARS_MAX).join('')
+  return `statement-${short || of.account.id}-${of.month}.${ending}`
 }

@@ -70,7 +70,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
     csv: async (of: MonthlyStatement) => ({ name: fileName(of, 'csv'), body: Buffer.from(statementCsv(of)) }),
   }
 
-  /** Those who have anything to read in it, one after the other. Two of one name get the id of the second. */
+  /** Those who have anything to read in it, one after the other. Two of one name get the id of the second, also where only capitals differ: Windows takes these for one file. */
   async function* files(month: number, format: 'pdf' | 'csv') {
     const names = new Set<string>()
     for (let cursor: string | undefined; ; ) {
@@ -78,8 +78,8 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
       for (const summary of items) {
         if (isEmpty(summary)) continue
         const { name, body } = await asFile[format](await read(summary.account.id, month))
-        const isTaken = names.has(name)
-        names.add(name)
+        const isTaken = names.has(name.toLowerCase())
+        names.add(name.toLowerCase())
         yield { name: isTaken ? name.replace(/(-\d{4}-\d{2}\.)/, `-${summary.account.id}$1`) : name, body }
       }
       if (next === null) return
