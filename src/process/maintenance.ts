@@ -78,7 +78,10 @@ export function startMaintenance(
   const answers = () => PRUNE.map((forget) => forget(database))
   const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.prune()])
   const maintain = async () => {
-    await storeUsageMonths(database, world)
+    // The rest does not wait for it: usage of months that are not stored is kept.
+    await storeUsageMonths(database, world).catch((error: unknown) =>
+      log.warn({ error }, 'months of usage could not be stored; it will be tried again'),
+    )
     const { left } = await maintainUsage(database, world, {
       usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
       tries: 5,
