@@ -117,9 +117,8 @@ export function changeOf(now: number, before: number): string {
   if (before === 0) return now === 0 ? 'as before' : 'none before'
   const share = (now - before) / before
   if (Math.abs(share) < 0.0005) return 'as before'
-  const size =
-    share >= 10 ? `${formatWhole(share + 1)} times` : `${share > 0 ? '+' : '−'}${formatPercent(Math.abs(share))}`
-  return `${size} vs. before`
+  if (share >= 10) return `${formatWhole(share + 1)} times as before`
+  return `${share > 0 ? '+' : '−'}${formatPercent(Math.abs(share))} vs. before`
 }
 
 export function SumsCard(scope: SumsScope) {
