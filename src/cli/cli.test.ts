@@ -286,6 +286,26 @@ test('accounts, keys and people are found by their names, and near misses are na
   assert.equal(alert.code, 0, alert.err)
 })
 
+test('credits go to the account of exactly this name, and a key is revoked by its whole name alone', async () => {
+  const acme = await json<{ id: string }>(['accounts', 'create', 'Acme'])
+  for (let i = 0; i < 9; i++) await json(['accounts', 'create', `Acme ${i}`])
+  assert.equal((await json<{ id: string }>(['accounts', 'show', 'acme'])).id, acme.id)
+  const newer = await json<{ id: string }>(['accounts', 'create', 'Acme'])
+  const given = await run(['credits', 'add', 'Acme', '10', '--note', 'to whom?'])
+  assert.equal(given.code, 2)
+  assert.ok(given.err.includes(acme.id) && given.err.includes(newer.id), given.err)
+
+  const key = await json<{ id: string }>(['keys', 'create', acme.id, 'prod-eu'])
+  const part = await run(['keys', 'revoke', 'eu'])
+  assert.deepEqual([part.code, part.err], [1, 'tollgate: There is no key "eu". See: tollgate keys list <account>\n'])
+  await json(['keys', 'create', newer.id, 'prod-eu'])
+  assert.equal((await run(['keys', 'revoke', 'prod-eu'])).code, 2)
+  // Within an account there is only one, and one that was revoked has given its name free.
+  assert.deepEqual(await json(['usage', 'list', acme.id, '--key', 'prod-eu']), [])
+  await json(['keys', 'revoke', key.id])
+  assert.equal((await run(['keys', 'revoke', 'prod-eu'])).code, 0)
+})
+
 test('links for people are made from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'People'])
   assert.match(

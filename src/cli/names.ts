@@ -37,27 +37,42 @@ function unknown(what: string, given: string, names: readonly string[], list: st
   return new CliError(`There is no ${what} "${given}".${hint}`)
 }
 
-async function found(api: Api, kind: Found['kind'], given: string): Promise<Named[]> {
+async function search(api: Api, kind: Found['kind'], given: string): Promise<Found[]> {
   const { items } = await api.call<Page<Found>>('GET', `/search${query({ q: given })}`)
-  return items.filter((one) => one.kind === kind).map(({ id, label }) => ({ id, name: label.replace(/ · …\w+$/, '') }))
+  return items.filter((one) => one.kind === kind)
 }
 
 async function accountId(api: Api, given: string): Promise<string> {
   if (/^acc_\w+$/.test(given)) return given
-  const sought = oneOf('account', given, await found(api, 'account', given))
+  const listed = (await search(api, 'account', given)).map(({ id, label: name }) => ({ id, name }))
+  const sought = oneOf('account', given, listed)
   if (sought !== undefined) return sought
   const { items } = await api.call<Page<AccountView>>('GET', `/accounts${query({ limit: LISTED_MAX })}`)
   const names = items.map(({ name }) => name)
   throw unknown('account', given, names, 'accounts list')
 }
 
-async function keyId(api: Api, given: string): Promise<string> {
+/** Of the account that was named before it, or of any. A revoked key is named by its id. */
+async function keyId(api: Api, given: string, [account]: readonly string[]): Promise<string> {
   if (/^key_\w+$/.test(given)) return given
-  const listed = await found(api, 'key', given)
-  const sought = oneOf('key', given, listed) ?? (listed.length === 1 ? listed[0]?.id : undefined)
+  const listed =
+    account === undefined
+      ? (await search(api, 'key', given)).flatMap(({ id, label }) => {
+          const [, name, last4, revoked] = /^(.*) · …(\w{4})( · revoked)?$/s.exec(label) ?? []
+          return name === undefined || last4 === undefined || revoked ? [] : [{ id, name, last4 }]
+        })
+      : await keysOf(api, account)
+  const byEnd = listed.filter(({ last4 }) => last4 === given || given.endsWith(`…${last4}`))
+  const sought = oneOf('key', given, listed) ?? (byEnd.length === 1 ? byEnd[0]?.id : undefined)
   if (sought !== undefined) return sought
   const names = listed.map(({ name }) => name)
-  throw unknown('key', given, names, 'keys list <account>')
+  throw unknown('key', given, names, account === undefined ? 'keys list <account>' : `keys list ${account}`)
+}
+
+async function keysOf(api: Api, account: string): Promise<KeyView[]> {
+  const path = at`/accounts/${account}/keys` + query({ limit: LISTED_MAX })
+  const { items } = await api.call<Page<KeyView>>('GET', path)
+  return items.filter(({ revokedAt }) => revokedAt === null)
 }
 
 async function userId(api: Api, given: string, [account]: readonly string[]): Promise<string> {

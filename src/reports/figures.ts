@@ -156,6 +156,8 @@ export async function search(database: Queryable, q: string, only: SeenAccounts 
 
 // A test account belongs to whoever sees the account of which it is the twin. What is sought is the text itself, and no pattern.
 const SEEN = (COLUMN: string) => `($3::text[] is null or regexp_replace(${COLUMN}, '_test$', '') = any($3))`
+// Exactly this name comes first: a command that names an account or a key must see all of that name.
+const NAMED = 'lower(name) = lower($1) desc'
 const SEARCH = statement(
   'search',
   `(select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('account_id')} limit 1)
@@ -164,11 +166,11 @@ const SEARCH = statement(
    union all
    (select 'job', id, product || ' · ' || status, account_id from job where id = $1 and ${SEEN('account_id')} limit 1)
    union all
-   (select 'key', id, name || ' · …' || last4, account_id from api_key
+   (select 'key', id, name || ' · …' || last4 || case when revoked_at <= now() then ' · revoked' else '' end, account_id from api_key
     where (id = $1 or last4 = $1 or strpos(lower(name), lower($1)) > 0 or $1 = prefix || '…' || last4
-      or (length($1) >= ${PREFIX_CHARS_MIN} and starts_with(prefix, $1))) and ${SEEN('account_id')} order by id desc limit $4)
+      or (length($1) >= ${PREFIX_CHARS_MIN} and starts_with(prefix, $1))) and ${SEEN('account_id')} order by ${NAMED}, id desc limit $4)
    union all
-   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($3::text[] is null or id = any($3)) order by id desc limit $4)
+   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($3::text[] is null or id = any($3)) order by ${NAMED}, id desc limit $4)
    union all
    (select 'member', p.id, p.email || ' · ' || a.name, a.id from person p join membership m on m.person_id = p.id join account a on a.id = m.account_id
     where strpos(p.email, lower($1)) > 0 and ($5::text[] is null or a.id = any($5)) order by p.email, a.id limit $4)`,
