@@ -56,7 +56,9 @@ test('the documentation names the address that it is read at, and no header gets
   assert.ok(page.text.includes(`${g.url}/v1`) && !page.text.includes('127.0.0.1:8080'))
   const { app } = g.gateway
   const asked = (host: string) => app.inject({ url: '/docs/guides/sdks', headers: { host } })
-  assert.ok((await asked('gate.example.com:8443')).body.includes('http://gate.example.com:8443/v1'))
+  const named = await asked('gate.example.com:8443')
+  assert.ok(named.body.includes('http://gate.example.com:8443/v1'))
+  assert.match(String(named.headers['cache-control']), /^private/, 'a shared cache would show it to others')
   assert.ok(!(await asked('evil"><script>')).body.includes('evil'))
 })
 

@@ -55,4 +55,6 @@ function writeDraft(name: string, value: unknown): boolean {
 
 export function clearDrafts(): void {
   for (const name of Object.keys(sessionStorage)) if (name.startsWith(PREFIX)) sessionStorage.removeItem(name)
+  // A key that was pasted into the documentation, in the same tab.
+  sessionStorage.removeItem('docs-key')
 }

@@ -5,6 +5,7 @@ import { api } from './api.ts'
 import type { Navigation } from './navigation.ts'
 import { useQuery } from './query.ts'
 import { navigate } from './router.tsx'
+import { withoutSecrets } from './secret.ts'
 import { signOut, useIsOperator } from './session.tsx'
 import { setTheme } from './theme.ts'
 import { stepTo } from './ui/arrow-keys.ts'
@@ -164,12 +165,6 @@ function actionsOf(account: string | undefined, isOperator: boolean): (Found & {
   ]
 }
 
-/** The visible part of a key: a secret that was pasted does not leave the browser. */
-function withoutSecret(text: string): string {
-  const own = /^(tg_(?:live|test)_.{4}).{4,200}(.{4})$/.exec(text) ?? /^(sk-).{8,200}(.{4})$/.exec(text)
-  return own ? `${own[1]}…${own[2]}` : text
-}
-
 /** Nobody waits for what was typed on the way to a word. */
 const PAUSE_MS = 150
 
@@ -193,7 +188,7 @@ async function readGuides(signal: AbortSignal): Promise<{ title: string; path: s
 
 /** Pages and actions are known here; everything else the server finds, in all accounts that the reader may see. */
 function useFound(text: string, account: string | undefined, sections: Navigation['sections']): Found[] {
-  const asked = withoutSecret(text)
+  const asked = withoutSecrets(text)
   const sought = usePaused(asked)
   const operator = useIsOperator()
   const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))

@@ -470,12 +470,14 @@ export function requireEndpoint(principal: Pick<Principal, 'endpoints'>, spec: E
 /** What has no product of its own, such as a file, is only for the key that made it, and for those without a restriction. */
 export function maySee(viewer: Viewer, made: { readonly key_id: string | null; readonly product?: string }): boolean {
   const { product } = made
-  return !isRestricted(viewer) || made.key_id === viewer.keyId || (product !== undefined && mayUse(viewer, product))
+  // A list of endpoints says nothing about whose work of a model the key may read.
+  const isListed = viewer.models !== null && product !== undefined && mayUse(viewer, product)
+  return !isRestricted(viewer) || made.key_id === viewer.keyId || isListed
 }
 
 /** The same for a statement that lists: the key, and the products; nulls where there is no restriction. */
 export function sightOf(viewer: Viewer): readonly [key: string | null, products: readonly string[] | null] {
-  return [isRestricted(viewer) ? viewer.keyId : null, viewer.models && [...viewer.models]]
+  return isRestricted(viewer) ? [viewer.keyId, [...(viewer.models ?? [])]] : [null, null]
 }
 
 function isRestricted({ models, endpoints }: Viewer): boolean {

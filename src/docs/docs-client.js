@@ -60,12 +60,19 @@ for (const form of document.querySelectorAll('.try-form')) {
     event.preventDefault()
     store(KEY, key.value.trim())
     result.textContent = 'Sending …'
-    send(form, key.value.trim()).then(
-      (shown) => result.replaceChildren(...shown),
-      () => {
-        result.textContent = 'The gateway did not answer. Is it still running?'
-      },
-    )
+    // A second click would be a second call, which is paid for.
+    const button = form.querySelector('button[type=submit], button:not([type])')
+    button.disabled = true
+    send(form, key.value.trim())
+      .then(
+        (shown) => result.replaceChildren(...shown),
+        () => {
+          result.textContent = 'The gateway did not answer. Is it still running?'
+        },
+      )
+      .finally(() => {
+        button.disabled = false
+      })
   })
 }
 

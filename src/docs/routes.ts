@@ -13,10 +13,12 @@ type Docs = ReturnType<typeof openDocs>
 /** Names and addresses only: nothing of a header that is not an address gets into a page. */
 const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
-function originOf(request: FastifyRequest, configured: string): string {
-  if (/^https?:/.test(configured)) return new URL(configured).origin
+/** The configured address; without one, the address that this reader used, which is nobody else's: a shared cache must not keep it. */
+function originOf(request: FastifyRequest, configured: string): { origin: string; isShared: boolean } {
+  if (/^https?:/.test(configured)) return { origin: new URL(configured).origin, isShared: true }
   const { host } = request.headers
-  return host !== undefined && HOST.test(host) ? `${request.protocol}://${host}` : ORIGIN
+  const protocol = request.protocol === 'https' ? 'https' : 'http'
+  return { origin: host !== undefined && HOST.test(host) ? `${protocol}://${host}` : ORIGIN, isShared: false }
 }
 
 /** A reader that names Markdown and not HTML. */
@@ -32,16 +34,17 @@ export function mountDocs(app: FastifyInstance, options: DocsOptions): void {
   }
   const send = (request: FastifyRequest, reply: FastifyReply, type: string, text: string | undefined) => {
     if (text === undefined) throw new Fault('not_found')
+    const { origin, isShared } = originOf(request, options.serverUrl)
     return reply
       .headers({
         'content-security-policy': CSP,
         'x-content-type-options': 'nosniff',
         'referrer-policy': 'no-referrer',
-        'cache-control': 'public, max-age=300',
+        'cache-control': `${isShared ? 'public' : 'private'}, max-age=300`,
         vary: 'accept',
       })
       .type(`${type}; charset=utf-8`)
-      .send(text.replaceAll(ORIGIN, originOf(request, options.serverUrl)))
+      .send(text.replaceAll(ORIGIN, origin))
   }
   const sendPage = async (request: FastifyRequest, reply: FastifyReply, address: string) => {
     const pages = await docs()

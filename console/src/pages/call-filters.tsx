@@ -5,6 +5,7 @@ import { formatMoment } from '../format.ts'
 import { PERIODS, spanOf } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
+import { withoutSecrets } from '../secret.ts'
 import { useIsOperator } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
@@ -200,9 +201,10 @@ function TypedField(props: {
   }
   const isWrong = Boolean(text && pattern && !pattern.test(text))
   const tell = useEffectEvent(() => {
-    if (isWrong || text.trim() === value) return
-    setTold(text.trim())
-    setQuery({ [name]: text.trim() })
+    const said = withoutSecrets(text.trim())
+    if (isWrong || said === value) return
+    setTold(said)
+    setQuery({ [name]: said })
   })
   useEffect(() => {
     const timer = window.setTimeout(() => tell(), TYPED_MS)

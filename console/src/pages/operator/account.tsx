@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits, parseCredits } from '../../credits.ts'
 import { refresh, useQuery } from '../../query.ts'
+import { randomId } from '../../random.ts'
 import { Link, useDialogInAddress } from '../../router.tsx'
 import { Button, LinkButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
@@ -107,10 +108,7 @@ function Settings({ account }: { account: Account }) {
   )
 }
 
-/** `randomUUID` is missing on pages that came without TLS. */
-function randomKey(): string {
-  return `console-${Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('')}`
-}
+const randomKey = () => `console-${randomId()}`
 
 function AddCredits({ account, onClose }: { account: Account; onClose: () => void }) {
   const [amount, setAmount] = useState('')

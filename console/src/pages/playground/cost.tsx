@@ -32,11 +32,18 @@ async function readQuote(account: string, endpoint: string, body: Body, signal: 
   }
 }
 
+/** Of all texts within: files make a body of many megabytes, which is not written out with every letter that is typed. */
+function charsOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.values(value).reduce((sum: number, one) => sum + charsOf(one), 0)
+}
+
 /** What the gateway says that calls would cost, asked while the form is being filled in. Undefined: something is missing. */
 function useQuotes(account: string, bodies: readonly Body[] | undefined, endpoint = '') {
-  const text = useSettled(bodies === undefined ? '' : JSON.stringify(bodies))
-  const isTooLarge = text.length > QUOTED_BYTES_MAX
-  const asked = text !== '' && !isTooLarge
+  const isTooLarge = charsOf(bodies) > QUOTED_BYTES_MAX
+  const text = useSettled(bodies === undefined || isTooLarge ? '' : JSON.stringify(bodies))
+  const asked = text !== ''
   const { data } = useQuery(asked ? `quote/${account}/${endpoint}/${text}` : undefined, (signal) => {
     // The text was made of such bodies above.
     const settled = JSON.parse(text) as Body[]

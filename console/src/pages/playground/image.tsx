@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useDraft } from '../../draft.ts'
 import { formatDuration } from '../../format.ts'
+import { randomId } from '../../random.ts'
 import { useAction } from '../../ui/action.ts'
 import { SelectField, TextArea } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
@@ -62,7 +63,7 @@ function ImageBench({ account, models }: BenchProps) {
       { body: { model: model?.uid, ...body }, signal },
     )
     const made = (answer.data ?? []).flatMap(({ url }) =>
-      url ? [{ id: crypto.randomUUID(), prompt: body.prompt, url, ...receipt }] : [],
+      url ? [{ id: randomId(), prompt: body.prompt, url, ...receipt }] : [],
     )
     setResults((old) => [...made, ...old].slice(0, 24))
   })

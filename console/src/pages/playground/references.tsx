@@ -2,6 +2,7 @@
 // the gateway fetches.
 import { useId, useRef, useState } from 'react'
 import { formatBytes } from '../../format.ts'
+import { randomId } from '../../random.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
@@ -70,6 +71,8 @@ export function References({ label, hint, accept = 'images', most, chosen, onCho
   const [url, setUrl] = useState('')
   const [fault, setFault] = useState<string>()
   const picker = useRef<HTMLInputElement>(null)
+  const latest = useRef(chosen)
+  latest.current = chosen
   const id = useId()
   const full = chosen.length >= most
   const { types, what } = ACCEPTED[accept]
@@ -79,13 +82,14 @@ export function References({ label, hint, accept = 'images', most, chosen, onCho
     setFault(good.length < files.length ? ACCEPTED[accept].fault : undefined)
     const read = await Promise.all(
       good.slice(0, most - chosen.length).map(async (file) => ({
-        id: crypto.randomUUID(),
+        id: randomId(),
         name: file.name,
         size: file.size,
         source: await asDataUri(new Blob([file], { type: typeOf(file) })),
       })),
     )
-    if (read.length) onChosen([...chosen, ...read])
+    // More may have been chosen while these were read.
+    if (read.length) onChosen([...latest.current, ...read].slice(0, most))
   }
 
   const addUrl = () => {
@@ -95,7 +99,7 @@ export function References({ label, hint, accept = 'images', most, chosen, onCho
       return
     }
     setFault(undefined)
-    onChosen([...chosen, { id: crypto.randomUUID(), name: text, source: text }])
+    onChosen([...chosen, { id: randomId(), name: text, source: text }])
     setUrl('')
   }
 

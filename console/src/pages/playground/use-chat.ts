@@ -2,10 +2,11 @@
 import { useEffect, useRef, useState } from 'react'
 import { useDraft } from '../../draft.ts'
 import { refresh } from '../../query.ts'
+import { randomId } from '../../random.ts'
 import { type ChatSettings, chatBody, streamChat, type Turn } from './chat-stream.ts'
 import { receiptOf } from './cost.tsx'
 
-const newId = () => crypto.randomUUID()
+const newId = randomId
 
 export interface Conversation {
   readonly id: string
