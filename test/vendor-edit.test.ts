@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
+import type { CatalogInput } from '../src/catalog/document.ts'
 import type { Applied, VendorCheckView } from '../src/catalog/views.ts'
 import { idAtTime } from '../src/kernel/world.ts'
 import type { VendorError } from '../src/reports/views.ts'
@@ -53,6 +54,72 @@ test('a vendor is previewed in sentences and changed, and its key goes to no oth
   assert.equal(heard.at(-1), 'Bearer sk-moved')
 })
 
+type Refusal = { message: string }
+
+test('a value that would not be stored is refused, with what does store it, in the dry run as well', async () => {
+  const { version } = g.gateway.catalog.current
+  for (const dry of ['', '?dryRun=1']) {
+    for (const more of [{}, { entry: { timeouts: { idleMs: 9000 } } }]) {
+      const body = { ...more, credential: { value: 'sk-new' } }
+      const { status, data } = await g.operator<Refusal>('PATCH', `/vendors/acme${dry}`, body)
+      assert.equal(status, 400)
+      assert.match(
+        data.message,
+        /PUT \/vendors\/acme\/credentials\/ACME_KEY.*tollgate vendors credentials acme --set ACME_KEY/,
+      )
+    }
+    const moved = { entry: { baseUrl: place('127.0.0.1') } }
+    const refused = await g.operator<Refusal>('PATCH', `/vendors/acme${dry}`, moved)
+    assert.equal(refused.status, 400)
+    assert.match(refused.data.message, /give its value again/)
+    const metadata = { entry: { baseUrl: 'http://169.254.169.254/' }, credential: { value: 'x' } }
+    assert.equal((await g.operator('PATCH', `/vendors/acme${dry}`, metadata)).status, 400)
+  }
+  await g.gateway.database.query({ text: `insert into byok_key (account_id, vendor, sealed) values ('a', 'acme', '')` })
+  assert.equal((await g.operator('PATCH', '/vendors/acme?dryRun=1', { name: 'apex' })).status, 409)
+  await g.gateway.database.query({ text: 'delete from byok_key' })
+  assert.equal(g.gateway.catalog.current.version, version)
+})
+
+test('a vendor with several credentials moves to another host by the steps that the refusal names', async () => {
+  const second = await g.operator('PUT', '/vendors/acme/credentials/ACME_SECOND', { value: 'sk-second' })
+  assert.equal(second.status, 200)
+  const moved = { entry: { baseUrl: place('127.0.0.1') }, credential: { value: 'sk-moved' } }
+  for (const body of [moved, { entry: moved.entry }])
+    for (const dry of ['', '?dryRun=1']) {
+      const { status, data } = await g.operator<Refusal>('PATCH', `/vendors/acme${dry}`, body)
+      assert.equal(status, 400)
+      assert.match(data.message, /ACME_KEY and ACME_SECOND.*Remove all but one.*DELETE \/vendors\/acme\/credentials/)
+    }
+  assert.equal((await g.operator('DELETE', '/vendors/acme/credentials/ACME_SECOND')).status, 200)
+  assert.equal((await g.operator('PATCH', '/vendors/acme', moved)).status, 200)
+  assert.equal((await g.operator('PUT', '/vendors/acme/credentials/ACME_SECOND', { value: 'sk-second' })).status, 200)
+  assert.equal((await g.operator('DELETE', '/vendors/acme/credentials/ACME_SECOND')).status, 200)
+})
+
+test('a vendor that moves does not replace the value of a credential that another vendor uses', async () => {
+  const { document } = (await g.operator<{ document: CatalogInput }>('GET', '/catalog')).data
+  const shared = { baseUrl: place('127.0.0.1'), credential: 'ACME_KEY' }
+  const vendors = { ...document.vendors, sister: shared }
+  assert.equal((await g.operator('PUT', '/catalog', { document: { ...document, vendors } })).status, 200)
+  const moved = { entry: { baseUrl: place('localhost') }, credential: { value: 'sk-other' } }
+  for (const dry of ['', '?dryRun=1']) {
+    const { status, data } = await g.operator<Refusal>('PATCH', `/vendors/acme${dry}`, moved)
+    assert.equal(status, 409)
+    assert.match(data.message, /"sister"/)
+  }
+  const { key } = await g.account()
+  assert.equal((await g.call('/v1/chat/completions', key, chat('acme-one'))).status, 200)
+  assert.equal(heard.at(-1), 'Bearer sk-moved')
+  // One without a credential has no place for a value.
+  const open = { ...document.vendors, sister: { baseUrl: shared.baseUrl } }
+  assert.equal((await g.operator('PUT', '/catalog', { document: { ...document, vendors: open } })).status, 200)
+  const none = await g.operator<Refusal>('PATCH', '/vendors/sister', moved)
+  assert.equal(none.status, 400)
+  assert.match(none.data.message, /PUT \/vendors\/sister\/credentials\//)
+  assert.equal((await g.operator('DELETE', '/vendors/sister')).status, 200)
+})
+
 test('what no catalog can hold is refused, and nothing changes', async () => {
   const { version } = g.gateway.catalog.current
   for (const [body, status] of [
@@ -78,6 +145,12 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
   await database.query({
     text: `insert into vendor_hour (hour, vendor, product, requests, errors, latencies) values (date_trunc('hour', now()), 'acme', 'acme-one', 7, 1, '{}')`,
   })
+  // One that was called so had calls in the same hour.
+  await database.query({
+    text: `insert into vendor_hour (hour, vendor, product, requests, errors, latencies) values
+      (date_trunc('hour', now()), 'apex', 'acme-one', 5, 2, '{1,2}'), (date_trunc('hour', now()), 'acme', 'apex-two', 3, 0, '{4}'),
+      (date_trunc('hour', now()), 'apex', 'apex-two', 1, 1, '{0,0,6}')`,
+  })
   const { data } = await g.operator<Applied>('PATCH', '/vendors/acme', { name: 'apex', format: 'openai-responses' })
   assert.deepEqual(
     data.changes.filter((line) => line.startsWith('Vendor')),
@@ -95,7 +168,11 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
   })
   assert.equal(kept?.vendor, 'apex')
   const { data: history } = await g.operator<{ items: VendorHistory[] }>('GET', '/vendors/history')
-  assert.ok(history.items.some(({ vendor, hours }) => vendor === 'apex' && (hours.at(-1)?.requests ?? 0) >= 7))
+  assert.ok(history.items.some(({ vendor, hours }) => vendor === 'apex' && (hours.at(-1)?.requests ?? 0) >= 12))
+  const hours = await database.query<{ latencies: number[] }>({
+    text: `select vendor, requests::int, errors::int, latencies from vendor_hour where product = 'apex-two'`,
+  })
+  assert.deepEqual(hours, [{ vendor: 'apex', requests: 4, errors: 1, latencies: [4, 0, 6] }])
   // One at which accounts have keys of their own keeps its name.
   await database.query({ text: `insert into byok_key (account_id, vendor, sealed) values ('a', 'apex', '')` })
   assert.equal((await g.operator('PATCH', '/vendors/apex', { name: 'acme' })).status, 409)

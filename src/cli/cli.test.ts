@@ -141,6 +141,23 @@ test('statements, margins and what a credit is worth are read and saved from the
     assert.match(wrote.out, /Wrote/, wrote.err)
     assert.match((await readFile(out)).toString('latin1'), format === 'pdf' ? /^%PDF-/ : /^customer,.*Closing balance/s)
   }
+  // Without --out the gateway's name is used, in the directory of whoever asks.
+  const home = process.cwd()
+  process.chdir(folder)
+  try {
+    const show = ['statements', 'show', id, month, '--format', 'pdf']
+    const [, name = ''] = /^Wrote (.*)\.$/m.exec((await run(show)).out) ?? []
+    const first = await readFile(name)
+    const again = await run(show)
+    assert.deepEqual([again.code, again.out], [1, ''])
+    assert.equal(again.err.trim(), `tollgate: ${name} exists already; remove it or choose another with --out`)
+    assert.deepEqual(await readFile(name), first)
+    const nowhere = await run([...show, '--out', join(folder, 'nowhere', 'a.pdf')])
+    assert.equal(nowhere.code, 1)
+    assert.match(nowhere.err, /cannot be written: ENOENT/)
+  } finally {
+    process.chdir(home)
+  }
   const zipped = join(folder, 'all.zip')
   assert.match((await run(['statements', 'all', month, '--out', zipped])).out, /Wrote .*all\.zip/)
   assert.match((await readFile(zipped)).toString('latin1'), /^PK.*statement-Payer-/s)
@@ -260,6 +277,16 @@ test('a vendor’s credential comes from standard input, and is never printed', 
   assert.ok(!list.out.includes('sk-secret'))
   assert.equal((await run(['vendors', 'test', 'textworks'])).code, 0)
   assert.equal((await run(['vendors', 'forget', 'textworks'])).code, 0)
+  // Where a change does not store it, nobody is told that nothing differs.
+  const dropped = await run(['vendors', 'change', 'textworks', '--key-stdin'], {}, 'sk-another\n')
+  assert.deepEqual([dropped.code, dropped.out], [1, ''])
+  assert.match(dropped.err, /tollgate vendors credentials textworks --set TEXTWORKS_API_KEY --key-stdin/)
+  assert.equal((await run(['vendors', 'change', 'textworks', '--key-stdin'], {}, ' \n')).code, 2)
+  const change = ['vendors', 'change', 'textworks', '--dry-run', '--set']
+  const wrong = await run([...change, 'timeouts.connectMs=0'])
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.out, /It would not be valid:/)
+  assert.equal((await run([...change, 'timeouts.connectMs=700'])).code, 0)
 })
 
 test('accounts, keys and people are found by their names, and near misses are named', async () => {

@@ -1,7 +1,6 @@
 // Statements, margins and what a credit is worth, on the command line.
-import { createWriteStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { finished } from 'node:stream/promises'
 import { formatCredits } from '../kernel/credits.ts'
 import { KIND_WORDS, keyName, monthName, summaryLines } from '../reports/statement-lines.ts'
 import {
@@ -25,18 +24,26 @@ const FILE: Readonly<Record<string, Option>> = {
 async function save(call: Invocation, path: string, accept: string): Promise<Told> {
   const named = text(call, 'out')
   let name = named ?? ''
-  let file: ReturnType<typeof createWriteStream> | undefined
-  await call.api.save(path, accept, (chunk, given) => {
-    name ||= basename(given)
-    file ??= createWriteStream(name, { flags: named === undefined ? 'wx' : 'w' })
-    return new Promise((resolve, reject) => {
-      file?.write(chunk, (error) =>
-        error ? reject(new CliError(`${name} cannot be written: ${error.message}`)) : resolve(),
-      )
+  let file: FileHandle | undefined
+  try {
+    await call.api.save(path, accept, async (chunk, given) => {
+      name ||= basename(given)
+      try {
+        file ??= await open(name, named === undefined ? 'wx' : 'w')
+        await file.appendFile(chunk)
+      } catch (error) {
+        throw unwritten(name, error as NodeJS.ErrnoException) // The file system throws nothing else.
+      }
     })
-  })
-  if (file) await finished(file.end())
+  } finally {
+    await file?.close()
+  }
   return { answer: { file: name }, words: `Wrote ${name}.` }
+}
+
+function unwritten(name: string, { code, message }: NodeJS.ErrnoException): CliError {
+  if (code === 'EEXIST') return new CliError(`${name} exists already; remove it or choose another with --out`)
+  return new CliError(`${name} cannot be written: ${message}`)
 }
 
 function showStatement(statement: MonthlyStatement): string {

@@ -124,7 +124,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
         value: 'name=value,…',
         help: 'Other members of its entry, such as timeouts.connectMs=2000; null takes one out.',
       },
-      'key-stdin': { type: 'boolean', help: 'Reads its credential from standard input.' },
+      'key-stdin': { type: 'boolean', help: 'Reads its credential from standard input, for a new host.' },
       'dry-run': { type: 'boolean', help: 'Shows what would change; applies nothing.' },
     },
     run: changeVendor,
@@ -138,10 +138,9 @@ export const VENDOR_COMMANDS: readonly Command[] = [
       force: { type: 'boolean', help: 'Also if models are then no longer offered.' },
       'dry-run': { type: 'boolean', help: 'Shows what would change; removes nothing.' },
     },
-    run(call) {
+    async run(call) {
       const path = at`/vendors/${call.args[0]}`
-      if (call.values['dry-run'])
-        return told(call.api.call<VendorCheckView>('DELETE', `${path}?dryRun=1`), ({ changes }) => wouldChange(changes))
+      if (call.values['dry-run']) return checked(call.api.call<VendorCheckView>('DELETE', `${path}?dryRun=1`))
       const force = call.values.force ? '?force=true' : ''
       return told(call.api.call<Applied>('DELETE', path + force), isInForce)
     },
@@ -158,14 +157,21 @@ export const VENDOR_COMMANDS: readonly Command[] = [
   },
 ]
 
-const wouldChange = (changes: readonly string[]) =>
-  changes.length === 0 ? 'Nothing would change.' : `${indented(changes)}\nNothing was applied.`
+async function checked(asked: Promise<VendorCheckView>): Promise<Told> {
+  const answer = await asked
+  const { problems, changes } = answer
+  if (problems.length > 0) return { answer, words: `It would not be valid:\n${indented(problems)}`, failed: true }
+  const words = changes.length === 0 ? 'Nothing would change.' : `${indented(changes)}\nNothing was applied.`
+  return { answer, words }
+}
+
 const isInForce = ({ version, changes }: Applied) =>
   changes.length === 0 ? 'Nothing differs.' : `Version ${version} is in force.\n${indented(changes)}`
 
 async function changeVendor(call: Invocation): Promise<Told> {
   const entry = { ...membersIn(call), ...given(call, 'url', 'baseUrl') }
   const key = call.values['key-stdin'] ? (await call.input()).trim() : undefined
+  if (key === '') throw new CliError('There was no credential on standard input.', 2)
   const body = {
     ...given(call, 'name', 'name'),
     ...given(call, 'format', 'format'),
@@ -175,10 +181,7 @@ async function changeVendor(call: Invocation): Promise<Told> {
   if (Object.keys(body).length === 0)
     throw new CliError('Nothing to change was named. See: tollgate vendors change --help', 2)
   const path = at`/vendors/${call.args[0]}`
-  if (call.values['dry-run'])
-    return told(call.api.call<VendorCheckView>('PATCH', `${path}?dryRun=1`, body), ({ problems, changes }) =>
-      problems.length > 0 ? `It would not be valid:\n${indented(problems)}` : wouldChange(changes),
-    )
+  if (call.values['dry-run']) return checked(call.api.call<VendorCheckView>('PATCH', `${path}?dryRun=1`, body))
   return told(call.api.call<Applied>('PATCH', path, body), isInForce)
 }
 

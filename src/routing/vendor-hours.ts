@@ -1,6 +1,6 @@
 // The recent history of each vendor by hour and model. Every process counts its calls in memory and adds the counts to the hour's rows from time
 // to time, so a call costs one map lookup.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 import type { Asked } from './vendor.ts'
 import type { VendorHistory } from './views.ts'
@@ -127,6 +127,11 @@ function summed(rows: readonly HourRow[]) {
   }
 }
 
+/** The figures of a vendor under another name, added to those that are there under it. */
+export async function renameVendorHours(tx: Queryable, from: string, to: string): Promise<void> {
+  await tx.query(RENAME, [from, to])
+}
+
 /** The midpoint of the bucket that contains the median, so accurate to about a tenth. */
 function medianOf(latencies: readonly number[]): number | null {
   const all = latencies.reduce((sum, count) => sum + count, 0)
@@ -138,14 +143,22 @@ function medianOf(latencies: readonly number[]): number | null {
   return null
 }
 
+const MERGE = `on conflict (hour, vendor, product) do update set requests = v.requests + excluded.requests, errors = v.errors + excluded.errors,
+     latencies = array(select coalesce(a, 0) + coalesce(b, 0) from unnest(v.latencies, excluded.latencies) with ordinality as t(a, b, place) order by place)`
 const ADD = statement(
   'vendor_hour_add',
   `insert into vendor_hour as v (hour, vendor, product, requests, errors, latencies)
    select x.hour, x.vendor, x.product, x.requests, x.errors, array(select jsonb_array_elements_text(x.latencies)::int)
    from jsonb_to_recordset($1::jsonb) as x(hour timestamptz, vendor text, product text, requests bigint, errors bigint, latencies jsonb)
    order by x.hour, x.vendor, x.product
-   on conflict (hour, vendor, product) do update set requests = v.requests + excluded.requests, errors = v.errors + excluded.errors,
-     latencies = array(select coalesce(a, 0) + coalesce(b, 0) from unnest(v.latencies, excluded.latencies) with ordinality as t(a, b, place) order by place)`,
+   ${MERGE}`,
+)
+const RENAME = statement(
+  'vendor_hour_rename',
+  `with known as (delete from vendor_hour where vendor = $1 returning hour, product, requests, errors, latencies)
+   insert into vendor_hour as v (hour, vendor, product, requests, errors, latencies)
+   select hour, $2, product, requests, errors, latencies from known order by hour, product
+   ${MERGE}`,
 )
 const HISTORY = statement(
   'vendor_hour_read',

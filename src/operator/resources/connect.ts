@@ -174,22 +174,34 @@ export function connectResources({ database, audit, catalog, credentials, probe 
 
 /** What an operator does not know is not sent to an address that they type: neither another vendor's key nor a variable of the system. */
 async function requireOwnOrigin(name: string, address: string, current: CatalogInput): Promise<void> {
-  if (belongsTo(name, address, current, await readPresets())) return
-  throw new Fault('request_invalid', {
+  if (!belongsTo(name, address, current, await readPresets())) throw notAtHome(name, address)
+}
+
+function notAtHome(name: string, address: string): Fault {
+  return new Fault('request_invalid', {
     message: `Neither the catalog nor a preset uses ${name} at ${originOf(address)}: give its value again.`,
     param: 'credential.value',
   })
 }
 
+interface Sent {
+  readonly value: string | undefined
+  readonly address: string
+}
+interface Known {
+  readonly current: CatalogInput
+  readonly credentials: Credentials
+}
+
 /** A credential may go to an address where it is at home, where there is none yet, where the given one replaces it, or where whoever asks has it. */
-export async function mayGoTo(
-  name: string,
-  { value, address }: { readonly value: string | undefined; readonly address: string },
-  { current, credentials }: { readonly current: CatalogInput; readonly credentials: Credentials },
-): Promise<void> {
+export async function isFreeToGo(name: string, { value, address }: Sent, { current, credentials }: Known) {
   const source = credentials.source(name)
   const isSaid = value !== undefined && (source === 'stored' || credentials.get(name) === value)
-  if (source !== 'none' && !isSaid) await requireOwnOrigin(name, address, current)
+  return source === 'none' || isSaid || belongsTo(name, address, current, await readPresets())
+}
+
+export async function mayGoTo(name: string, sent: Sent, known: Known): Promise<void> {
+  if (!(await isFreeToGo(name, sent, known))) throw notAtHome(name, sent.address)
 }
 
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */

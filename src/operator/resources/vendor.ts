@@ -9,14 +9,15 @@ import { appliedView, vendorCheckView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { TEXT_PROTOCOLS } from '../../meter/kind.ts'
 import { readVendorErrors } from '../../reports/vendor-errors.ts'
 import { vendorError } from '../../reports/views.ts'
+import { renameVendorHours } from '../../routing/vendor-hours.ts'
 import { dryRun, isDryRun, type Resource, resource, secret, text } from '../resource.ts'
-import { checkedAddress, mayGoTo } from './connect.ts'
+import { checkedAddress, isFreeToGo, mayGoTo } from './connect.ts'
 
 interface VendorEditDeps {
   readonly catalog: CatalogStore
@@ -41,13 +42,13 @@ const change = z.strictObject({
   credential: z
     .strictObject({ value: secret })
     .optional()
-    .describe('Its key again: needed where `baseUrl` leads to another host.'),
+    .describe('Its key again: needed where `baseUrl` leads to another host, and taken only there.'),
   note: text(200, 0).default(''),
 })
 type Change = z.output<typeof change>
 
 export function vendorEditResources(deps: VendorEditDeps): Resource[] {
-  const { catalog, database, world } = deps
+  const { catalog, credentials, database, world } = deps
   return [
     resource('PATCH /vendors/{name}', 'operator', {
       query: z.strictObject({ dryRun }),
@@ -55,7 +56,8 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
       answer: z.union([appliedView, vendorCheckView]),
       async run({ params: { name }, query, body, by }) {
         if (isDryRun(query)) {
-          const document = withVendorChanged(catalog.current.input, name, body)
+          const present = { current: catalog.current.input, queryable: database, credentials }
+          const { document } = await checkedChange(name, body, present)
           return { ...catalog.check(document), losing: [], document }
         }
         return changeVendor(name, body, by, deps)
@@ -83,13 +85,13 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
   ]
 }
 
-async function changeVendor(name: string, body: Change, by: By, { catalog, credentials }: VendorEditDeps) {
+async function changeVendor(name: string, body: Change, by: By, deps: VendorEditDeps) {
+  const { catalog, credentials } = deps
   const applied = await catalog.amend(
     async (current, tx) => {
-      const document = withVendorChanged(current, name, body)
-      const next = body.name ?? name
-      await moveTo(document, { name, next }, body, { tx, current, by, credentials })
-      if (next !== name) await rename(tx, name, next)
+      const { document, store } = await checkedChange(name, body, { current, queryable: tx, credentials })
+      if (store) await credentials.storeWith(tx, store.name, store.value, by)
+      if (body.name !== undefined && body.name !== name) await rename(tx, name, body.name)
       return document
     },
     by,
@@ -99,44 +101,96 @@ async function changeVendor(name: string, body: Change, by: By, { catalog, crede
   return applied
 }
 
-interface Moving {
-  readonly tx: Queryable
+interface Present {
   readonly current: CatalogInput
-  readonly by: By
+  readonly queryable: Queryable
   readonly credentials: Credentials
 }
+interface Stored {
+  readonly name: string
+  readonly value: string
+}
 
-/** Where it leads to another host, its credential goes along only if whoever moves it has it. */
-async function moveTo(
-  { vendors }: CatalogInput,
-  { name, next }: { name: string; next: string },
-  { entry, credential }: Change,
-  { tx, current, by, credentials }: Moving,
-): Promise<void> {
-  const [before, after] = [current.vendors[name], vendors[next]]
-  if (entry?.baseUrl === undefined || !before || !after || originOf(before.baseUrl) === originOf(after.baseUrl)) return
-  checkedAddress(String(after.baseUrl))
-  const names = namedBy(after)
-  for (const { name: one } of names) {
-    const value = names.length === 1 ? credential?.value : undefined
-    await mayGoTo(one, { value, address: after.baseUrl }, { current, credentials })
-    if (value !== undefined && credentials.source(one) !== 'env') await credentials.storeWith(tx, one, value, by)
+/** All that speaks against a change, whether it is applied or only asked about; writes nothing. */
+async function checkedChange(
+  name: string,
+  body: Change,
+  present: Present,
+): Promise<{ document: CatalogInput; store: Stored | undefined }> {
+  const document = withVendorChanged(present.current, name, body)
+  const next = body.name ?? name
+  if (next !== name) await requireNoByokKeys(present.queryable, name)
+  const [before, after] = [present.current.vendors[name], document.vendors[next]]
+  const isMoved = before && after && originOf(before.baseUrl) !== originOf(after.baseUrl)
+  if (isMoved) return { document, store: await movedCredential(name, after, body.credential?.value, present) }
+  if (body.credential !== undefined) throw notStored(name, before ? namedBy(before).map((one) => one.name) : [])
+  return { document, store: undefined }
+}
+
+/** Where it leads to another host, its credential goes along only if whoever moves it has it. What is then to be stored. */
+async function movedCredential(
+  name: string,
+  after: CatalogInput['vendors'][string],
+  value: string | undefined,
+  { current, credentials }: Present,
+): Promise<Stored | undefined> {
+  const address = checkedAddress(String(after.baseUrl))
+  const names = namedBy(after).map((one) => one.name)
+  const [only] = names
+  if (only === undefined) {
+    if (value !== undefined) throw notStored(name, names)
+    return undefined
   }
+  if (names.length > 1) {
+    const free = await Promise.all(
+      names.map((one) => isFreeToGo(one, { value: undefined, address }, { current, credentials })),
+    )
+    if (value !== undefined || free.includes(false)) throw severalMove(name, names)
+    return undefined
+  }
+  await mayGoTo(only, { value, address }, { current, credentials })
+  if (value === undefined || credentials.source(only) === 'env') return undefined
+  const others = Object.entries(current.vendors).filter(([other]) => other !== name)
+  const [sharing] = others.find(([, vendor]) => namedBy(vendor).some((one) => one.name === only)) ?? []
+  if (sharing !== undefined && credentials.get(only) !== value)
+    throw new Fault('conflict', {
+      message: `The vendor "${sharing}" uses ${only} too and would get this value as well. Give "${name}" a credential of its own first: PUT /vendors/${name}/credentials/{credential}, then DELETE /vendors/${name}/credentials/${only}.`,
+    })
+  return { name: only, value }
+}
+
+/** A value that came with a change that has no use for it. */
+function notStored(name: string, names: readonly string[]): Fault {
+  const [first = 'NAME'] = names
+  return invalid(
+    `A value is taken here only when "baseUrl" leads a vendor with one credential to another host. To store it: PUT /vendors/${name}/credentials/${first}, or tollgate vendors credentials ${name} --set ${first} --key-stdin.`,
+    'credential.value',
+  )
+}
+
+function severalMove(name: string, names: readonly string[]): Fault {
+  return invalid(
+    `"${name}" has several credentials (${names.join(' and ')}), and one value cannot stand for all of them at another host. Remove all but one (DELETE /vendors/${name}/credentials/{credential}, or tollgate vendors credentials ${name} --remove NAME), change the address with the value of the one that is left, then add the others again with theirs.`,
+    'credential.value',
+  )
+}
+
+async function requireNoByokKeys(queryable: Queryable, name: string): Promise<void> {
+  const [own] = await queryable.query<{ count: number }>(BYOK_KEYS, [name])
+  if (own && own.count > 0)
+    throw new Fault('conflict', {
+      message: `${own.count} accounts have stored a key of their own for "${name}", which is sealed under that name: it keeps its name while they do.`,
+    })
 }
 
 /** What is known of it under its name. */
 async function rename(tx: Queryable, from: string, to: string): Promise<void> {
-  const [own] = await tx.query<{ count: number }>(BYOK_KEYS, [from])
-  if (own && own.count > 0)
-    throw new Fault('conflict', {
-      message: `${own.count} accounts have stored a key of their own for "${from}", which is sealed under that name: it keeps its name while they do.`,
-    })
+  await renameVendorHours(tx, from, to)
   for (const statement of RENAME) await tx.query(statement, [from, to])
 }
 
 const BYOK_KEYS = statement('vendor_byok_keys', 'select count(*)::int as count from byok_key where vendor = $1')
 const RENAME = [
-  statement('vendor_rename_hours', 'update vendor_hour set vendor = $2 where vendor = $1'),
   statement('vendor_rename_objects', 'update vendor_object set vendor = $2 where vendor = $1'),
   statement(
     'vendor_rename_test',

@@ -212,7 +212,10 @@ function changeOf(first: Draft, draft: Draft, name: string): VendorChange {
     ...(draft.name.trim() === name ? {} : { name: draft.name.trim() }),
     ...(draft.format === first.format || draft.format === '' ? {} : { format: draft.format }),
     ...(Object.keys(entry).length ? { entry } : {}),
-    ...(draft.key.trim() ? { credential: { value: draft.key.trim() } } : {}),
+    // A key that was typed before the address was put back stays here.
+    ...(draft.key.trim() && hostOf(draft.baseUrl) !== hostOf(first.baseUrl)
+      ? { credential: { value: draft.key.trim() } }
+      : {}),
   }
 }
 
