@@ -135,3 +135,57 @@ test('the order of members says nothing, and what is no document is said to be a
   ])
     assert.notEqual(describeChanges(base, odd).length, 0)
 })
+
+test('a cost that the sentence of the price does not say has a sentence of its own', () => {
+  const product = (pricing: object, ...costs: [cost: object | undefined, order?: number][]) => {
+    const routes = costs.map(([cost, order], at) => route(`v${at}`, { ...(cost && { cost }), ...(order && { order }) }))
+    return { models: { large: { routes, pricing } } }
+  }
+  const of = (before: object, after: object) => describeChanges(before, after)
+  const dearer = 'large: 80 credits per million input tokens instead of 75, cost 64 instead of 60, margin 20 %.'
+  assert.deepEqual(
+    of(
+      product(price('75', '300'), [price('60', '240')], [price('50', '260'), 1]),
+      product(price('80', '300'), [price('64', '240')], [price('50', '270'), 1]),
+    ),
+    [dearer, 'large at v1, cost: 270 credits per million output tokens instead of 260.'],
+    'of a route that is asked when others fail',
+  )
+  assert.deepEqual(
+    of(
+      product(price('75', '300'), [price('60', '240')], [price('50', '200')]),
+      product(price('80', '300'), [price('64', '240')], [price('55', '200')]),
+    ),
+    [
+      dearer,
+      'large at v0, cost: 64 credits per million input tokens instead of 60.',
+      'large at v1, cost: 55 credits per million input tokens instead of 50.',
+    ],
+    'of several that are asked first the price says the most alone',
+  )
+  assert.deepEqual(
+    of(product(price('75', '300'), [undefined]), product(price('75', '300'), [price('60', '240')])),
+    [
+      'large: 75 credits per million input tokens, cost 60, margin 20 %; 300 credits per million output tokens, cost 240, margin 20 %.',
+    ],
+    'one that is new is said with the price',
+  )
+  const cached = (rate: string) => ({ unit: 'credits', tiers: [{ input: '60', cachedInput: rate, output: '240' }] })
+  assert.deepEqual(
+    of(product(price('75', '300'), [cached('6')]), product(price('80', '300'), [cached('7')])),
+    [
+      'large: 80 credits per million input tokens instead of 75, cost 60, margin 25 %.',
+      'large at v0, cost: 7 credits per million cached input tokens instead of 6.',
+    ],
+    'one for which there is no price',
+  )
+})
+
+test('a list that is cut says how many sentences it leaves out', () => {
+  const many = (count: number) => ({
+    vendors: Object.fromEntries(Array.from({ length: count }, (_, at) => [`v${at}`, { baseUrl: 'https://a.example' }])),
+  })
+  assert.equal(describeChanges({ vendors: {} }, many(500)).length, 500)
+  const cut = describeChanges({ vendors: {} }, many(517))
+  assert.deepEqual([cut.length, cut.at(-1)], [501, '… and 17 more'])
+})

@@ -28,7 +28,8 @@ export function describeChanges(before: unknown, after: unknown): string[] {
   // "75" may be written as 75. The order of members says nothing.
   if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
     return ['The document is written in another way and says the same.']
-  return sentences.slice(0, SENTENCES_MAX)
+  const left = sentences.length - SENTENCES_MAX
+  return left > 0 ? [...sentences.slice(0, SENTENCES_MAX), `… and ${left} more`] : sentences
 }
 
 type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => string[]
@@ -100,7 +101,7 @@ function productSentences(uid: string, before: Tree | undefined, after: Tree | u
   return [
     ...(isOn(before) === isOn(after) ? [] : [`${uid} is switched ${isOn(after) ? 'on' : 'off'}.`]),
     ...price,
-    ...routeSentences(uid, before, after, price.length > 0),
+    ...routeSentences(uid, before, after, price.length > 0 ? saidCost(before, after) : undefined),
     ...leafSentences(uid, omit(before, apart), omit(after, apart)),
     ...leafSentences(`${uid}, price`, omit(was, ['tiers']), omit(is, ['tiers'])),
   ]
@@ -165,11 +166,32 @@ function conditionInWords({ upTo, when }: Tree): string {
   return parts.join(', ')
 }
 
-/** What the vendors take that are asked first: of several the most, tier by tier. Empty where that is not known. */
-function costsOf(product: Tree): Tree[] {
+/** The routes that are asked first and whose cost is known. */
+function askedFirst(product: Tree): Tree[] {
   const routes = listOf(product.routes).filter(isOn)
   const first = Math.min(...routes.map(orderOf))
-  const asked = routes.filter((route) => orderOf(route) === first && isTree(route.cost))
+  return routes.filter((route) => orderOf(route) === first && isTree(route.cost))
+}
+
+/** The route whose cost the sentence of the price says; of several that are asked first it says only the most. */
+function saidCost(before: Tree, after: Tree): Tree | undefined {
+  const [[now, ...others], old] = [askedFirst(after), askedFirst(before)]
+  if (!now || others.length > 0 || old.length > 1) return undefined
+  const isOne = old.every((route) => isSame(placeOf(route), placeOf(now)))
+  const isSayable = [...old, now].every(({ cost }) => tiersOf(cost).every((tier) => hasPrice(tier, cost, after)))
+  return isOne && isSayable ? now : undefined
+}
+
+/** Whether each rate of a tier of a cost stands beside a rate of the price. */
+function hasPrice(tier: Tree, cost: unknown, { pricing }: Tree): boolean {
+  const isAlone = tiersOf(cost).length === 1
+  const beside = tiersOf(pricing).filter((one) => isAlone || isSame(conditionsOf(one), conditionsOf(tier)))
+  return UNIT_NAMES.every((unit) => tier[unit] === undefined || beside.some((one) => one[unit] !== undefined))
+}
+
+/** What the vendors take that are asked first: of several the most, tier by tier. Empty where that is not known. */
+function costsOf(product: Tree): Tree[] {
+  const asked = askedFirst(product)
   return tiersOf(product.pricing).map((tier) => {
     const costs = asked.flatMap(({ cost }) => {
       const tiers = tiersOf(cost)
@@ -191,7 +213,7 @@ const orderOf = ({ order }: Tree) => (typeof order === 'number' ? order : 0)
 
 // Routes.
 
-function routeSentences(uid: string, before: Tree, after: Tree, isCostSaid: boolean): string[] {
+function routeSentences(uid: string, before: Tree, after: Tree, said: Tree | undefined): string[] {
   const [old, now] = [keyed(before), keyed(after)]
   const added = [...now].flatMap(([key, route]) => (old.has(key) ? [] : [route]))
   const gone = [...old].flatMap(([key, route]) => (now.has(key) ? [] : [route]))
@@ -199,9 +221,12 @@ function routeSentences(uid: string, before: Tree, after: Tree, isCostSaid: bool
     const was = old.get(key)
     if (!was) return []
     const where = `${uid} at ${String(route.vendor)}`
-    const apart = ['enabled', ...(isCostSaid ? ['cost'] : [])]
+    const isCostKept = isTree(was.cost) && isTree(route.cost)
+    const isSaid = said !== undefined && isSame(route, said)
+    const apart = ['enabled', ...(isSaid || isCostKept ? ['cost'] : [])]
     return [
       ...(isOn(was) === isOn(route) ? [] : [`${where}: the route is switched ${isOn(route) ? 'on' : 'off'}.`]),
+      ...(isCostKept ? costSentences(`${where}, cost`, treeOf(was.cost), treeOf(route.cost), isSaid) : []),
       ...leafSentences(where, omit(was, apart), omit(route, apart)),
     ]
   })
@@ -216,16 +241,24 @@ function routeSentences(uid: string, before: Tree, after: Tree, isCostSaid: bool
   ]
 }
 
+function costSentences(subject: string, before: Tree, after: Tree, isSaid: boolean): string[] {
+  return [
+    ...(isSaid ? [] : priceSentence(subject, { pricing: before }, { pricing: after })),
+    ...leafSentences(subject, omit(before, ['tiers']), omit(after, ['tiers'])),
+  ]
+}
+
 function routeInWords({ vendor, protocol, model }: Tree): string {
   return `${String(vendor)} (${String(protocol)}${model === undefined ? '' : `, as ${String(model)}`})`
 }
+
+const placeOf = ({ vendor, protocol, model, serves }: Tree) => [vendor, protocol, model, serves]
 
 /** A route is known by where it leads; two that lead to the same place by their order. */
 function keyed({ routes }: Tree): Map<string, Tree> {
   const all = new Map<string, Tree>()
   for (const route of listOf(routes)) {
-    const { vendor, protocol, model, serves } = route
-    let key = JSON.stringify([vendor, protocol, model, serves])
+    let key = JSON.stringify(placeOf(route))
     while (all.has(key)) key += '+'
     all.set(key, route)
   }
