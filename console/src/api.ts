@@ -295,9 +295,9 @@ export const api = {
   changeVendor: (name: string, input: wire.VendorChange) => patch<wire.Applied>(`/vendors/${encode(name)}`, input),
   checkRemoval: (name: string) =>
     call<wire.VendorCheck>('DELETE', `/vendors/${encode(name)}`, { query: { dryRun: 1 } }),
-  /** With what no other vendor serves: whoever asks has seen it. */
-  removeVendor: (name: string) =>
-    call<wire.Applied>('DELETE', `/vendors/${encode(name)}`, { query: { force: 'true' } }),
+  /** With `force` also if no other vendor serves something: only for whoever has seen what that is. */
+  removeVendor: (name: string, force: boolean) =>
+    call<wire.Applied>('DELETE', `/vendors/${encode(name)}`, { query: { force: String(force) } }),
   presets: (signal?: AbortSignal) => get<wire.Page<wire.Preset>>('/presets', undefined, signal),
   testConnection: (place: wire.ConnectPlace & { model?: string }) => post<wire.VendorTest>('/connect/test', place),
   checkConnection: (input: wire.ConnectInput) =>

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import type { CatalogInput } from '../../src/catalog/document.ts'
 import { until } from '../until.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
@@ -195,6 +196,31 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   await page.getByRole('button', { name: 'catalog.rollback' }).click()
   await dialog.getByRole('listitem').filter({ hasText: sentence }).waitFor()
   assert.deepEqual(await home.violations(page), [])
+})
+
+test('a vendor whose models others served when it was asked about is not removed with those that only it serves since', async () => {
+  const { page } = operator
+  const current = async () => (await home.operator<{ document: CatalogInput }>('GET', '/catalog')).data.document
+  const document = await current()
+  const route = { vendor: 'spare', protocol: 'openai-chat' as const, order: 1 }
+  const served = document.models['alpha-5.4']
+  assert.ok(served)
+  const withRoutes = (routes: typeof served.routes) => ({
+    ...document,
+    vendors: { ...document.vendors, spare: { baseUrl: 'sandbox' } },
+    models: { ...document.models, 'alpha-5.4': { ...served, routes } },
+  })
+  const put = (next: CatalogInput) => home.operator('PUT', '/catalog', { document: next })
+  assert.equal((await put(withRoutes([...served.routes, route]))).status, 200)
+  await operator.go('/operator/vendors/spare')
+  await page.getByRole('button', { name: 'Remove', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Other vendors serve all of its models.').waitFor()
+  assert.equal((await put(withRoutes([route]))).status, 200)
+  await dialog.getByRole('button', { name: 'Remove', exact: true }).click()
+  await dialog.getByText('No other vendor serves alpha-5.4.').waitFor()
+  assert.ok(home.gateway.catalog.current.document.models['alpha-5.4'])
+  assert.equal((await put(document)).status, 200)
 })
 
 test('failures of a vendor are told in words, each leading to a call', async () => {

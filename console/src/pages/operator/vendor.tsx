@@ -167,7 +167,7 @@ function Removal(props: { name: string; check: VendorCheck; catalog: Catalog; on
       wide
       danger
       run={async () => {
-        const { version } = await api.removeVendor(name)
+        const { version } = await api.removeVendor(name, losing.length > 0)
         toast(`${name} is removed. Version ${version} is current now.`)
         catalogChanged()
         navigate('/operator/vendors')
