@@ -40,7 +40,7 @@ export const SUMMED = `(
   from usage u where u.at >= $1 and u.at < $2 and u.id >= $3 and u.id < $4 group by 1, 2, 3, 4
 )`
 
-const TRY_LOCK = statement('usage_months_lock', 'select pg_try_advisory_xact_lock($1) as mine')
+const TRY_LOCK = statement('usage_months_lock', 'select pg_try_advisory_xact_lock($1) as mine, now() as now')
 const LAST = statement('usage_months_last', `select value from setting where name = '${SETTING}'`)
 const FIRST = statement('usage_months_first', 'select min(hour) as hour from usage_hour')
 const ADD = statement(
@@ -72,9 +72,10 @@ export async function storeUsageMonths(database: Database, world: World): Promis
 }
 
 async function storeNext(tx: Queryable, nowMs: number): Promise<string | undefined> {
-  const [lock] = await tx.query<{ mine: boolean }>(TRY_LOCK, [LOCK])
+  const [lock] = await tx.query<{ mine: boolean; now: Date }>(TRY_LOCK, [LOCK])
   if (!lock?.mine) return undefined
-  const current = monthStart(dayOfMs(nowMs - OVER_AFTER_MS))
+  // Rows have the database's time: a process whose clock is ahead must not close a month that still gets some.
+  const current = monthStart(dayOfMs(Math.min(nowMs, lock.now.getTime()) - OVER_AFTER_MS))
   const last = await lastStoredMonth(tx)
   const [first] = last === undefined ? await tx.query<{ hour: Date | null }>(FIRST) : []
   // Where nothing was used yet, there is nothing to be stored of what lies behind.

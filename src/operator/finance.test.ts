@@ -230,16 +230,25 @@ test('margins by model, customer, vendor and month are the same before and after
 test('a month is stored only when it is over, and calls go only when theirs and the next are stored', async () => {
   const id = await server.accounts.create({ name: 'Later' }, BY)
   const then = past(server.database, server.ledger, id)
-  await then.give(10n * ONE, '2040-01-02T10:00:00Z')
-  await then.call(1n * ONE, '2040-01-31T23:59:59Z')
+  await then.give(10n * ONE, '2026-01-02T10:00:00Z')
+  await then.call(1n * ONE, '2026-01-31T23:59:59Z')
   await then.done()
+  // As if nothing had been stored yet.
+  await server.database.query({ text: `delete from setting where name = 'usage-months'` })
   const at = (iso: string): World => ({ ...realWorld, nowMs: () => Date.parse(iso) })
-  assert.ok(!(await storeUsageMonths(server.database, at('2040-02-01T00:59:59Z'))).includes('2040-01'))
-  assert.deepEqual(await storeUsageMonths(server.database, at('2040-02-01T01:00:00Z')), ['2040-01'])
-  assert.deepEqual(await storeUsageMonths(server.database, at('2040-02-01T01:00:00Z')), [], 'once')
-  await maintainUsage(server.database, at('2040-08-01T00:00:00Z'), { usageMonths: 1, tries: 3 })
+  assert.deepEqual(await storeUsageMonths(server.database, at('2026-02-01T00:59:59Z')), [])
+  assert.deepEqual(await storeUsageMonths(server.database, at('2026-02-01T01:00:00Z')), ['2026-01'])
+  assert.deepEqual(await storeUsageMonths(server.database, at('2026-02-01T01:00:00Z')), [], 'once')
+  await maintainUsage(server.database, at('2026-08-01T00:00:00Z'), { usageMonths: 1, tries: 3 })
   const rows = await server.database.query({ text: 'select 1 from usage where account_id = $1' }, [id])
   assert.equal(rows.length, 1, 'February is not stored')
+})
+
+test('a process whose clock is ahead does not store the month in which the database still posts calls', async () => {
+  const now = realWorld.nowMs()
+  const ahead: World = { ...realWorld, nowMs: () => now + 62 * 86_400_000 }
+  const stored = await storeUsageMonths(server.database, ahead)
+  assert.ok(!stored.includes(new Date(now).toISOString().slice(0, 7)), stored.join())
 })
 
 test('what a credit is worth is set, audited, told to people, and each statement has what held at its end', async () => {
@@ -418,6 +427,16 @@ test('a long name is cut between letters, also between those of two UTF-16 units
   const { status, name } = await download(`/accounts/${id}/statements/2025-10`, 'text/csv')
   assert.equal(status, 200)
   assert.match(decodeURIComponent(name), /''statement-a{79}\u{20bb7}-2025-10\.csv/u)
+})
+
+test('a text with a formula in it stays text where a spreadsheet takes semicolons, tabs or lines for cells', async () => {
+  const id = await server.accounts.create({ name: 'Formulas' }, BY)
+  const then = past(server.database, server.ledger, id)
+  const notes = ['=1+1', 'a;=1+1', 'a; @b', 'a\t-1', 'a\t \t+1', 'a\n=1+1', 'a-b; c=d']
+  for (const note of notes) await then.give(ONE, '2025-10-05T10:00:00Z', { note })
+  const csv = (await download(`/accounts/${id}/statements/2025-10`, 'text/csv')).body.toString()
+  const shown = ["'=1+1", "a;'=1+1", "a; '@b", "a\t'-1", "a\t \t'+1", `"a\n'=1+1"`, 'a-b; c=d']
+  for (const note of shown) assert.ok(csv.includes(`,${note},`), `${note} in ${csv}`)
 })
 
 test('money is rounded once, to the decimals of its currency', () => {
