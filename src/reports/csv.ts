@@ -106,14 +106,21 @@ function line(cells: readonly Cell[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`
 }
 
-/** A text that a spreadsheet would run as a formula is marked as text; amounts are numbers and stay as they are. */
+/**
+ * A text that a spreadsheet would run as a formula is marked as text; amounts are numbers and stay as they are. A spreadsheet that separates cells
+ * by semicolons or tabs finds cells within a text, and does not know its quotes, so that lines begin there too.
+ */
 function cellOf(cell: Cell): string {
   if (cell === null) return ''
   if (typeof cell === 'object')
     return Object.entries(cell)
       .map(([name, quantity]) => `${name}=${quantity}`)
       .join(' ')
-  const text =
-    typeof cell === 'string' && /^[=+\-@\t\r]/.test(cell) && !/^-?\d+(\.\d+)?$/.test(cell) ? `'${cell}` : String(cell)
+  const text = typeof cell === 'string' && !/^-?\d+(\.\d+)?$/.test(cell) ? withoutFormulas(cell) : String(cell)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+function withoutFormulas(text: string): string {
+  const inner = text.replaceAll(/([;\t\r\n][^\S\t\r\n]*)(?=[=+\-@])/g, "$1'")
+  return /^[=+\-@\t\r]/.test(text) ? `'${inner}` : inner
 }

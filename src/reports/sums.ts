@@ -2,6 +2,7 @@
 // number of calls; otherwise the calls themselves, by when they began.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { invalid } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { idAtTime } from '../kernel/world.ts'
 import {
@@ -47,7 +48,7 @@ interface SummedRow extends Summed {
   group: string
 }
 
-/** Rows of sums: steps times groups. */
+/** Rows of sums: steps times groups. Sums of a part would be too low, so more of them are rejected. */
 const ROWS_MAX = 100_000
 /** Calls of which percentiles are worked out, the newest first. */
 const TIMED_MAX = 100_000
@@ -178,7 +179,7 @@ interface Wanted {
   readonly steps: readonly Date[]
 }
 
-function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted): Promise<SummedRow[]> {
+async function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted): Promise<SummedRow[]> {
   const { by, steps } = wanted
   const values = new Values()
   const part = (FROM: string, GROUP: string, SUMS: string, where: () => string) => {
@@ -195,7 +196,14 @@ function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted): Prom
     ...(mayBeRefused(filter) ? [part('refusal', REFUSED, REJECTED, () => whereOf(filter, REFUSAL, values))] : []),
   ]
   const ARMS = parts.join(' union all ')
-  return database.query<SummedRow>({ text: `${ARMS} order by 1, 2 limit ${ROWS_MAX}` }, values.list)
+  const text = `${ARMS} order by 1, 2 limit ${ROWS_MAX + 1}`
+  const rows = await database.query<SummedRow>({ text }, values.list)
+  if (rows.length > ROWS_MAX)
+    throw invalid(
+      `by: these are more than ${ROWS_MAX} rows of sums: choose a longer step, a shorter time or a filter.`,
+      'by',
+    )
+  return rows
 }
 
 function hoursPart(filter: SumsFilter, { by, steps }: Wanted, values: Values): string {

@@ -227,6 +227,22 @@ test('a filter means the same calls in lists, sums, latencies and CSV files, alo
   assert.equal(lines.length - 1, every.filter(({ vendor }) => vendor === 'beta').length)
 })
 
+test('sums of more rows than an answer holds are rejected with what to do, instead of totals of a part', async () => {
+  const id = await account(0n)
+  await rows(
+    `insert into usage_hour (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
+     select $1, '2026-10-01T10:00:00Z'::timestamptz, 'p' || n, 'k', 1, 0, 1, 0, 0, 1 from generate_series(1, 100001) n`,
+    [id],
+  )
+  const filter = { account: id, fromMs: Date.UTC(2026, 9, 1), toMs: Date.UTC(2026, 9, 2) }
+  const sum = (by: 'product' | 'key', more: Partial<SumsFilter> = {}) =>
+    readSums(database, { ...filter, ...more }, { by, per: 'day', zone: 'UTC' })
+  await assert.rejects(sum('product'), { status: 400, message: /100000 rows.*longer step.*shorter time.*filter/ })
+  assert.equal((await sum('key')).totals.requests, 100_001)
+  assert.equal((await sum('product', { product: 'p7' })).totals.requests, 1)
+  await rows('delete from usage_hour where account_id = $1', [id])
+})
+
 test('a request id is found among all accounts, and its tests are apart from the rest', async () => {
   const id = await account(0n)
   await called(id, [idOf(-77)])
