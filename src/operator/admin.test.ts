@@ -9,7 +9,7 @@ import { openCredentials } from '../credentials/credentials.ts'
 import type { AuditCheck, AuditView } from '../database/audit.ts'
 import { createSecrets } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
-import { newId, realWorld } from '../kernel/world.ts'
+import { idAtTime, newId, realWorld } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import type {
   AccountView,
@@ -689,6 +689,51 @@ test('usage sums up by product, key, status and endpoint, to what the calls were
   const low = home.lowBalances.find(({ id }) => id === account)
   if (low) assert.equal(daysLeft, low.daysLeft, 'one figure, wherever it is shown')
   assert.ok(daysLeft !== null && daysLeft > 0)
+})
+
+test('what no index finds is looked for in 92 days, and a longer time is rejected; a request id is found in any', async () => {
+  const account = await makeAccount()
+  const recent = await call(account, { input: 1000, output: 10 })
+  const before = `${idAtTime(realWorld.nowMs() - 100 * 86_400_000)}${'0'.repeat(16)}`
+  await server.database.query(
+    {
+      text: `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, duration_ms)
+        values ($1, $2, 'key_x', 'alpha-5.4', 'chat', 'settled', 200, 1, 1, 1, '[]', 5)`,
+    },
+    [account, before],
+  )
+  const list = async (query: string) => {
+    const { data, status } = await ask<Page<UsageView>>('GET', query)
+    assert.equal(status, 200, query)
+    return data.items.map(({ id }) => id)
+  }
+  const own = `/accounts/${account}/usage`
+  const old = `req_${before}`
+  assert.deepEqual(await list(own), [recent, old])
+  assert.deepEqual(await list(`${own}?from=2020-01-01&sort=duration`), [recent, old])
+  const day = new Date(realWorld.nowMs() - 99 * 86_400_000).toISOString().slice(0, 10)
+  const narrow = [
+    'q=alpha',
+    'status=200',
+    'status=2xx',
+    'endpoint=chat',
+    'product=alpha-5.4',
+    'key=key_x',
+    'outcome=settled',
+  ]
+  for (const filter of [...narrow, 'minMs=1', 'minCharged=0.000001']) {
+    assert.deepEqual(await list(`${own}?${filter}`), [recent], filter)
+    assert.deepEqual(await list(`${own}?${filter}&to=2999-12-30`), [recent], filter)
+    assert.deepEqual(await list(`${own}?${filter}&to=${day}`), [old], filter)
+    for (const path of [own, '/usage'])
+      for (const accept of ['application/json', 'text/csv']) {
+        const { status, error } = await ask('GET', `${path}?${filter}&from=2020-01-01`, undefined, { accept })
+        assert.deepEqual([status, error?.message.includes('at most 92 days')], [400, true], `${path} ${filter}`)
+      }
+  }
+  assert.equal((await ask('GET', '/usage?sort=duration&from=2020-01-01')).status, 400)
+  for (const path of [own, '/usage'])
+    for (const range of ['', '&from=2020-01-01']) assert.deepEqual(await list(`${path}?q=${old}${range}`), [old])
 })
 
 test('sums say which range they are of, and tell keys of one name apart', async () => {

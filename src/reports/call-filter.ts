@@ -37,6 +37,17 @@ export function isSummedByTheHour(filter: CallFilter): boolean {
   return Object.entries(filter).every(([name, value]) => value === undefined || SUMMED.has(name))
 }
 
+/** What the indexes of calls find. Every other condition is checked row by row. */
+const INDEXED = new Set<string>(['account', 'fromMs', 'toMs'])
+const isRequestId = (q: string) => q.startsWith('req_')
+
+/** `isSorted`: by duration or charge, which are indexed within an account. */
+export function isIndexed(filter: CallFilter, isSorted: boolean): boolean {
+  if (filter.q !== undefined && isRequestId(filter.q)) return true
+  if (isSorted && filter.account === undefined) return false
+  return Object.entries(filter).every(([name, value]) => value === undefined || INDEXED.has(name))
+}
+
 /** Values of a statement, each put in as its place. */
 export class Values {
   readonly list: Value[] = []
@@ -133,7 +144,7 @@ function statusIs(column: string, status: string, values: Values): string {
 
 /** What is sought is the text itself, and no pattern. Capitals are compared as ASCII has them: by a language's rules it takes five times as long. */
 function holds({ fault, message, client }: Columns, q: string, values: Values): string {
-  if (q.startsWith('req_')) return `u.id = ${values.put(q.slice('req_'.length))}::text`
+  if (isRequestId(q)) return `u.id = ${values.put(q.slice('req_'.length))}::text`
   const sought = values.put(q.toLowerCase())
   const told = [message, fault, client, 'u.product', 'u.endpoint']
   return `(${told.map((column) => `strpos(lower(${column} collate "C"), ${sought}::text) > 0`).join(' or ')})`

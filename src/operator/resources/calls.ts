@@ -7,7 +7,7 @@ import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { callView, soughtOutcome, type UsageView, usageView } from '../../ledger/views.ts'
-import type { CallFilter } from '../../reports/call-filter.ts'
+import { type CallFilter, isIndexed } from '../../reports/call-filter.ts'
 import type { UsageFilter } from '../../reports/calls.ts'
 import { callsCsv, sumsCsv } from '../../reports/csv.ts'
 import type { Statements } from '../../reports/statement.ts'
@@ -122,12 +122,26 @@ function filterOf(account: string | undefined, query: Chosen): CallFilter {
   }
 }
 
-const listOf = (account: string | undefined, { limit, cursor, sort, order, ...query }: Listed): UsageFilter => ({
-  ...filterOf(account, query),
-  ...{ limit, cursor, sort, ascending: order === 'asc' },
-})
-
 export function callResources({ database, statements, world }: CallDeps): Resource[] {
+  /** A search that no index serves reads row by row, so its time is bounded: the last 92 days where no range is given. */
+  function listOf(account: string | undefined, { limit, cursor, sort, order, ...query }: Listed): UsageFilter {
+    const filter = filterOf(account, query)
+    const isSorted = sort === 'duration' || sort === 'charged'
+    return {
+      ...filter,
+      ...(isIndexed(filter, isSorted) ? {} : { fromMs: boundedFrom(filter) }),
+      ...{ limit, cursor, sort, ascending: order === 'asc' },
+    }
+  }
+
+  function boundedFrom({ fromMs, toMs }: CallFilter): number {
+    const lastMs = Math.min(toMs ?? Infinity, world.nowMs())
+    if (fromMs === undefined) return Math.max(0, lastMs - CALLS_DAYS_MAX * DAY_MS)
+    if (lastMs - fromMs > (CALLS_DAYS_MAX + 1) * DAY_MS)
+      throw invalid(`from: at most ${CALLS_DAYS_MAX} days of calls are searched; choose a shorter time.`, 'from')
+    return fromMs
+  }
+
   /** The last month where no range is given, to the end of this hour. */
   function sumsOf(account: string | undefined, query: Stepped, timed = false): [SumsFilter, SumsOrder] {
     const { from, to, by, per, zone: timeZone, compare } = query
