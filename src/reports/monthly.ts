@@ -1,4 +1,4 @@
-// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance, each from the ledger's own transfers, so that they add up whatever has become of
+// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance, from the ledger's own transfers, so that they add up whatever has become of
 // the calls. A transfer belongs to the month in which its transaction began, as its usage row and the hour's sums do; its place in the order of balances may lie a moment later.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -27,7 +27,6 @@ interface SumRow {
   opening: bigint
   closing: bigint
   top_ups: bigint
-  usage: bigint
   corrections: bigint
   settlement: bigint
 }
@@ -41,8 +40,8 @@ const SUM = (NAME: string, KINDS: string) =>
   `coalesce(sum(${MOVED_BY}) filter (where t.kind in (${KINDS})), 0)::bigint as ${NAME}`
 const SUMS = `select a.id, a.name, ${BALANCE_AT('$2::timestamptz')} as opening, ${BALANCE_AT('$3::timestamptz')} as closing, s.*
    from account a cross join lateral (
-     select ${SUM('top_ups', `'grant'`)}, -${SUM('usage', `'settled'`)}, ${SUM('corrections', `'takeback', 'correction'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}
-     from transfer t where ${IN_MONTH}
+     select ${SUM('top_ups', `'grant'`)}, ${SUM('corrections', `'takeback', 'correction'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}
+     from transfer t where ${IN_MONTH} and t.kind in (${GIVEN_KINDS})
    ) s`
 const ONE = statement('monthly_sums', `${SUMS} where a.id = $1`)
 const ALL = statement('monthly_all', `${SUMS} where a.id = any($1) order by a.id desc`)
@@ -77,6 +76,9 @@ interface ProductRow {
   charged: bigint
 }
 
+/** What calls took is what is missing from the balances and what was given: a month has few of these, and may have millions of calls. */
+const usageOf = ({ opening, closing, top_ups, corrections, settlement }: SumRow) =>
+  opening + top_ups + corrections + settlement - closing
 const sumOf = (rows: readonly ProductRow[]) => rows.reduce((sum, { charged }) => sum + charged, 0n)
 
 export function createMonthlyStatements(options: {
@@ -106,7 +108,7 @@ export function createMonthlyStatements(options: {
           MOVEMENTS,
           values,
         )
-        return { sums, movements, products: await productsOf(tx, values, sums.usage) }
+        return { sums, movements, products: await productsOf(tx, values, usageOf(sums)) }
       })
       if (!found) return undefined
       const { sums, movements, products } = found
@@ -117,7 +119,7 @@ export function createMonthlyStatements(options: {
         products: products.map(({ key_id, name, charged, ...row }) => ({
           ...{ ...row, keyId: key_id, keyName: name, charged: formatCredits(charged) },
         })),
-        unlisted: formatCredits(sums.usage - sumOf(products)),
+        unlisted: formatCredits(usageOf(sums) - sumOf(products)),
         movements: movements.map(({ at, kind, amount, note }) => ({
           ...{ at: at.toISOString(), kind, moved: formatCredits(movedBy({ kind, amount })), note },
         })),
@@ -145,7 +147,7 @@ function summaryOf(id: string, month: number, row: SumRow): StatementSummary {
     month: formatMonth(month),
     opening: formatCredits(row.opening),
     topUps: formatCredits(row.top_ups),
-    usage: formatCredits(row.usage),
+    usage: formatCredits(usageOf(row)),
     corrections: formatCredits(row.corrections),
     settlement: formatCredits(row.settlement),
     closing: formatCredits(row.closing),
