@@ -167,6 +167,11 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
+      from: {
+        type: 'string',
+        value: 'time',
+        help: 'From this day or time on, such as 2026-11-01. With filters, a range has at most 92 days; without --from it has these.',
+      },
       product: { type: 'string', value: 'uid', help: 'Only this model or endpoint.' },
       key: { type: 'string', value: 'key', refersTo: 'key', help: 'Only calls with this key.' },
       outcome: {
