@@ -30,6 +30,14 @@ test('seeds of crashes, lost answers and bad vendors leave the ledger right', as
   assert.deepEqual([done, failures.length], [SEEDS, 0])
 })
 
+test('what a job holds is not given to calls as well when a slice of the limits is on its way', async () => {
+  const { failures } = await runSeeds(testServer(), { from: 9998, count: 1, atOnce: 1 })
+  assert.deepEqual(
+    failures.map(({ error }) => String(error)),
+    [],
+  )
+})
+
 test('seeds with limits of the whole gateway keep within them', async () => {
   const story = { from: 1, count: LIMITED_SEEDS, atOnce: 4, stage: { limited: true } as const }
   const { done, failures } = await runSeeds(testServer(), story)

@@ -74,6 +74,8 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
   /** Paid since this process began, and since it asked last: its slice still has that. And what was counted to a minute for nothing. */
   let spent = 0n
   let said = 0n
+  /** Handed to jobs since this process began: their holds say it, and it is not free. */
+  const jobs = { credits: 0n, calls: 0 }
   let unused: Array<readonly [second: number, requests: number, tokens: number]> = []
   let admitted = 0
   /** Whether it is known that the database has what this process said last. */
@@ -93,7 +95,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
   async function ask(reservation: Reservation | undefined, everything: boolean): Promise<void> {
     giveBackMinute()
     const has = { credits: heldNow(), calls: tickets.size }
-    const [told, back] = [spent, unused]
+    const [told, back, jobsBefore] = [spent, unused, { ...jobs }]
     unused = []
     if (credits !== undefined) credits = 0n
     if (calls !== undefined) calls = 0
@@ -127,9 +129,12 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     version = answer.version ?? null
     refused = answer.refused
     // Calls that have ended meanwhile left what they did not spend.
-    const freed = has.credits - heldNow() - (spent - told)
+    const freed = has.credits - heldNow() - (spent - told) - (jobs.credits - jobsBefore.credits)
     credits = answer.credits === undefined ? undefined : BigInt(answer.credits) + freed
-    calls = answer.calls === undefined ? undefined : Number(answer.calls) + has.calls - tickets.size
+    calls =
+      answer.calls === undefined
+        ? undefined
+        : Number(answer.calls) + has.calls - tickets.size - (jobs.calls - jobsBefore.calls)
     requests = answer.requests === undefined ? undefined : Number(answer.requests)
     tokens = answer.tokens === undefined ? undefined : Number(answer.tokens)
     fromMs = sentMs
@@ -190,7 +195,12 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       // The hold of a job outlives this process, and says by itself what it has.
       if (held !== undefined && !job) return
       tickets.delete(id)
-      if (held === undefined && calls !== undefined) calls += 1
+      if (held === undefined) {
+        if (calls !== undefined) calls += 1
+        return
+      }
+      jobs.credits += ticket.held
+      jobs.calls += 1
     },
     resolved({ id, account, inputTokens, outputTokens }, paid) {
       if (version === null || isTestAccount(account)) return
