@@ -266,7 +266,8 @@ export class Books {
     const wrong: string[] = []
     const paid = actual({ journal, spent })
     const sum = [...paid.values()].reduce((all, amount) => all + amount, 0)
-    const ended = new Set(spent.map(({ id }) => id))
+    // A process gives back what a call did not use when its settlement is in the journal.
+    const ended = new Set(paid.keys())
     const jobs = holds.filter(({ process }) => process === 'jobs')
     const ofJobs = new Set(jobs.map(({ id }) => id))
     const open = [...this.#admitted]
