@@ -314,7 +314,7 @@ test('every command of the guide works as it stands, with the simulated vendors 
   for (const line of lines) {
     const words = line.replaceAll('catalog.json', file).split(' ').slice(1)
     if (words[1] === 'openai' && words[0] === 'connect') words.push('--url', `${gateway.sandbox.url}/openai`)
-    const there = words.map((word) => word.replace('https://api.vendor.example/v1', local))
+    const there = words.map((word) => word.replace('https://api.vendor.example', new URL(local).origin))
     const args = there.map((word) => word.replace('http://127.0.0.1:8080/v1', local.replace('/v1', '/v1/open')))
     const { code, out } = await tollgate(args, environment)
     assert.equal(code, 0, `${line}\n${out}`)
