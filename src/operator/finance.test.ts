@@ -18,6 +18,7 @@ import { realWorld, type World } from '../kernel/world.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { storeUsageMonths } from '../ledger/usage-months.ts'
 import { formatMoney } from '../reports/billing.ts'
+import { statementPdf } from '../reports/statement-pdf.ts'
 import type { BillingView, MarginPage, MonthlyStatement, StatementSummary } from '../reports/views.ts'
 
 let server: OperatorServer
@@ -312,6 +313,16 @@ async function download(path: string, accept: string) {
     body,
   }
 }
+
+test('a PDF lists a thousand keys, and sums up the others so that it still adds up', async () => {
+  const path = `/accounts/${acme}/statements/2025-10`
+  const { data: statement } = await asOperator(server)<MonthlyStatement>('GET', path)
+  const [one] = statement.products
+  assert.ok(one)
+  const products = Array.from({ length: 3_000 }, () => ({ ...one, calls: 2, charged: '0.5' }))
+  const text = textOf(await statementPdf({ ...statement, products }))
+  assert.match(text, /^2,000 more, in the CSV file\n.*?4,000\n1,000\.000000/m)
+})
 
 test('October’s statement of one customer is a PDF and a CSV file with the customer and the month in their names', async () => {
   const { type, name, body } = await download(`/accounts/${acme}/statements/2025-10`, 'application/pdf')

@@ -9,6 +9,8 @@ const LEFT = 50
 const RIGHT = 545
 const BOTTOM = 770
 const LINE = 16
+/** Of a table. Drawing does not yield to the calls of this process, and an account may have any number of keys. */
+const ROWS_MAX = 1_000
 const GREY = '#666666'
 const BLACK = '#111111'
 const RULE = '#cccccc'
@@ -82,9 +84,14 @@ function usage(pdf: PDFDocument, statement: MonthlyStatement): void {
   const { products, unlisted } = statement
   if (products.length === 0 && unlisted === '0') return
   title(pdf, 'Usage by model or endpoint and key')
-  const rows = products.map((one) => [
-    ...[one.product, keyName(one), grouped(String(one.calls)), exact(parseCredits(one.charged) ?? 0n)],
-  ])
+  const rows = products
+    .slice(0, ROWS_MAX)
+    .map((one) => [one.product, keyName(one), grouped(String(one.calls)), exact(parseCredits(one.charged) ?? 0n)])
+  const rest = products.slice(ROWS_MAX)
+  if (rest.length > 0) {
+    const calls = rest.reduce((sum, one) => sum + one.calls, 0)
+    rows.push([moreWords(rest), '', grouped(String(calls)), exact(sumOf(rest.map(({ charged }) => charged)))])
+  }
   if (unlisted !== '0') rows.push(['Details no longer stored', '', '', exact(parseCredits(unlisted) ?? 0n)])
   const columns: Column[] = [
     { head: 'Model or endpoint', x: LEFT, width: 200 },
@@ -104,11 +111,18 @@ function movements(pdf: PDFDocument, statement: MonthlyStatement): void {
     { head: 'Note', x: 265, width: 160 },
     { head: 'Credits', x: 430, width: 115, isRight: true },
   ]
-  const rows = statement.movements.map(({ at, kind, moved, note: said }) => [
-    ...[dateName(at), KIND_WORDS[kind], said ?? '', exact(parseCredits(moved) ?? 0n)],
-  ])
+  const rows = statement.movements
+    .slice(0, ROWS_MAX)
+    .map(({ at, kind, moved, note: said }) => [
+      ...[dateName(at), KIND_WORDS[kind], said ?? '', exact(parseCredits(moved) ?? 0n)],
+    ])
+  const rest = statement.movements.slice(ROWS_MAX)
+  if (rest.length > 0) rows.push(['', '', moreWords(rest), exact(sumOf(rest.map(({ moved }) => moved)))])
   table(pdf, columns, rows)
 }
+
+const moreWords = (rest: readonly unknown[]) => `${grouped(String(rest.length))} more, in the CSV file`
+const sumOf = (amounts: readonly string[]) => amounts.reduce((sum, amount) => sum + (parseCredits(amount) ?? 0n), 0n)
 
 function foot(pdf: PDFDocument, { contact, account, month }: MonthlyStatement): void {
   const { start, count } = pdf.bufferedPageRange()
