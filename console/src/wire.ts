@@ -3,8 +3,9 @@
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { JobView } from '../../src/jobs/views.ts'
-import type { CallView, LimitsInput, UsageView } from '../../src/ledger/views.ts'
+import type { CallView, UsageView } from '../../src/ledger/views.ts'
 import type { KindName as ModelType } from '../../src/meter/kind.ts'
+import type { LimitsInput } from '../../src/meter/limits.ts'
 import type { PublicCatalog } from '../../src/operator/views.ts'
 
 export type { ContentRules, ContentView as Content, KeyView as Key, NewKey } from '../../src/admission/views.ts'
@@ -53,9 +54,6 @@ export type {
   AttemptView as Attempt,
   ClientSum,
   LedgerView as LedgerRow,
-  LimitName,
-  LimitsInput,
-  LimitsView as Limits,
   Overview,
   RouteFigures,
   UsageDetail,
@@ -73,6 +71,7 @@ export {
   type Unit as PriceUnit,
   unitRow,
 } from '../../src/meter/kind.ts'
+export type { LimitName, LimitsInput, LimitsView as Limits } from '../../src/meter/limits.ts'
 export type { AgentSetup } from '../../src/operator/agent-setup.ts'
 export type { ConsentView as Connect } from '../../src/operator/resources/session.ts'
 export type {

@@ -17,7 +17,8 @@ import {
   showLimits,
   storeLimits,
 } from '../ledger/limits.ts'
-import type { AccountStatus, AccountView, LimitsView } from '../ledger/views.ts'
+import type { AccountStatus, AccountView } from '../ledger/views.ts'
+import type { LimitsView } from '../meter/limits.ts'
 import { createStatements } from '../reports/statement.ts'
 import { hashRequest } from './idempotency.ts'
 

@@ -1,7 +1,7 @@
 // Keys as their owners see them, and what may be kept of the calls made with them.
 import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
-import { limitsView } from '../ledger/views.ts'
+import { limitsView } from '../meter/limits.ts'
 
 export const keyView = z.object({
   id: z.string(),

@@ -12,7 +12,7 @@ import { IS_TEST } from '../kernel/test-account.ts'
 import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { LIMITS as SPENDING } from '../ledger/views.ts'
+import { LIMITS as SPENDING } from '../meter/limits.ts'
 import { HELD } from '../reports/overview.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import {

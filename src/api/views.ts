@@ -1,8 +1,9 @@
 // What the API itself says of a key's account, and of what a call would cost.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
-import { accountView, limitsView } from '../ledger/views.ts'
+import { accountView } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
+import { limitsView } from '../meter/limits.ts'
 
 /** What a key is told of its account. */
 export const ownAccount = accountView

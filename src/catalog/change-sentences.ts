@@ -16,14 +16,15 @@ export function describeChanges(before: unknown, after: unknown): string[] {
     return [before === undefined ? 'This is the first catalog.' : 'The whole document is replaced.']
   const renamed = renamedVendors(treeOf(before.vendors), treeOf(after.vendors))
   const old = renamed.size === 0 ? before : withRenamed(before, renamed)
-  const { vendors: _, models: __, endpoints: ___, allClientFormats, ...others } = after
+  const { vendors: _, models: __, endpoints: ___, sales: ____, allClientFormats, ...others } = after
   const sentences = [
     ...[...renamed].map(([from, to]) => `Vendor ${from} is renamed ${to}.`),
     ...each(old.vendors, after.vendors, vendorSentences),
     ...each(old.models, after.models, productSentences),
     ...each(old.endpoints, after.endpoints, productSentences),
     ...formatSentences(old.allClientFormats, allClientFormats),
-    ...leafSentences('Catalog', omit(old, ['vendors', 'models', 'endpoints', 'allClientFormats']), others),
+    ...salesSentences(treeOf(old.sales), treeOf(after.sales)),
+    ...leafSentences('Catalog', omit(old, ['vendors', 'models', 'endpoints', 'sales', 'allClientFormats']), others),
   ]
   // "75" may be written as 75. The order of members says nothing.
   if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
@@ -271,6 +272,25 @@ function formatSentences(before: unknown, after: unknown): string[] {
     after === true
       ? 'Every text model is offered in every client format.'
       : 'Text models are offered in the client formats that their entries list.',
+  ]
+}
+
+// What is sold for money.
+
+function salesSentences(before: Tree, after: Tree): string[] {
+  const apart = ['packs', 'plans']
+  const offers = (shelf: unknown) => Object.fromEntries(listOf(shelf).map((one) => [String(one.id), one]))
+  const described =
+    (what: string): Describe =>
+    (id, was, is) => {
+      if (!is) return [`${what} ${id} is no longer sold.`]
+      if (was) return leafSentences(`${what} ${id}`, was, is)
+      return [`${what} ${id} is sold: ${String(is.credits)} credits for ${String(is.price)} ${String(after.currency)}.`]
+    }
+  return [
+    ...leafSentences('Sales', omit(before, apart), omit(after, apart)),
+    ...each(offers(before.packs), offers(after.packs), described('Pack')),
+    ...each(offers(before.plans), offers(after.plans), described('Plan')),
   ]
 }
 

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
+import { sales } from './sales.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
@@ -187,6 +188,7 @@ export const document = z
     endpoints: z.record(catalogName, dataEndpoint),
     /** Every text model is offered in every client format, whatever its `clientFormats` name. */
     allClientFormats: z.boolean().default(false),
+    sales: sales.optional(),
   })
   .transform((doc, context) => {
     if (doc.allClientFormats)
@@ -198,6 +200,7 @@ export const document = z
       for (const [uid, product] of Object.entries(products))
         for (const { path, message } of productProblems(product, doc))
           context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
+    for (const { path, message } of salesProblems(doc)) context.addIssue({ code: 'custom', path: [...path], message })
     return doc
   })
 
@@ -268,6 +271,20 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
   else
     for (const { path, message } of read.error.issues) problems.push({ path: ['traits', ...path] as string[], message })
   return problems
+}
+
+/** Credits for a product that nobody serves could never be spent. */
+function salesProblems({ sales, models, endpoints }: Pick<Whole, 'sales' | 'models' | 'endpoints'>): Problem[] {
+  const isKnown = (name: string) => Object.hasOwn(models, name) || Object.hasOwn(endpoints, name)
+  return (['packs', 'plans'] as const).flatMap((shelf) =>
+    (sales?.[shelf] ?? []).flatMap(({ products = [] }, at) =>
+      products.flatMap((name, index) =>
+        isKnown(name)
+          ? []
+          : [{ path: ['sales', shelf, at, 'products', index], message: `there is no product "${name}"` }],
+      ),
+    ),
+  )
 }
 
 function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache>): Problem[] {

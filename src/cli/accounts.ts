@@ -2,15 +2,8 @@
 import type { KeyView, NewKey } from '../admission/views.ts'
 import type { LinkView, MemberView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import {
-  type AccountView,
-  LIMIT_NAMES,
-  LIMITS,
-  type LimitName,
-  type LimitsInput,
-  type LimitsView,
-  type WebhookSecretView,
-} from '../ledger/views.ts'
+import type { AccountView, WebhookSecretView } from '../ledger/views.ts'
+import { LIMIT_NAMES, LIMITS, type LimitName, type LimitsInput, type LimitsView } from '../meter/limits.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
 import { card, list, listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './table.ts'
 

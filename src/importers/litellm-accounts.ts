@@ -2,7 +2,7 @@
 // LiteLLM versions. A key whose restriction cannot be kept is not imported, rather than imported without it.
 import type { CatalogInput } from '../catalog/document.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
-import type { LimitsInput } from '../ledger/views.ts'
+import type { LimitsInput } from '../meter/limits.ts'
 import type { Placement } from './deployment.ts'
 import {
   creditsOf,

@@ -1,7 +1,7 @@
 // Common to all imports: the report, and the planned accounts and keys.
 import { hash } from 'node:crypto'
 import { CREDITS_MAX, type Credits } from '../kernel/credits.ts'
-import type { LimitsInput } from '../ledger/views.ts'
+import type { LimitsInput } from '../meter/limits.ts'
 
 // One line of the report: whether a setting was taken, changed or left out, and why.
 

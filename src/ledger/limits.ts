@@ -1,7 +1,7 @@
 // What an operator may limit: one table, from which the rows follow by which the database counts (functions/counters.sql), and all that people see of them.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { LIMITS, type LimitName, type LimitsView } from './views.ts'
+import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
 
 /** As the rows hold them; a name that is absent is not limited. */
 export type Limits = Readonly<LimitsView>

@@ -1,7 +1,8 @@
 // Sums, shares of limits and what operators look at first.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
-import { limitsView, movement } from '../ledger/views.ts'
+import { movement } from '../ledger/views.ts'
+import { limitsView } from '../meter/limits.ts'
 
 export const grouping = z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'account'])
 export type Grouping = z.infer<typeof grouping>

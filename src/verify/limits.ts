@@ -1,7 +1,7 @@
 // Compares limit counters with what was spent.
 import { type Queryable, statement } from '../database/database.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
-import { LIMITS, type LimitName } from '../ledger/views.ts'
+import { LIMITS, type LimitName } from '../meter/limits.ts'
 import { find, judge } from './rules.ts'
 
 interface CounterRow {

@@ -10,7 +10,8 @@ import { linkView, memberView, operatorView, pendingInvite, role } from '../../i
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
-import { type AccountView, accountView, limitsInput, limitsView, webhookSecretView } from '../../ledger/views.ts'
+import { type AccountView, accountView, webhookSecretView } from '../../ledger/views.ts'
+import { limitsInput, limitsView } from '../../meter/limits.ts'
 import type { Statements } from '../../reports/statement.ts'
 import { amount, email, moment, paging, type Resource, resource, test, text, WithHeaders } from '../resource.ts'
 

@@ -16,7 +16,7 @@ import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { LimitsPatch } from '../../ledger/limits.ts'
-import { limitsInput } from '../../ledger/views.ts'
+import { limitsInput } from '../../meter/limits.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
 import {

@@ -1,0 +1,132 @@
+// What is sold for money: packs of credits, free amounts, and plans. A section of the catalog, so that a price has a version and a payment names it.
+import * as z from 'zod'
+import { CREDITS_MAX, type Credits, parseCredits } from '../kernel/credits.ts'
+import { currencyDecimals, formatMoney, parseMoney } from '../kernel/money.ts'
+import { limitsInput } from '../meter/limits.ts'
+
+const offerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
+const title = z.string().trim().min(1).max(100)
+const money = z.string().max(20)
+const products = z.array(z.string().min(1).max(100)).min(1).max(200).optional()
+const credits = z.union([z.string(), z.number()]).transform((value, context): Credits => {
+  const amount = parseCredits(value)
+  if (amount !== undefined && amount > 0n) return amount
+  context.addIssue('must be an amount of credits above 0 with at most six decimals')
+  return z.NEVER
+})
+
+const pack = z.strictObject({
+  id: offerId,
+  name: title,
+  price: money,
+  credits,
+  /** Absent: the credits have no end. */
+  endsAfterDays: z.number().int().min(1).max(3650).optional(),
+  /** Models and data endpoints that the credits are for; absent: for all. */
+  products,
+})
+
+const plan = z.strictObject({
+  id: offerId,
+  name: title,
+  /** A month's; "0" is free. */
+  price: money,
+  /** What each month brings. */
+  credits,
+  products,
+  /** Of an account on this plan. */
+  limits: limitsInput.optional(),
+  trialDays: z.number().int().min(1).max(365).optional(),
+  /** A lot of a lower number is spent first. */
+  priority: z.number().int().min(0).max(1000).optional(),
+})
+
+const OFFERS_MAX = 100
+
+/** Absent in the catalog: nothing is sold. */
+export const sales = z
+  .strictObject({
+    currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as "EUR"'),
+    /** Of free amounts. Absent: only packs and plans are sold. */
+    pricePerCredit: z.string().max(20).optional(),
+    /** Of free amounts and automatic top-ups. */
+    minimum: money.optional(),
+    maximum: money.optional(),
+    packs: z.array(pack).max(OFFERS_MAX).default([]),
+    plans: z.array(plan).max(OFFERS_MAX).default([]),
+  })
+  .transform((given, context) => {
+    const { currency } = given
+    const problem = (path: (string | number)[], message: string): bigint => {
+      context.addIssue({ code: 'custom', path, message })
+      return 0n
+    }
+    const minor = (text: string, path: (string | number)[], least: bigint): bigint => {
+      const amount = parseMoney(text, currency)
+      if (amount !== undefined && amount >= least) return amount
+      return problem(path, `must be an amount of ${currency} with at most ${currencyDecimals(currency)} decimals`)
+    }
+    for (const [shelf, offers] of [['packs', given.packs] as const, ['plans', given.plans] as const]) {
+      const ids = offers.map(({ id }) => id)
+      const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+      if (twice >= 0) problem([shelf, twice, 'id'], `names "${ids[twice]}" twice`)
+    }
+    const amounts = amountsOf(given, minor, problem)
+    const packs = given.packs.map(({ price, ...one }, at) => ({
+      ...one,
+      priceMinor: minor(price, ['packs', at, 'price'], 1n),
+    }))
+    const plans = given.plans.map(({ price, ...one }, at) => ({
+      ...one,
+      priceMinor: minor(price, ['plans', at, 'price'], 0n),
+    }))
+    return { currency, amounts, packs, plans }
+  })
+
+interface Amounts {
+  /** Millionths of the currency for one credit. */
+  readonly pricePerCredit: bigint
+  readonly minimumMinor: bigint
+  readonly maximumMinor: bigint
+}
+
+type Minor = (text: string, path: (string | number)[], least: bigint) => bigint
+
+function amountsOf(
+  given: {
+    currency: string
+    pricePerCredit?: string | undefined
+    minimum?: string | undefined
+    maximum?: string | undefined
+  },
+  minor: Minor,
+  problem: (path: (string | number)[], message: string) => bigint,
+): Amounts | null {
+  const { pricePerCredit: price, minimum, maximum } = given
+  if (price === undefined) {
+    if (minimum !== undefined || maximum !== undefined)
+      problem(['pricePerCredit'], 'is missing: without it no free amounts are sold')
+    return null
+  }
+  // Six decimals, as credits have, because one credit may cost far less than the currency's smallest unit.
+  const pricePerCredit = parseCredits(price) ?? 0n
+  if (pricePerCredit <= 0n) problem(['pricePerCredit'], 'must be an amount of money above 0 with at most six decimals')
+  if (minimum === undefined) problem(['minimum'], 'is missing')
+  if (maximum === undefined) problem(['maximum'], 'is missing')
+  const minimumMinor = minor(minimum ?? '1', ['minimum'], 1n)
+  const maximumMinor = minor(maximum ?? '1', ['maximum'], 1n)
+  if (maximumMinor < minimumMinor && maximum !== undefined)
+    problem(['maximum'], `is less than the minimum, ${formatMoney(minimumMinor, given.currency)}`)
+  const amounts = { pricePerCredit, minimumMinor, maximumMinor }
+  if (pricePerCredit > 0n && creditsFor({ currency: given.currency, amounts }, maximumMinor) > CREDITS_MAX)
+    problem(['maximum'], 'buys more credits than an account can have')
+  return amounts
+}
+
+type Sales = z.output<typeof sales>
+
+/** The credits that a free amount buys: never more than was paid for. */
+function creditsFor({ currency, amounts }: Pick<Sales, 'currency' | 'amounts'>, amountMinor: bigint): Credits {
+  if (!amounts) return 0n
+  return (amountMinor * 1_000_000_000_000n) / (10n ** BigInt(currencyDecimals(currency)) * amounts.pricePerCredit)
+}
