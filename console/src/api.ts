@@ -340,7 +340,7 @@ export const api = {
   ledgerChecks: (signal?: AbortSignal) => get<wire.LedgerChecks>('/ledger/verify', undefined, signal),
   checkLedger: (full: boolean) => post<wire.LedgerCheck>('/ledger/verify', { full }),
   audit: (
-    query: Paging & { actor?: string | undefined; action?: string | undefined; object?: string | undefined },
+    query: Paging & { [name in 'actor' | 'action' | 'object' | 'token' | 'from' | 'to']?: string | undefined },
     signal?: AbortSignal,
   ) => get<wire.Page<wire.AuditRow>>('/audit', { ...query }, signal),
   liveCalls: (signal?: AbortSignal) => get<wire.Live>('/requests/live', undefined, signal),

@@ -1,6 +1,7 @@
 // Accounts as an operator sees them: made, named, given credits, limited, suspended, closed and reopened. Every change is one transaction with its audit row.
 
 import type { Audit, By } from '../database/audit.ts'
+import type { AuditAction } from '../database/audit-sentence.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
@@ -172,7 +173,8 @@ export function createAccounts(options: {
       ...(granted ? { transfer: granted.id } : {}),
       ...(key === undefined ? {} : { key }),
     }
-    await audit.write(tx, by, { action: 'account.create', object: id, detail })
+    const after = { name, credits: formatCredits(credits), limits: showLimits(limits) }
+    await audit.write(tx, by, { action: 'account.create', object: id, detail, before: {}, after })
     return true
   }
 
@@ -199,6 +201,8 @@ export function createAccounts(options: {
       object: row.id,
       // By its transfer, the ledger's verification finds that each of the two has the other.
       detail: { amount: formatCredits(moved), note, transfer: after?.id, ...(key === undefined ? {} : { key }) },
+      before: { balance: formatCredits(row.posted) },
+      after: { balance: formatCredits(row.posted + moved) },
     })
     return shown(tx, row.id)
   }
@@ -245,10 +249,16 @@ export function createAccounts(options: {
   async function changeStatus(id: string, change: (tx: Queryable, row: FoundRow) => Promise<NewStatus | undefined>) {
     await database.transaction(async (tx) => {
       await changes.bump(tx, 'keys')
-      const next = await change(tx, await find(tx, id))
+      const was = await find(tx, id)
+      const next = await change(tx, was)
       if (!next) return
       await tx.query(SET_STATUS, [[id, testAccountOf(id)], next.status, next.reason])
-      await audit.write(tx, next.by, { action: next.action, object: id, detail: next.detail })
+      const { by, action, detail, balance = formatCredits(was.posted) } = next
+      await audit.write(tx, by, {
+        ...{ action, object: id, detail },
+        before: { status: was.status, statusReason: was.status_reason, balance: formatCredits(was.posted) },
+        after: { status: next.status, statusReason: next.reason, balance },
+      })
     })
     await changes.notice('keys')
   }
@@ -270,7 +280,8 @@ export function createAccounts(options: {
     const moved = posted > 0n ? await ledger.grant(moving, tx) : undefined
     const keys = await tx.query(END_KEYS, [[id, testAccountOf(id)], world.nowMs()])
     const booked = moved ? { amount: formatCredits(-posted), note: reason, transfer: moved.id, balance } : { reason }
-    return { status: 'closed', reason, action: 'account.close', detail: { ...booked, keysEnded: keys.length }, by }
+    const detail = { ...booked, keysEnded: keys.length }
+    return { status: 'closed', reason, action: 'account.close', detail, balance: formatCredits(0n), by }
   }
 
   return {
@@ -333,7 +344,11 @@ export function createAccounts(options: {
           ...(input.name === undefined ? {} : { name }),
           ...(input.limits === undefined ? {} : { limits: showLimits(limits) }),
         }
-        await audit.write(tx, by, { action: 'account.change', object: id, detail })
+        await audit.write(tx, by, {
+          ...{ action: 'account.change', object: id, detail },
+          before: { name: row.name, limits: showLimits(row.limits) },
+          after: { name, limits: showLimits(limits) },
+        })
       })
       if (input.limits !== undefined) for (const one of [id, testAccountOf(id)]) ledger.recall(one)
     },
@@ -371,9 +386,14 @@ export function createAccounts(options: {
 
     async changeSystemLimits(patch, by) {
       const shown = await database.transaction(async (tx) => {
-        const limits = mergeLimits(await readSystemLimits(tx), patch)
+        const was = await readSystemLimits(tx)
+        const limits = mergeLimits(was, patch)
         // First what others may keep waiting; last what everybody's calls would wait for.
-        await audit.write(tx, by, { action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } })
+        await audit.write(tx, by, {
+          ...{ action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } },
+          before: { limits: showLimits(was) },
+          after: { limits: showLimits(limits) },
+        })
         await storeLimits(tx, { kind: 'system' }, limits)
         return showLimits(limits)
       })
@@ -409,8 +429,10 @@ async function shown(tx: Queryable, id: string): Promise<AccountView> {
 interface NewStatus {
   readonly status: AccountStatus
   readonly reason: string | null
-  readonly action: string
+  readonly action: AuditAction
   readonly detail: Readonly<Record<string, unknown>>
+  /** Where the change moves it. */
+  readonly balance?: string
   readonly by: By
 }
 

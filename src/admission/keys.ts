@@ -144,10 +144,16 @@ export function createKeys(options: {
   }
 
   async function revoke(tx: Queryable, id: string, by: By): Promise<KeyView> {
-    await locked(tx, id)
+    const was = keyView(await locked(tx, id))
     const [row] = await tx.query<KeyRow>(REVOKE, [id, world.nowMs()])
-    await audit.write(tx, by, { action: 'key.revoke', object: id })
-    return keyView(row!)
+    const view = keyView(row!)
+    const { name, last4 } = view
+    await audit.write(tx, by, {
+      ...{ action: 'key.revoke', object: id, detail: { name, last4 } },
+      before: { revokedAt: was.revokedAt },
+      after: { revokedAt: view.revokedAt },
+    })
+    return view
   }
 
   /** One key for each consent. The new one goes on with what the earlier has spent, as a rotated one does. */
@@ -193,7 +199,11 @@ export function createKeys(options: {
         })
         if (input.grant) await replaceConsent(tx, { account, grant: input.grant.id, key: made.id }, by)
         await storeKeyLimits(tx, { id: made.id, account_id: account }, limits)
-        await audit.write(tx, by, { action: 'key.create', object: made.id, detail: { account, ...told(made) } })
+        await audit.write(tx, by, {
+          ...{ action: 'key.create', object: made.id, detail: { account, ...told(made) } },
+          before: {},
+          after: told(made),
+        })
         return made
       })
     },
@@ -233,7 +243,11 @@ export function createKeys(options: {
         }
         await storeLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
         const view = keyView(made)
-        await audit.write(tx, by, { action: 'key.import', object: made.id, detail: { account, ...told(view) } })
+        await audit.write(tx, by, {
+          ...{ action: 'key.import', object: made.id, detail: { account, ...told(view) } },
+          before: {},
+          after: told(view),
+        })
         return view
       })
     },
@@ -248,7 +262,11 @@ export function createKeys(options: {
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
-        await audit.write(tx, by, { action: 'key.change', object: id, detail: told(view) })
+        await audit.write(tx, by, {
+          ...{ action: 'key.change', object: id, detail: told(view) },
+          before: told(keyView(row)),
+          after: told(view),
+        })
         return view
       })
     },
@@ -283,7 +301,11 @@ export function createKeys(options: {
         await storeKeyLimits(tx, { id: made.id, account_id: row.account_id }, next.limits)
         await tx.query(KEEP_CONTENT_RULE, [id, made.id])
         const detail = { replacedBy: made.id, overlapSeconds, ...told(made) }
-        await audit.write(tx, by, { action: 'key.rotate', object: id, detail })
+        await audit.write(tx, by, {
+          ...{ action: 'key.rotate', object: id, detail },
+          before: told(keyView(row)),
+          after: told(made),
+        })
         return made
       })
     },

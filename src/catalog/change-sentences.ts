@@ -29,8 +29,13 @@ export function describeChanges(before: unknown, after: unknown): string[] {
   // "75" may be written as 75. The order of members says nothing.
   if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
     return ['The document is written in another way and says the same.']
-  const left = sentences.length - SENTENCES_MAX
-  return left > 0 ? [...sentences.slice(0, SENTENCES_MAX), `… and ${left} more`] : sentences
+  return firstSentences(sentences, SENTENCES_MAX)
+}
+
+/** The last one says how many were left out. */
+export function firstSentences(sentences: readonly string[], most: number): string[] {
+  const left = sentences.length - most
+  return left > 0 ? [...sentences.slice(0, most), `… and ${left} more`] : [...sentences]
 }
 
 type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => string[]

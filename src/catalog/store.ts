@@ -1,10 +1,11 @@
 // The catalog's versions: immutable, numbered, in the database; the current one in memory, in every process.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
+import type { AuditAction } from '../database/audit-sentence.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
-import { describeChanges } from './change-sentences.ts'
+import { describeChanges, firstSentences } from './change-sentences.ts'
 import {
   type CatalogDocument,
   type CatalogInput,
@@ -62,6 +63,9 @@ const INSERT = statement(
    select coalesce(max(version), 0) + 1, $1, $2, $3 from catalog_version returning version`,
 )
 
+/** The whole difference stays known: both versions are kept. */
+const AUDITED_SENTENCES_MAX = 50
+
 type VersionRow = { version: number; document: string }
 
 export async function openCatalog(options: {
@@ -89,7 +93,7 @@ export async function openCatalog(options: {
   /** One change at a time, in any process, and each begins from the version that the one before made. */
   async function replace(
     make: (current: CatalogInput | undefined, tx: Queryable) => unknown | Promise<unknown>,
-    options: { note: string; onlyFirst?: true; by?: By; action?: string },
+    options: { note: string; onlyFirst?: true; by?: By; action?: AuditAction },
   ): Promise<Applied> {
     const applied = await database.transaction(async (tx) => {
       await tx.query(LOCK)
@@ -111,7 +115,7 @@ export async function openCatalog(options: {
         await audit.write(tx, by, {
           action,
           object: `catalog/${made!.version}`,
-          detail: { changes: differences.slice(0, 50), digest: digestOf(text) },
+          detail: { changes: firstSentences(differences, AUDITED_SENTENCES_MAX), digest: digestOf(text) },
         })
       return { version: made!.version, changes: differences }
     })

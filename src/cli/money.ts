@@ -159,6 +159,14 @@ function showCall(answer: UsageDetail, account: string, nowMs: number): string {
   return [card(facts), ...arithmetic(answer)].join('\n\n')
 }
 
+const AUDIT_FILTERS: Readonly<Record<string, Option>> = {
+  actor: { type: 'string', value: 'name', help: 'Who did it: an e-mail address or the name of a token’s holder.' },
+  action: { type: 'string', value: 'action', help: 'An action such as key.revoke, or only its noun: key.' },
+  object: { type: 'string', value: 'id', help: 'What it was done to.' },
+  token: { type: 'string', value: 'name', help: 'By which token.' },
+  ...RANGE,
+}
+
 export const MONEY_COMMANDS: readonly Command[] = [
   {
     name: 'usage list',
@@ -307,12 +315,13 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit list',
-    summary: 'Lists changes with who made them and from where, newest first.',
-    options: PAGE_OPTIONS,
+    summary: 'Lists changes, newest first: who, from where, by which token, and what it was before.',
+    options: { ...PAGE_OPTIONS, ...AUDIT_FILTERS },
     run: (call) =>
       listPages<AuditView>(call, '/audit', {
-        columns: { TIME: 'at', BY: 'actor', ACTION: 'action', OBJECT: 'object', FROM: 'ip' },
-        empty: 'No changes yet.',
+        filter: Object.fromEntries(Object.keys(AUDIT_FILTERS).map((name) => [name, text(call, name)])),
+        columns: { TIME: 'at', CHANGE: 'sentence' },
+        empty: 'No such changes.',
       }),
   },
   {

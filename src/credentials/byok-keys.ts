@@ -78,7 +78,8 @@ const STORE = statement(
 )
 const FALLBACK = statement(
   'byok_key_fallback',
-  'update byok_key set fallback = $3 where account_id = $1 and vendor = $2 returning vendor',
+  `with old as (select fallback from byok_key where account_id = $1 and vendor = $2 for update)
+   update byok_key set fallback = $3 where account_id = $1 and vendor = $2 returning (select fallback from old) as was`,
 )
 const REMOVE = statement(
   'byok_key_remove',
@@ -129,16 +130,24 @@ export async function openByokKeys(options: {
         const sealed = seal(key, placeOf(account, vendor), value, world)
         await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback, origin])
         await changes.bump(tx, 'byok-keys')
-        await audit.write(tx, by, { action: 'byok-key.store', object: account, detail: { vendor, fallback, origin } })
+        await audit.write(tx, by, {
+          ...{ action: 'byok-key.store', object: account, detail: { vendor, fallback, origin } },
+          before: {},
+          after: { fallback, origin },
+        })
       })
       await changes.notice('byok-keys')
     },
     async allowFallback(account, { vendor, fallback }, by) {
       const found = await database.transaction(async (tx) => {
-        const [row] = await tx.query(FALLBACK, [account, vendor, fallback])
+        const [row] = await tx.query<{ was: boolean }>(FALLBACK, [account, vendor, fallback])
         if (!row) return false
         await changes.bump(tx, 'byok-keys')
-        await audit.write(tx, by, { action: 'byok-key.change', object: account, detail: { vendor, fallback } })
+        await audit.write(tx, by, {
+          ...{ action: 'byok-key.change', object: account, detail: { vendor, fallback } },
+          before: { fallback: row.was },
+          after: { fallback },
+        })
         return true
       })
       await changes.notice('byok-keys')
@@ -149,7 +158,11 @@ export async function openByokKeys(options: {
         const [row] = await tx.query(REMOVE, [account, vendor])
         if (!row) return false
         await changes.bump(tx, 'byok-keys')
-        await audit.write(tx, by, { action: 'byok-key.remove', object: account, detail: { vendor } })
+        await audit.write(tx, by, {
+          ...{ action: 'byok-key.remove', object: account, detail: { vendor } },
+          before: { stored: true },
+          after: { stored: false },
+        })
         return true
       })
       await changes.notice('byok-keys')

@@ -25,8 +25,10 @@ export interface Credentials {
 const LIST = statement('credential_list', 'select name, sealed from credential')
 const STORE = statement(
   'credential_store',
-  `insert into credential (name, sealed) values ($1, $2)
-   on conflict (name) do update set sealed = excluded.sealed, updated_at = now()`,
+  `with old as (select updated_at from credential where name = $1)
+   insert into credential (name, sealed) values ($1, $2)
+   on conflict (name) do update set sealed = excluded.sealed, updated_at = now()
+   returning (select updated_at from old) as stored_before`,
 )
 const REMOVE = statement('credential_remove', 'delete from credential where name = $1 returning name')
 
@@ -53,9 +55,14 @@ export async function openCredentials(options: {
   changes.watch('credentials', read)
 
   async function storeWith(tx: Queryable, name: string, value: string, by: By): Promise<void> {
-    await tx.query(STORE, [name, seal(key, placeOf(name), value, world)])
+    const [row] = await tx.query<{ stored_before: Date | null }>(STORE, [name, seal(key, placeOf(name), value, world)])
     await changes.bump(tx, 'credentials')
-    await audit.write(tx, by, { action: 'credential.store', object: name })
+    // Of a secret, only whether there was one.
+    await audit.write(tx, by, {
+      ...{ action: 'credential.store', object: name },
+      before: { value: row?.stored_before ? `one stored on ${row.stored_before.toISOString()}` : null },
+      after: { value: 'a new one' },
+    })
   }
 
   return {
@@ -78,7 +85,12 @@ export async function openCredentials(options: {
         const [row] = await tx.query(REMOVE, [name])
         if (!row) return false
         await changes.bump(tx, 'credentials')
-        await audit.write(tx, by, { action: 'credential.remove', object: name })
+        await audit.write(tx, by, {
+          action: 'credential.remove',
+          object: name,
+          before: { stored: true },
+          after: { stored: false },
+        })
         return true
       })
       await changes.notice('credentials')

@@ -1,8 +1,10 @@
 // The audit trail: who did what, from where. Rows are append-only, and each has a hash over the one before it.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
+import { withoutCredentials } from '../kernel/redact.ts'
 import { count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
+import { type AuditAction, auditSentence, changeSentences } from './audit-sentence.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
 /** The actor of an audited action. */
@@ -10,15 +12,20 @@ export interface By {
   readonly actor: string
   readonly ip: string | null
   readonly requestId: string | null
+  /** The name of the token by which the actor came; never its value. Absent: somebody in the console, or the gateway itself. */
+  readonly token?: string | undefined
 }
 
 interface AuditEntry {
   /** A noun and a verb: `key.create`. */
-  readonly action: string
+  readonly action: AuditAction
   /** The id of the object that was changed; never a secret. */
   readonly object: string
   /** Details for operators. Secrets never go in here. */
   readonly detail?: Readonly<Record<string, unknown>>
+  /** The fields that the action may have changed, as they were and as they are; only those that differ are stored. Secrets never go in here. */
+  readonly before?: Readonly<Record<string, unknown>> | undefined
+  readonly after?: Readonly<Record<string, unknown>> | undefined
 }
 
 interface AuditFilter {
@@ -26,6 +33,9 @@ interface AuditFilter {
   /** A whole action, or only its noun: `key` finds `key.create` and `key.revoke`. */
   readonly action?: string | undefined
   readonly object?: string | undefined
+  readonly token?: string | undefined
+  readonly from?: number | undefined
+  readonly to?: number | undefined
 }
 
 export interface Audit {
@@ -50,7 +60,7 @@ const LIST = statement(
   'audit_list',
   `select ${COLUMNS} from audit where id < $1
      and ($3::text is null or actor = $3) and ($4::text is null or action = $4 or starts_with(action, $4 || '.'))
-     and ($5::text is null or object = $5)
+     and ($5::text is null or object = $5) and ($6::text is null or detail ->> 'token' = $6) and ($7::text is null or id >= $7)
    order by id desc limit $2`,
 )
 const WALK = statement('audit_walk', `select ${COLUMNS} from audit where id > $1 order by id limit 1000`)
@@ -82,7 +92,7 @@ export function createAudit(options: { database: Database; world: World }): Audi
         object: deed.object,
         ip: by.ip,
         request_id: by.requestId,
-        detail: deed.detail ?? {},
+        detail: detailOf(by, deed),
       }
       const hash = hashOf(last?.hash ?? START, row)
       await tx.query(INSERT, [
@@ -97,21 +107,13 @@ export function createAudit(options: { database: Database; world: World }): Audi
         hash,
       ])
     },
-    async list({ cursor, limit, actor, action, object }) {
-      const filter = [actor ?? null, action ?? null, object ?? null]
-      const rows = await database.query<StoredRow>(LIST, [cursor ?? '~', limit + 1, ...filter])
-      const items = rows.slice(0, limit).map(
-        (row): AuditView => ({
-          id: row.id,
-          at: row.at.toISOString(),
-          actor: row.actor,
-          action: row.action,
-          object: row.object,
-          ip: row.ip,
-          requestId: row.request_id,
-          detail: row.detail,
-        }),
-      )
+    async list({ cursor, limit, actor, action, object, token, from, to }) {
+      const since = from === undefined ? null : idAtTime(from)
+      const filter = [actor ?? null, action ?? null, object ?? null, token ?? null, since]
+      const until = to === undefined ? '~' : idAtTime(to)
+      const before = cursor !== undefined && cursor < until ? cursor : until
+      const rows = await database.query<StoredRow>(LIST, [before, limit + 1, ...filter])
+      const items = rows.slice(0, limit).map(viewOf)
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
     async verify(seen) {
@@ -135,6 +137,68 @@ export function createAudit(options: { database: Database; world: World }): Audi
       return { ok: problems.length === 0, checked, problems }
     },
   }
+}
+
+/** What is stored and hashed beside the columns. */
+function detailOf({ token }: By, { detail, before, after }: AuditEntry): Record<string, unknown> {
+  const [was, is] = [plainOf(before ?? {}), plainOf(after ?? {})]
+  const names = [...new Set([...Object.keys(was), ...Object.keys(is)])]
+  const differing = names.filter((name) => canonical(was[name]) !== canonical(is[name]))
+  const pick = (from: Record<string, unknown>) =>
+    Object.fromEntries(differing.flatMap((name) => (Object.hasOwn(from, name) ? [[name, from[name]]] : [])))
+  return {
+    ...detail,
+    ...(before ? { before: pick(was) } : {}),
+    ...(after ? { after: pick(is) } : {}),
+    ...(token === undefined ? {} : { token }),
+  }
+}
+
+const VALUE_CHARS_MAX = 500
+const VALUES_MAX = 100
+
+/** As JSON, without what looks like a credential. What is long is cut, and says so. */
+function plainOf(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, plain(value)]])),
+  )
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === 'string') {
+    const clean = withoutCredentials(value)
+    const left = clean.length - VALUE_CHARS_MAX
+    return left > 0 ? `${clean.slice(0, VALUE_CHARS_MAX).toWellFormed()}… (${left} more characters)` : clean
+  }
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value === 'bigint') return value.toString()
+  if (Array.isArray(value)) {
+    const left = value.length - VALUES_MAX
+    return [...value.slice(0, VALUES_MAX).map(plain), ...(left > 0 ? [`… and ${left} more`] : [])]
+  }
+  return typeof value === 'object' && value !== null ? plainOf(value) : value
+}
+
+function viewOf(row: StoredRow): AuditView {
+  const { before, after, token, ...detail } = row.detail
+  const facts = {
+    ...{ actor: row.actor, action: row.action, object: row.object, ip: row.ip, detail },
+    token: typeof token === 'string' ? token : null,
+    ...{ before: treeOf(before), after: treeOf(after) },
+  }
+  return {
+    id: row.id,
+    at: row.at.toISOString(),
+    requestId: row.request_id,
+    ...facts,
+    sentence: auditSentence(facts),
+    changes: changeSentences(facts),
+  }
+}
+
+function treeOf(value: unknown): Record<string, unknown> {
+  // Any object has members by name.
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }
 
 /** Returns an id above the last one: the chain is read in order of ids, and the clocks of two processes may differ. */
@@ -168,6 +232,15 @@ export const auditView = z.object({
   object: z.string(),
   ip: z.string().nullable(),
   requestId: z.string().nullable(),
+  /** The name of the token by which the actor came; null for people in the console and the gateway itself. */
+  token: z.string().nullable(),
+  /** Who did what, from where, by which token, and what it was before. */
+  sentence: z.string(),
+  /** What differs, one phrase for each field. */
+  changes: z.array(z.string()),
+  /** The fields that differ, as they were and as they are; empty for rows of versions that did not keep them. */
+  before: z.record(z.string(), z.unknown()),
+  after: z.record(z.string(), z.unknown()),
   detail: z.record(z.string(), z.unknown()),
 })
 export type AuditView = z.infer<typeof auditView>

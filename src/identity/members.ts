@@ -74,7 +74,8 @@ const JOIN = statement(
 )
 const LOCK_MEMBERS = statement(
   'member_lock',
-  'select person_id, role from membership where account_id = $1 order by person_id for update',
+  `select m.person_id, p.email, m.role from membership m join person p on p.id = m.person_id
+   where m.account_id = $1 order by m.person_id for update of m`,
 )
 const PENDING = statement(
   'invite_pending',
@@ -99,7 +100,7 @@ const OPERATORS = statement(
   `select p.id, p.email, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
    from person p where p.operator order by p.email limit 200`,
 )
-const LOCK_OPERATORS = statement('operator_lock', 'select id from person where operator order by id for update')
+const LOCK_OPERATORS = statement('operator_lock', 'select id, email from person where operator order by id for update')
 const SET_OPERATOR = statement('operator_set', 'update person set operator = $2 where id = $1')
 const SET_ROLE = statement('member_role', 'update membership set role = $3 where account_id = $1 and person_id = $2')
 const REMOVE = statement('member_remove', 'delete from membership where account_id = $1 and person_id = $2')
@@ -133,7 +134,11 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
         const [found] = await tx.query(ACCOUNT, [account])
         if (!found) throw accountUnknown()
         await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_DAYS])
-        await audit.write(tx, by, { action: 'member.invite', object: account, detail: { email, role } })
+        await audit.write(tx, by, {
+          ...{ action: 'member.invite', object: account, detail: { email, role } },
+          before: {},
+          after: { email, role },
+        })
       })
       return token
     },
@@ -142,10 +147,16 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       await database.transaction(async (tx) => {
         // Before the members are locked: accepting a link takes the two locks in the same order.
         await tx.query(REMOVE_INVITES, [person, account])
-        await lockMember(tx, account, person, mayRemoveLastOwner)
+        const before = await lockMember(tx, account, person, mayRemoveLastOwner)
         await tx.query(REMOVE, [account, person])
         await keys.endConnections(tx, { account, person }, by)
-        await audit.write(tx, by, { action: 'member.remove', object: account, detail: { person } })
+        await audit.write(tx, by, {
+          action: 'member.remove',
+          object: account,
+          detail: { person, email: before.email },
+          before,
+          after: {},
+        })
       })
       await keys.noticed()
     },
@@ -153,9 +164,13 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     async changeRole(account, person, { role, mayRemoveLastOwner }, by) {
       await database.transaction(async (tx) => {
         if (role === 'member') await tx.query(REMOVE_INVITES, [person, account])
-        await lockMember(tx, account, person, mayRemoveLastOwner || role === 'owner')
+        const before = await lockMember(tx, account, person, mayRemoveLastOwner || role === 'owner')
         await tx.query(SET_ROLE, [account, person, role])
-        await audit.write(tx, by, { action: 'member.role', object: account, detail: { person, role } })
+        await audit.write(tx, by, {
+          ...{ action: 'member.role', object: account, detail: { person, email: before.email, role } },
+          before,
+          after: { ...before, role },
+        })
       })
     },
 
@@ -167,7 +182,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
         const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
         if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
         await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_DAYS])
-        await audit.write(tx, by, { action: 'person.reset', object: person.id })
+        await audit.write(tx, by, { action: 'person.reset', object: person.id, detail: { name: email } })
       })
       return token
     },
@@ -189,7 +204,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
         return database.transaction(async (tx) => {
           await use(tx, token)
           const session = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
-          await audit.write(tx, mine, { action: 'person.password', object: known.id })
+          await audit.write(tx, mine, { action: 'person.password', object: known.id, detail: { name: email } })
           return { session, email }
         })
       }
@@ -207,7 +222,11 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
           await audit.write(tx, mine, { action: 'operator.join', object: person })
         } else {
           await tx.query(JOIN, [account, person, role])
-          await audit.write(tx, mine, { action: 'member.join', object: account, detail: { person, role } })
+          await audit.write(tx, mine, {
+            ...{ action: 'member.join', object: account, detail: { person, role } },
+            before: {},
+            after: { email, role },
+          })
         }
         return { session: await sessions.start(tx, person, visit), email }
       })
@@ -215,9 +234,14 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
   }
 }
 
-/** Throws if there is no such member, or if it is the last owner and that is not allowed. */
-async function lockMember(tx: Queryable, account: string, person: string, mayRemoveLastOwner: boolean): Promise<void> {
-  const members = await tx.query<{ person_id: string; role: Role }>(LOCK_MEMBERS, [account])
+/** Returns the member as it was. Throws if there is no such member, or if it is the last owner and that is not allowed. */
+async function lockMember(
+  tx: Queryable,
+  account: string,
+  person: string,
+  mayRemoveLastOwner: boolean,
+): Promise<{ email: string; role: Role }> {
+  const members = await tx.query<{ person_id: string; email: string; role: Role }>(LOCK_MEMBERS, [account])
   const member = members.find((entry) => entry.person_id === person)
   if (!member) throw new Fault('not_found', { message: 'There is no such member of this account.' })
   const owners = members.filter(({ role }) => role === 'owner').length
@@ -225,6 +249,7 @@ async function lockMember(tx: Queryable, account: string, person: string, mayRem
     throw new Fault('conflict', {
       message: 'This is the last owner of the account. Invite another one first, or ask the operator.',
     })
+  return { email: member.email, role: member.role }
 }
 
 interface PersonSeen {
@@ -288,13 +313,18 @@ function operatorsOf({
     async removeOperator(person, by) {
       await database.transaction(async (tx) => {
         await tx.query(REMOVE_OPERATOR_INVITES, [person])
-        const all = await tx.query<{ id: string }>(LOCK_OPERATORS)
-        if (!all.some(({ id }) => id === person))
-          throw new Fault('not_found', { message: 'There is no such operator.' })
+        const all = await tx.query<{ id: string; email: string }>(LOCK_OPERATORS)
+        const gone = all.find(({ id }) => id === person)
+        if (!gone) throw new Fault('not_found', { message: 'There is no such operator.' })
         if (all.length === 1)
           throw new Fault('conflict', { message: 'This is the last operator. Invite another one first.' })
         await tx.query(SET_OPERATOR, [person, false])
-        await audit.write(tx, by, { action: 'operator.remove', object: person })
+        const detail = { name: gone.email }
+        await audit.write(tx, by, {
+          ...{ action: 'operator.remove', object: person, detail },
+          before: { operator: true },
+          after: { operator: false },
+        })
       })
     },
   }

@@ -144,7 +144,7 @@ export function createPeople(deps: PeopleDeps): People {
       const hash = await passwords.hash(next)
       return database.transaction(async (tx) => {
         const cookie = await replacePassword(tx, sessions, { id: person.id, hash }, visit)
-        await audit.write(tx, by, { action: 'person.password', object: person.id })
+        await audit.write(tx, by, { action: 'person.password', object: person.id, detail: { name: person.email } })
         return cookie
       })
     },
@@ -172,7 +172,13 @@ export async function checkLogin(
   }
   const { row, verdict } = await judge().catch((error: unknown) => giveBack(attempt, error))
   if (!row || verdict === 'wrong') {
-    await database.transaction((tx) => audit.write(tx, by, { action: 'session.refuse', object: row?.id ?? 'unknown' }))
+    await database.transaction((tx) =>
+      audit.write(tx, by, {
+        action: 'session.refuse',
+        object: row?.id ?? 'unknown',
+        ...(row ? { detail: { name: email } } : {}),
+      }),
+    )
     throw new Fault('key_unknown', { message: 'The e-mail address or the password is not right.' })
   }
   await attempt.succeeded()

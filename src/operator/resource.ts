@@ -121,6 +121,8 @@ export interface Actor {
   readonly roles: ReadonlyMap<string, 'owner' | 'member'>
   /** Of somebody in the console. */
   readonly session: Session | null
+  /** The name of the token by which it came, for the audit; absent for somebody in the console. */
+  readonly token?: string
 }
 
 interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
@@ -278,7 +280,7 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     query: readFields(entry.query, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
     body: readBody(entry, request),
     actor,
-    by: { actor: actor.name, ip: request.ip, requestId: request.id },
+    by: { actor: actor.name, ip: request.ip, requestId: request.id, token: actor.token },
     visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
     idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
     http: { request: request.raw, response: reply.raw },

@@ -31,6 +31,10 @@ const OF_ACCOUNT = statement(
   'content_rule_of_account',
   `select days, bytes as "maxBytes" from recording_policy where account_id = $1 and scope = '${ACCOUNT}'`,
 )
+const FIND = statement(
+  'content_rule_find',
+  'select days, bytes as "maxBytes" from recording_policy where account_id = any($1) and scope = $2 limit 1 for update',
+)
 const COUNT = statement(
   'content_count',
   'select count(*)::int as calls from recording where account_id = any($1) and expires_at > now() and sealed is not null',
@@ -97,19 +101,27 @@ export function createRecordingPolicies(options: {
     async set(account, key, rule, by) {
       const [accounts, scope] = await scopeOf(account, key)
       await changing(async (tx) => {
+        const [before = {}] = await tx.query<RecordingPolicy>(FIND, [accounts, scope])
         await tx.query(SET, [accounts, scope, rule.days, rule.maxBytes])
-        await audit.write(tx, by, { action: 'content.on', object: key ?? account, detail: { account, ...rule } })
+        await audit.write(tx, by, {
+          ...{ action: 'content.on', object: key ?? account, detail: { account, ...rule } },
+          before,
+          after: rule,
+        })
       })
       return get(account)
     },
     async unset(account, key, remove, by) {
       const [accounts, scope] = await scopeOf(account, key)
       await changing(async (tx) => {
+        const [before = {}] = await tx.query<RecordingPolicy>(FIND, [accounts, scope])
         await tx.query(UNSET, [accounts, scope])
         await audit.write(tx, by, {
           action: 'content.off',
           object: key ?? account,
           detail: { account, removed: remove },
+          before,
+          after: {},
         })
       })
       if (remove) await pruneAll(database, REMOVE, [accounts, scope])

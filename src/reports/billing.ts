@@ -62,7 +62,8 @@ export function createBilling({ database, audit, world }: { database: Database; 
           worth: history.at(-1)?.worth ?? null,
           contact: contact === undefined ? before.contact : contact,
         }
-        await audit.write(tx, by, { action: 'system.billing', object: 'system', detail: after })
+        const was = { worth: before.history.at(-1)?.worth ?? null, contact: before.contact }
+        await audit.write(tx, by, { action: 'system.billing', object: 'system', detail: after, before: was, after })
         return after
       })
     },

@@ -343,7 +343,10 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   await page.getByText('What was kept of this call is gone.').waitFor()
   await page.getByRole('heading', { name: 'Content' }).waitFor({ state: 'detached' })
   await operator.go('/operator/audit?action=content.read')
-  await page.getByRole('button', { name: 'content.read' }).first().waitFor()
+  await page
+    .getByRole('button', { name: /read the recorded content of the call req_/ })
+    .first()
+    .waitFor()
 
   await operator.go(`/a/${id}/playground/social?endpoint=social%2Fusers%2F%7Bid%7D&id=2244994945`)
   const played = page.waitForResponse((response) => response.url().includes('/play/v1/social/users/2244994945'))

@@ -193,7 +193,7 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
     .waitFor()
   assert.ok(home.gateway.catalog.current.document.models['acme-large'])
   await operator.go('/operator/audit?action=catalog.rollback')
-  await page.getByRole('button', { name: 'catalog.rollback' }).click()
+  await page.getByRole('button', { name: /rolled the catalog back/ }).click()
   await dialog.getByRole('listitem').filter({ hasText: sentence }).waitFor()
   assert.deepEqual(await home.violations(page), [])
 })

@@ -265,10 +265,10 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   const { page } = operator
   const { id } = await home.gateway.keys.create(account, { name: 'audited' }, { ...BY, actor: 'mara@example.com' })
   await operator.go('/operator/audit?action=key&actor=mara%40example.com')
-  await page.getByRole('button', { name: 'key.create' }).click()
+  await page.getByRole('button', { name: /created the key "audited"/ }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText(id).waitFor()
-  await dialog.getByText('Name: audited').waitFor()
+  await dialog.getByText(id, { exact: true }).waitFor()
+  await dialog.getByRole('cell', { name: 'audited' }).waitFor()
   await dialog.getByRole('button', { name: 'All about this object' }).click()
   await page.getByLabel('Object').waitFor()
   assert.equal(await page.getByLabel('Object').inputValue(), id)

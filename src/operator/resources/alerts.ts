@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import type { Alerts } from '../../alerts/alerts.ts'
-import { alertPage, alertSettings, alertSettingsInput, alertView } from '../../alerts/views.ts'
+import { type AlertSettings, alertPage, alertSettings, alertSettingsInput, alertView } from '../../alerts/views.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
+import { shownTarget } from '../../jobs/delivery.ts'
 import {
   DELIVERY_KINDS,
   DELIVERY_STATUSES,
@@ -27,17 +28,26 @@ const readBody = z.strictObject({ until: id })
 const done = z.object({ ok: z.literal(true) })
 const DONE = { ok: true } as const
 
+/** The path of a webhook can be enough to post to it, so of an address only the host is told. */
+function shownSettings({ rules, receivers }: AlertSettings) {
+  return { rules, receivers: receivers.map((one) => `${one.kind} ${shownTarget(one)}`) }
+}
+
 export function alertResources({ alerts, audit, database }: AlertDeps): Resource[] {
-  /** What is told to whom is nobody's secret but an address's: the audit says how many there are. */
   async function change(
     scope: string,
     settings: z.output<typeof alertSettingsInput>,
     by: Parameters<Audit['write']>[1],
   ) {
+    const before = shownSettings(await alerts.settings(scope))
     const changed = await alerts.change(scope, settings)
     const detail = { rules: changed.rules, receivers: changed.receivers.length }
     await database.transaction((tx) =>
-      audit.write(tx, by, { action: 'alert.settings', object: scope || 'gateway', detail }),
+      audit.write(tx, by, {
+        ...{ action: 'alert.settings', object: scope || 'gateway', detail },
+        before,
+        after: shownSettings(changed),
+      }),
     )
     return changed
   }

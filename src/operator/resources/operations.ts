@@ -9,7 +9,7 @@ import type { World } from '../../kernel/world.ts'
 import { verificationRun, verificationState } from '../../ledger/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import type { Verifier } from '../../verify/runs.ts'
-import { paging, type Resource, resource, text } from '../resource.ts'
+import { paging, type Resource, range, resource, text } from '../resource.ts'
 import { livePage, systemView } from '../views.ts'
 
 export interface OperationsDeps {
@@ -55,6 +55,8 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
         actor: text(200).optional(),
         action: text(100).optional(),
         object: text(200).optional(),
+        token: text(100).optional(),
+        ...range,
       }),
       answer: page(auditView),
       run: ({ query }) => audit.list(query),

@@ -10,9 +10,11 @@ import { Facts, Page, When } from '../../ui/page.tsx'
 import { Empty, RequestId } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import type { AuditRow } from '../../wire.ts'
+import { RangeFields } from '../range-fields.tsx'
 import { Sentences } from './review.tsx'
 
-const FILTERS = ['action', 'actor', 'object'] as const
+const EXACT = ['action', 'actor', 'object', 'token'] as const
+const FILTERS = [...EXACT, 'from', 'to'] as const
 
 export function AuditPage() {
   const { query } = useLocation()
@@ -23,13 +25,15 @@ export function AuditPage() {
     api.audit({ ...filter, cursor, limit: 50 }, signal),
   )
   return (
-    <Page title="Audit" lead="Who changed what, when, and from where. Rows are only ever added.">
+    <Page title="Audit" lead="Who changed what, when, from where, and what it was before. Rows are only ever added.">
       <div className="filters">
         <ExactField name="action" label="Action" value={filter.action} placeholder="key, or key.revoke" />
         <ExactField name="actor" label="Who" value={filter.actor} placeholder="An e-mail address" />
         <ExactField name="object" label="Object" value={filter.object} placeholder="The id it was done to" />
+        <ExactField name="token" label="Token" value={filter.token} placeholder="The token’s name" />
+        <RangeFields from={filter.from} to={filter.to} />
         {filtered ? (
-          <Button onClick={() => setQuery({ action: undefined, actor: undefined, object: undefined })}>Clear</Button>
+          <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>Clear</Button>
         ) : null}
       </div>
       <TableCard
@@ -39,23 +43,20 @@ export function AuditPage() {
         empty={<Empty icon="audit" title={filtered ? 'No rows match' : 'Nothing has been changed yet'} />}
         columns={[
           {
-            head: 'Action',
+            head: 'Change',
             main: true,
             cell: (row) => (
               <>
-                <button type="button" className="text-button" onClick={() => setOpen(row)}>
-                  {row.action}
+                <button type="button" className="text-button clamp" onClick={() => setOpen(row)}>
+                  {row.sentence}
                 </button>
                 <span className="cell-sub">
-                  <ObjectLink row={row} />
+                  {row.action} · <ObjectLink row={row} />
                 </span>
               </>
             ),
           },
-          { head: 'Who', cell: (row) => row.actor, tight: true },
           { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
-          { head: 'From', cell: (row) => <code>{row.ip ?? '–'}</code>, tight: true },
-          { head: 'Detail', cell: (row) => <Detail value={row.detail} />, wideOnly: true },
         ]}
       />
       {open ? <OneRow row={open} onClose={() => setOpen(undefined)} /> : null}
@@ -65,7 +66,7 @@ export function AuditPage() {
 
 /** Takes effect when it is left or with Enter: half a name finds nothing. */
 function ExactField(props: {
-  name: (typeof FILTERS)[number]
+  name: (typeof EXACT)[number]
   label: string
   value: string | undefined
   placeholder: string
@@ -91,25 +92,31 @@ function ExactField(props: {
 }
 
 function OneRow({ row, onClose }: { row: AuditRow; onClose: () => void }) {
-  const only = (name: (typeof FILTERS)[number], value: string) => () => {
+  const only = (name: (typeof EXACT)[number], value: string) => () => {
     setQuery({ [name]: value })
     onClose()
   }
   return (
     <Notice title={row.action} done="Close" wide onClose={onClose}>
+      <p>{row.sentence}</p>
       <Facts
         items={[
           ['Time', <When key="t" at={row.at} />],
           ['Who', row.actor],
           ['Object', <ObjectLink key="o" row={row} />],
           ['From', <code key="f">{row.ip ?? '–'}</code>],
+          ['Token', row.token ?? '–'],
           ['Request', row.requestId ? <RequestId key="r" id={row.requestId} /> : '–'],
         ]}
       />
-      <Sentences lines={sentencesOf(row.detail)} />
+      <BeforeAndAfter row={row} />
       <details className="fold">
         <summary>Show the JSON</summary>
-        <Code label="Detail" text={JSON.stringify(row.detail, null, 2)} wrap />
+        <Code
+          label="Detail"
+          text={JSON.stringify({ before: row.before, after: row.after, detail: row.detail }, null, 2)}
+          wrap
+        />
       </details>
       <div className="row">
         <Button small onClick={only('object', row.object)}>
@@ -133,37 +140,35 @@ function ObjectLink({ row }: { row: AuditRow }) {
   return shown
 }
 
-function Detail({ value }: { value: AuditRow['detail'] }) {
-  const lines = sentencesOf(value)
-  const [first] = lines
-  if (first === undefined) return <span className="muted">–</span>
+/** Rows of older versions, and changes of the catalog, have their sentences only. */
+function BeforeAndAfter({ row }: { row: AuditRow }) {
+  const names = [...new Set([...Object.keys(row.before), ...Object.keys(row.after)])]
+  if (names.length === 0) return row.changes.length > 0 ? <Sentences lines={row.changes} /> : null
   return (
-    <span className="clamp" title={lines.join('\n')}>
-      {first} {lines.length > 1 ? <span className="muted">and {lines.length - 1} more</span> : null}
-    </span>
+    <table className="plain-table">
+      <caption className="sr-only">Before and after</caption>
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          <th scope="col">Before</th>
+          <th scope="col">After</th>
+        </tr>
+      </thead>
+      <tbody>
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{shown(row.before[name])}</td>
+            <td>{shown(row.after[name])}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 
-/** Changes of the catalog and of alerts are sentences already; of anything else each field is one. Fingerprints say nothing to a reader. */
-function sentencesOf(detail: AuditRow['detail']): string[] {
-  return Object.entries(detail).flatMap(([name, value]) => {
-    if (name === 'digest' || value === null || value === undefined) return []
-    if (name === 'changes' && Array.isArray(value)) return value.map(String)
-    const words = inWords(value)
-    return words === '' ? [] : [`${nameInWords(name)}: ${words}`]
-  })
-}
-
-/** "overlapSeconds" becomes "Overlap seconds". */
-function nameInWords(name: string): string {
-  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  return words.charAt(0).toUpperCase() + words.slice(1)
-}
-
-function inWords(value: unknown): string {
-  if (Array.isArray(value)) return value.map(inWords).join(', ')
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value !== 'object' || value === null) return String(value)
-  const members = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
-  return members.map(([name, member]) => `${nameInWords(name).toLowerCase()} ${inWords(member)}`).join(', ')
+function shown(value: unknown): string {
+  if (value === null || value === undefined) return '–'
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ') || '–'
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

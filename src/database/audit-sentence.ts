@@ -1,0 +1,161 @@
+// An audit row in one sentence: who, from where, by which token, did what, and what it was before. The operator API makes it, and the console, the
+// command line and the export show what stands here. A row may be years old, so nothing is taken for granted of its detail.
+
+type Detail = Readonly<Record<string, unknown>>
+
+/** What a sentence is made of. */
+interface AuditFacts {
+  readonly actor: string
+  readonly action: string
+  readonly object: string
+  readonly ip: string | null
+  /** By which token of the actor. */
+  readonly token: string | null
+  readonly detail: Detail
+  readonly before: Detail
+  readonly after: Detail
+}
+
+type Say = (about: Words) => string
+
+interface Words {
+  /** The object's id, with its name if the row has one. */
+  readonly it: string
+  /** The first of these fields that the row has. */
+  readonly detail: (...names: readonly string[]) => string
+}
+
+const changedLimits: Say = () => 'changed the limits of the whole gateway'
+const of = (what: string): Say => {
+  return ({ it }) => `${what} ${it}`
+}
+
+/** What was done, by the action's name, to follow the actor's name. An action without a line here does not compile. */
+const DEEDS = {
+  'account.arrive': of('received, from another database, the account'),
+  'account.change': of('changed the account'),
+  'account.close': of('closed the account'),
+  'account.create': of('created the account'),
+  'account.credit': ({ it, detail }) => `booked ${detail('amount')} credits to the account ${it}`,
+  'account.move': ({ it, detail }) => `moved the account ${it} to ${detail('to')}`,
+  'account.reopen': of('reopened the account'),
+  'account.suspend': of('suspended the account'),
+  'alert.settings': of('changed the alert settings of'),
+  'audit.export': () => 'changed where the audit log is exported to',
+  'batch.cancel': of('cancelled the batch'),
+  'byok-key.change': ({ it, detail }) => `changed the own key at ${detail('vendor')} of the account ${it}`,
+  'byok-key.remove': ({ it, detail }) => `removed the own key at ${detail('vendor')} of the account ${it}`,
+  'byok-key.store': ({ it, detail }) => `stored an own key at ${detail('vendor')} for the account ${it}`,
+  'catalog.apply': ({ it }) => `applied ${it}`,
+  'catalog.model': ({ it }) => `changed a model, which made ${it}`,
+  'catalog.rollback': ({ it }) => `rolled the catalog back, which made ${it}`,
+  'content.off': of('switched content logging off for'),
+  'content.on': of('switched content logging on for'),
+  'content.read': of('read the recorded content of the call'),
+  'content.remove': of('deleted the recorded content of the call'),
+  'credential.remove': of('removed the vendor credential'),
+  'credential.store': of('stored the vendor credential'),
+  'delivery.repeat': of('sent the delivery again:'),
+  'invite.withdraw': ({ it, detail }) => `withdrew the invitation of ${detail('email')} to ${it}`,
+  'key.change': of('changed the key'),
+  'key.create': ({ it, detail }) => `created the key ${it} of the account ${detail('account')}`,
+  'key.import': ({ it, detail }) => `imported the key ${it} into the account ${detail('account')}`,
+  'key.revoke': of('revoked the key'),
+  'key.rotate': ({ it, detail }) => `rotated the key ${it}, which ${detail('replacedBy')} replaces`,
+  'member.invite': ({ it, detail }) => `invited ${detail('email')} to the account ${it} as ${detail('role')}`,
+  'member.join': ({ it, detail }) => `joined the account ${it} as ${detail('role')}`,
+  'member.remove': ({ it, detail }) => `removed the member ${detail('email', 'person')} from the account ${it}`,
+  'member.role': ({ it, detail }) => `changed the role of ${detail('email', 'person')} in the account ${it}`,
+  'operator.invite': ({ detail }) => `invited ${detail('email')} to become an operator`,
+  'operator.join': () => 'became an operator',
+  'operator.remove': of('ended the operator rights of'),
+  'person.password': of('set a new password for'),
+  'person.reset': of('made a password link for'),
+  'session.end': of('ended the session'),
+  'session.refuse': of('was refused at the login of'),
+  'session.start': () => 'logged in',
+  'setup.finish': () => 'set up the gateway and became its first operator',
+  'setup.renew': () => 'made a new set-up link',
+  'system.billing': () => 'changed the worth of a credit or the contact',
+  'system.limits': changedLimits,
+  'vendor.test': ({ it, detail }) => `tested the vendor ${it} at ${detail('baseUrl')}`,
+} as const satisfies Record<string, Say>
+
+export type AuditAction = keyof typeof DEEDS
+
+/** "anna@example.com (from 203.0.113.7, by the token ci) changed the account "Team A" (acc_1): requests per minute from 10 to 20." */
+export function auditSentence(facts: AuditFacts): string {
+  const { actor, action, object, ip, token, detail, before, after } = facts
+  const from = [...(ip === null ? [] : [`from ${ip}`]), ...(token === null ? [] : [`by the token ${token}`])]
+  const where = from.length > 0 ? ` (${from.join(', ')})` : ''
+  const name = [after.name, before.name, detail.name].find((one) => typeof one === 'string')
+  const it = objectInWords(object, name)
+  const say: Say = Object.hasOwn(DEEDS, action)
+    ? DEEDS[action as AuditAction] // It was just found there.
+    : () => `did "${action}" to ${it}`
+  const fieldOf = (field: string) => after[field] ?? detail[field] ?? before[field]
+  const did = say({
+    it,
+    detail: (...fields) =>
+      inWords(
+        fields.map(fieldOf).find((one) => one !== undefined),
+        'something',
+      ),
+  })
+  const changes = changeSentences({ detail, before, after })
+  const what = changes.map((one) => one.replace(/\.$/, '')).join('; ')
+  return `${actor}${where} ${did}${what === '' ? '' : `: ${what}`}.`
+}
+
+function objectInWords(object: string, name: string | undefined): string {
+  const version = /^catalog\/(\d+)$/.exec(object)?.[1]
+  if (version !== undefined) return `version ${version} of the catalog`
+  return name === undefined || name === object ? object : `"${name}" (${object})`
+}
+
+/** One phrase for each field that differs: "requests per minute from 10 to 20". Changes of the catalog are sentences already. */
+export function changeSentences({ detail, before, after }: Pick<AuditFacts, 'detail' | 'before' | 'after'>): string[] {
+  const told = Array.isArray(detail.changes) ? detail.changes.map(String) : []
+  const [was, is] = [leavesOf(before), leavesOf(after)]
+  const names = [...new Set([...was.keys(), ...is.keys()])]
+  const differing = names.flatMap((name) => {
+    const [old, now] = [was.get(name), is.get(name)]
+    if (JSON.stringify(old ?? null) === JSON.stringify(now ?? null)) return []
+    const field = nameInWords(name)
+    // The sentence names it already.
+    if (!was.has(name)) return name === 'name' ? [] : [`${field} ${inWords(now)}`]
+    return [is.has(name) ? `${field} from ${inWords(old)} to ${inWords(now)}` : `${field} was ${inWords(old)}`]
+  })
+  const note = ['reason', 'note'].flatMap((name) =>
+    typeof detail[name] === 'string' && detail[name] !== '' ? [`${name} "${detail[name]}"`] : [],
+  )
+  return [...told, ...differing, ...note]
+}
+
+/** Members of objects apart, under the names of both: `limits.concurrency`. */
+function leavesOf(tree: Detail, path = ''): Map<string, unknown> {
+  const leaves = new Map<string, unknown>()
+  for (const [name, value] of Object.entries(tree)) {
+    const at = path === '' ? name : `${path}.${name}`
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      // An object without members comes from JSON, which only this house wrote.
+      for (const [inner, leaf] of leavesOf(value as Detail, at)) leaves.set(inner, leaf)
+    else leaves.set(at, value)
+  }
+  return leaves
+}
+
+/** "limits.requestsPerMinute" becomes "requests per minute". */
+function nameInWords(name: string): string {
+  return name
+    .replace(/^limits\./, '')
+    .replaceAll('.', ' ')
+    .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+function inWords(value: unknown, absent = 'none'): string {
+  if (value === null || value === undefined || value === '') return absent
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (Array.isArray(value)) return value.length === 0 ? absent : value.map((one) => inWords(one)).join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

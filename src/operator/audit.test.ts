@@ -1,0 +1,109 @@
+// What the audit says of each change: who, from where, and what it was before, in one sentence.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import type { NewKey } from '../admission/views.ts'
+import type { CurrentView } from '../catalog/views.ts'
+import type { AuditView } from '../database/audit.ts'
+import { auditSentence } from '../database/audit-sentence.ts'
+import type { Page } from '../kernel/view.ts'
+import type { AccountView } from '../ledger/views.ts'
+
+let server: OperatorServer
+let ask: ReturnType<typeof asOperator>
+before(async () => {
+  server = await startOperatorServer()
+  ask = asOperator(server)
+})
+after(() => server.close())
+
+async function last(filter: string): Promise<AuditView> {
+  const { data } = await ask<Page<AuditView>>('GET', `/audit?limit=1&${filter}`)
+  const [row] = data.items
+  assert.ok(row, `no audit row for ${filter}`)
+  return row
+}
+
+test('a change says what it was before and what it became, field by field, and nothing of what stayed', async () => {
+  const { data: account } = await ask<AccountView>('POST', '/accounts', {
+    name: 'Team A',
+    limits: { requestsPerMinute: 10, concurrency: 2 },
+  })
+  await ask('PATCH', `/accounts/${account.id}`, { name: 'Team B', limits: { requestsPerMinute: 20 } })
+  const row = await last(`object=${account.id}&action=account.change`)
+  assert.deepEqual(row.before, { name: 'Team A', limits: { requestsPerMinute: 10, concurrency: 2 } })
+  assert.deepEqual(row.after, { name: 'Team B', limits: { requestsPerMinute: 20, concurrency: 2 } })
+  assert.deepEqual(row.changes, ['name from Team A to Team B', 'requests per minute from 10 to 20'])
+  assert.equal(
+    row.sentence,
+    `operator token (from 127.0.0.1) changed the account "Team B" (${account.id}): name from Team A to Team B; requests per minute from 10 to 20.`,
+  )
+  await ask('POST', `/accounts/${account.id}/suspend`, { reason: 'unpaid' })
+  const suspended = await last(`object=${account.id}&action=account.suspend`)
+  assert.deepEqual(suspended.before, { status: 'open', statusReason: null })
+  assert.match(suspended.sentence, /status from open to suspended; status reason from none to unpaid/)
+})
+
+test('keys, members, credentials, limits and alerts keep before and after; no secret is among them', async () => {
+  const { data: account } = await ask<AccountView>('POST', '/accounts', { name: 'Keys' })
+  const { data: key } = await ask<NewKey>('POST', `/accounts/${account.id}/keys`, { name: 'ci', models: ['alpha-5.4'] })
+  await ask('PATCH', `/keys/${key.id}`, { models: null, name: 'build' })
+  const changed = await last(`object=${key.id}&action=key.change`)
+  assert.deepEqual(
+    [changed.before, changed.after],
+    [
+      { name: 'ci', models: ['alpha-5.4'] },
+      { name: 'build', models: null },
+    ],
+  )
+  await ask('DELETE', `/keys/${key.id}`)
+  assert.match((await last(`object=${key.id}&action=key.revoke`)).sentence, /revoked the key "build" \(key_/)
+
+  await ask('PATCH', '/limits', { requestsPerMinute: 500 })
+  await ask('PATCH', '/limits', { requestsPerMinute: null })
+  assert.deepEqual((await last('action=system.limits')).changes, ['requests per minute was 500'])
+
+  const receiver = { kind: 'webhook', to: 'https://hooks.example.com/secret-path-9f2' }
+  const { data: settings } = await ask<{ rules: object; receivers: object[] }>('GET', '/alert-settings')
+  const put = await ask('PUT', '/alert-settings', { ...settings, receivers: [receiver] })
+  assert.equal(put.status, 200)
+  const alerts = await last('action=alert.settings')
+  assert.match(alerts.sentence, /receivers from none to webhook hooks\.example\.com/)
+
+  const { rows } = {
+    rows: await server.database.query({ text: `select string_agg(detail::text, ' ') as all from audit` }),
+  }
+  const all = String((rows[0] as { all: string }).all) // The only column.
+  for (const secret of [key.key, 'secret-path-9f2'])
+    assert.ok(!all.includes(secret), `${secret.slice(0, 8)} is in the audit`)
+})
+
+test('many changes of the catalog are cut, and the row says how many are missing', async () => {
+  const { data: current } = await ask<CurrentView>('GET', '/catalog')
+  const [[uid, model] = ['', undefined]] = Object.entries(current.document.models)
+  const many = Object.fromEntries(
+    Array.from({ length: 60 }, (_, at) => [`${uid}-copy-${at}`, { ...model, name: `Copy ${at}` }]),
+  )
+  const put = await ask('PUT', '/catalog', {
+    document: { ...current.document, models: { ...current.document.models, ...many } },
+  })
+  assert.equal(put.status, 200, JSON.stringify(put.error))
+  const row = await last('action=catalog.apply')
+  assert.equal(row.changes.length, 51)
+  assert.equal(row.changes.at(-1), '… and 10 more')
+})
+
+test('the log is filtered by time, and a row of an unknown or old action still has its sentence', async () => {
+  const { data } = await ask<Page<AuditView>>('GET', '/audit?from=2999-01-01')
+  assert.deepEqual(data.items, [])
+  const { data: until } = await ask<Page<AuditView>>('GET', '/audit?to=2999-01-01&limit=2')
+  assert.equal(until.items.length, 2)
+  const { data: next } = await ask<Page<AuditView>>('GET', `/audit?to=2999-01-01&limit=2&cursor=${until.next}`)
+  assert.ok(next.items.every(({ id }) => id < (until.items.at(-1)?.id ?? '')))
+  const old = { actor: 'anna', object: 'x_1', ip: null, token: 'ci', detail: {}, before: {}, after: {} }
+  assert.equal(auditSentence({ ...old, action: 'thing.gone' }), 'anna (by the token ci) did "thing.gone" to x_1.')
+  assert.equal(
+    auditSentence({ ...old, action: 'member.remove', detail: { person: 'usr_1' } }),
+    'anna (by the token ci) removed the member usr_1 from the account x_1.',
+  )
+})
