@@ -156,6 +156,7 @@ function setUp(upstreamPort: number) {
     monitor: createMonitor({ world, log, meters: metrics }),
     jobs: { open: () => Promise.reject(new Error('no jobs')) },
     refusals: { note() {} },
+    labelNames: { check: () => undefined },
   }
   const keys = createApiKeys({
     ...{ database, world, pepper: PEPPER, unknownPerMinute: 60 },

@@ -6,6 +6,7 @@ import { createAccounts } from './admission/accounts.ts'
 import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { createKeys } from './admission/keys.ts'
+import { createLabelNames } from './admission/labels.ts'
 import { createAlerts } from './alerts/alerts.ts'
 import { mountAssets } from './api/assets.ts'
 import { listJobs } from './api/jobs.ts'
@@ -113,7 +114,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   const path: PathDeps = {
     ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
-    ...{ sealer: store.sealer, cache: createResponseCache(world) },
+    ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
   }
   const read = readerOf(options, { guard, assets, byokKeys })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }

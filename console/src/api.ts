@@ -122,7 +122,7 @@ export interface LedgerFilter {
 
 /** What calls are chosen by: lists, sums, latencies and files take the same. */
 export const CALL_FILTERS = [
-  ...(['from', 'to', 'test', 'product', 'key', 'endpoint', 'vendor', 'client', 'outcome', 'status'] as const),
+  ...(['from', 'to', 'test', 'product', 'key', 'endpoint', 'vendor', 'client', 'labels', 'outcome', 'status'] as const),
   ...(['fault', 'minMs', 'minCharged', 'q', 'account'] as const),
 ] as const
 export type CallFilter = Partial<Record<(typeof CALL_FILTERS)[number], string | undefined>>
@@ -143,6 +143,7 @@ export const api = {
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Account>>('/accounts', { ...query }, signal),
+  labels: (id: string, signal?: AbortSignal) => get<{ names: string[] }>(`${account(id)}/labels`, undefined, signal),
   account: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id), undefined, signal),
   createAccount: (input: { name: string; credits?: string; limits?: wire.LimitsInput }) =>
     post<wire.Account>('/accounts', input),

@@ -106,7 +106,7 @@ export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>
 
 export type KeyInput = Pick<KeyView, 'name'> &
-  Partial<Pick<KeyView, 'models' | 'endpoints' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {
+  Partial<Pick<KeyView, 'models' | 'endpoints' | 'requiredLabels' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {
     limits?: LimitsInput
     test?: boolean
   }

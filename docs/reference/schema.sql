@@ -79,6 +79,7 @@ create table api_key (
   last_used_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   endpoints text[],
+  required_labels text[],
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_digest_key UNIQUE (digest),
   constraint api_key_grant_id_key UNIQUE (grant_id),
@@ -120,6 +121,7 @@ create table background (
   sealed_request bytea,
   sealed_answer bytea,
   call_id text collate "C",
+  labels jsonb,
   constraint background_pkey PRIMARY KEY (account_id, id),
   constraint background_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'in_progress'::text, 'completed'::text, 'incomplete'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=70);
@@ -164,6 +166,7 @@ create table batch (
   step_at timestamp with time zone not null default now(),
   open boolean not null default true,
   calls_hash bytea,
+  labels jsonb,
   constraint batch_pkey PRIMARY KEY (account_id, id),
   constraint batch_status_check CHECK ((status = ANY (ARRAY['validating'::text, 'failed'::text, 'in_progress'::text, 'finalizing'::text, 'completed'::text, 'expired'::text, 'cancelling'::text, 'cancelled'::text])))
 ) with (fillfactor=70);
@@ -407,8 +410,17 @@ create table journal (
   client text not null default ''::text,
   at timestamp with time zone not null default now(),
   vendor text,
+  labels jsonb,
   constraint journal_pkey1 PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
+
+create table label_name (
+  account_id text collate "C" not null,
+  name text collate "C" not null,
+  created_at timestamp with time zone not null default now(),
+  constraint label_name_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint label_name_pkey PRIMARY KEY (account_id, name)
+);
 
 create table lease (
   account_id text collate "C" not null,
@@ -620,6 +632,7 @@ create table usage (
   attributes jsonb,
   cost_basis jsonb,
   vendor text,
+  labels jsonb,
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
 CREATE INDEX usage_attempts ON ONLY public.usage USING btree (id) WHERE (attempt_log IS NOT NULL);
@@ -1503,9 +1516,9 @@ begin
     select t.*, row_number() over (order by t.id) as n from taken t
   ), used as (
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
-      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client, vendor)
+      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client, vendor, labels)
     select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
-      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client, j.vendor
+      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client, j.vendor, j.labels
     from placed j where b_kind[j.n] > 0
   )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

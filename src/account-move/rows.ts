@@ -25,6 +25,7 @@ const CHANGING: readonly Table[] = [
       'usage_hour',
       'usage_month',
       'recording_policy',
+      'label_name',
     ],
     ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],
   ].map((name) => ({

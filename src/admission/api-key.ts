@@ -24,6 +24,8 @@ export interface Principal {
   readonly models: ReadonlySet<string> | null
   /** Names of endpoint-access.ts; null: every endpoint. */
   readonly endpoints: ReadonlySet<string> | null
+  /** Names of labels that its calls must carry. Absent: none. */
+  readonly requiredLabels?: readonly string[] | undefined
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
   /** Whether its calls use the response cache; absent: the model's default. */
@@ -136,6 +138,7 @@ interface KeyRow {
   account_id: string
   models: string[] | null
   endpoints: string[] | null
+  required_labels: string[] | null
   ip_ranges: string[] | null
   response_cache: boolean | null
   expires_at: Date | null
@@ -152,7 +155,7 @@ const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes)
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k join account a on a.id = k.account_id where k.digest = $1`,
   SHORT_MS,
@@ -161,7 +164,7 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.account_id, k.models, k.endpoints, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -369,6 +372,7 @@ function principalOf(row: KeyRow): Principal {
     accountId: row.account_id,
     models: row.models && new Set(row.models),
     endpoints: row.endpoints && new Set(row.endpoints),
+    requiredLabels: row.required_labels ?? undefined,
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
     responseCache: row.response_cache ?? undefined,

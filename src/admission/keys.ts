@@ -21,6 +21,8 @@ interface KeyInput {
   readonly models?: readonly string[] | null | undefined
   /** Names of catalog/endpoint-access.ts; null: every endpoint. */
   readonly endpoints?: readonly string[] | null | undefined
+  /** Names of labels that its calls must carry. */
+  readonly requiredLabels?: readonly string[] | null | undefined
   readonly expiresAtMs?: number | null | undefined
   readonly limits?: LimitsPatch | null | undefined
   readonly ipRanges?: readonly string[] | null | undefined
@@ -132,6 +134,7 @@ export function createKeys(options: {
       row.grant?.client ?? null,
       row.responseCache,
       row.endpoints,
+      row.requiredLabels,
     ])
     return inserted
   }
@@ -191,6 +194,7 @@ export function createKeys(options: {
           name: input.name,
           models: input.models ?? null,
           endpoints: input.endpoints ?? null,
+          requiredLabels: input.requiredLabels ?? null,
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
           responseCache: input.responseCache ?? null,
@@ -219,6 +223,7 @@ export function createKeys(options: {
           last4,
           models = null,
           endpoints = null,
+          requiredLabels = null,
           ipRanges = null,
           expiresAtMs = null,
           responseCache = null,
@@ -228,6 +233,7 @@ export function createKeys(options: {
           last4,
           models,
           endpoints,
+          requiredLabels,
           ipRanges,
           expiresAtMs,
           responseCache,
@@ -257,8 +263,12 @@ export function createKeys(options: {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
-        const { name, models, endpoints, ipRanges, expiresAtMs, responseCache, limits } = patched(row, input)
-        const fields = [name, models, ipRanges, JSON.stringify(limits), expiresAtMs, responseCache, endpoints]
+        const { name, models, endpoints, requiredLabels, ipRanges, expiresAtMs, responseCache, limits } = patched(
+          row,
+          input,
+        )
+        const permits = [responseCache, endpoints, requiredLabels]
+        const fields = [name, models, ipRanges, JSON.stringify(limits), expiresAtMs, ...permits]
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
@@ -335,6 +345,7 @@ interface KeyRowInput {
   name: string
   models: readonly string[] | null
   endpoints: readonly string[] | null
+  requiredLabels: readonly string[] | null
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
   responseCache: boolean | null
@@ -352,6 +363,7 @@ interface KeyRow {
   last4: string
   models: string[] | null
   endpoints: string[] | null
+  required_labels: string[] | null
   ip_ranges: string[] | null
   limits: Limits
   response_cache: boolean | null
@@ -366,20 +378,22 @@ interface KeyRow {
 /** What a key is to be: as it is, but for what was named. */
 function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
   const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
+  const { requiredLabels = row.required_labels } = patch
   const { ipRanges = row.ip_ranges, responseCache = row.response_cache } = patch
   const { expiresAtMs = row.expires_at?.getTime() ?? null } = patch
   const limits = patch.limits === undefined ? row.limits : mergeLimits(row.limits, patch.limits)
-  return { name, models, endpoints, ipRanges, expiresAtMs, responseCache, limits }
+  return { name, models, endpoints, requiredLabels, ipRanges, expiresAtMs, responseCache, limits }
 }
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, endpoints, expiresAt, limits, ipRanges, responseCache, client } = view
+  const { name, last4, models, endpoints, requiredLabels, expiresAt, limits, ipRanges, responseCache, client } = view
   return {
     name,
     last4,
     models,
     endpoints,
+    requiredLabels,
     expiresAt,
     limits,
     ipRanges,
@@ -397,6 +411,7 @@ function keyView(row: KeyRow): KeyView {
     last4: row.last4,
     models: row.models,
     endpoints: row.endpoints,
+    requiredLabels: row.required_labels,
     expiresAt: row.expires_at?.toISOString() ?? null,
     limits: showLimits(row.limits),
     ipRanges: row.ip_ranges,
@@ -409,7 +424,7 @@ function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 // Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
 const ACCOUNT = statement(
   'key_account',
@@ -423,15 +438,15 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 const CHANGE = statement(
   'key_change',
   `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     response_cache = $7, endpoints = $8
+     response_cache = $7, endpoints = $8, required_labels = $9
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

@@ -13,6 +13,8 @@ export const keyView = z.object({
   models: z.array(z.string()).nullable(),
   /** Which endpoints it may use, by their names; null: every endpoint. */
   endpoints: z.array(z.string()).nullable(),
+  /** Names of labels that its calls must carry; null: none. */
+  requiredLabels: z.array(z.string()).nullable(),
   expiresAt: time.nullable(),
   limits: limitsView,
   ipRanges: z.array(z.string()).nullable(),

@@ -1,6 +1,7 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
 import { maySee, type Principal, requireEndpoint, sightOf } from '../admission/api-key.ts'
+import { readLabels } from '../admission/labels.ts'
 import type { BatchRow } from '../background/batch-table.ts'
 import { viewBatch } from '../background/batch-view.ts'
 import type { Batches } from '../background/batches.ts'
@@ -16,6 +17,7 @@ import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import type { Caller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
+import { headerOf } from './paid.ts'
 
 interface BatchDeps {
   readonly files: Files
@@ -95,7 +97,9 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
     },
     async 'batches/create'(request, out) {
       const order = readOrder(readJson(jsonBody(request)), request.principal)
-      return send(out, viewBatch(await batches.create(order, viewerOf(request))))
+      // Its metadata describes the batch, and each line has labels of its own.
+      const labels = readLabels({ header: (name) => headerOf(request, name), body: {} }) ?? null
+      return send(out, viewBatch(await batches.create({ ...order, labels }, viewerOf(request))))
     },
     'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
     async 'batches/{id}/cancel'(request, out) {

@@ -66,7 +66,10 @@ async function handleResponse(
     const goesOn = await deps.background.goingOn(json, principal.accountId)
     return handle(request, out, { spec, body: { ...body, json: goesOn } }, deps)
   }
-  const accepted = await deps.background.accept({ principal, spec, json, idempotencyKey: idempotencyKeyOf(request) })
+  const header = (name: string) => headerOf(request, name)
+  const accepted = await deps.background.accept({
+    ...{ principal, spec, json, header, idempotencyKey: idempotencyKeyOf(request) },
+  })
   if (accepted.streams) return deps.background.follow(accepted, NOTHING_YET, out)
   out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
 }
@@ -80,7 +83,10 @@ function handle(
   const { id: requestId, principal, params } = request
   const header = (name: string) => headerOf(request, name)
   const cacheHeader = cacheHeaderOf(header('x-tollgate-cache'))
-  const { asked, catalog } = readFor({ spec, principal, params, query: rawQuery(request), body, cacheHeader }, deps)
+  const { asked, catalog } = readFor(
+    { spec, principal, params, query: rawQuery(request), body, header, cacheHeader },
+    deps,
+  )
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') {
     out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')

@@ -1,5 +1,6 @@
 // The rows of batches and their lines. A worker's writes are fenced by the version that it raised when it took the batch. The result of a line is
 // written once.
+import type { Labels } from '../admission/labels.ts'
 import type { BatchStatus } from '../catalog/batches.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
@@ -14,6 +15,8 @@ export interface BatchRow extends WorkRow {
   readonly input_file_id: string
   readonly completion_window: string
   readonly metadata: Readonly<Record<string, string>> | null
+  /** Of the request that made it: each of its calls has them. */
+  readonly labels: Labels | null
   readonly output_seconds: number
   readonly status: BatchStatus
   readonly errors: readonly LineError[] | null
@@ -44,14 +47,22 @@ export interface LeftLine {
 
 export type NewBatch = Pick<
   BatchRow,
-  'account_id' | 'id' | 'key_id' | 'endpoint' | 'input_file_id' | 'completion_window' | 'metadata' | 'output_seconds'
+  | 'account_id'
+  | 'id'
+  | 'key_id'
+  | 'endpoint'
+  | 'input_file_id'
+  | 'completion_window'
+  | 'metadata'
+  | 'labels'
+  | 'output_seconds'
 > & { readonly windowSeconds: number }
 
 const OVERDUE = '*, now() >= expires_at as overdue'
 const INSERT = statement(
   'batch_insert',
-  `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, expires_at)
-   select $1, $2, $3, $4, $5, $6, $7::jsonb, $8::int, now() + make_interval(secs => $9)
+  `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, expires_at, labels)
+   select $1, $2, $3, $4, $5, $6, $7::jsonb, $8::int, now() + make_interval(secs => $9), $11::jsonb
    where (select count(*) from batch where account_id = $1 and open) < $10 returning *`,
 )
 const FIND = statement('batch_find', 'select * from batch where account_id = $1 and id = $2')
@@ -170,7 +181,7 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
     async insert(batch: NewBatch): Promise<BatchRow | undefined> {
       const { key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds } = batch
       const values = [key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, windowSeconds]
-      return (await database.query<BatchRow>(INSERT, [...of(batch), ...values, OPEN_MAX]))[0]
+      return (await database.query<BatchRow>(INSERT, [...of(batch), ...values, OPEN_MAX, batch.labels]))[0]
     },
     find: async (account: string, id: string): Promise<BatchRow | undefined> =>
       (await database.query<BatchRow>(FIND, [account, id]))[0],

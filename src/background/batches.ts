@@ -154,7 +154,12 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
   const workOne = async (line: LeftLine): Promise<void> => {
     const first = Number(line.first_byte)
     const bytes = await readAll(await files.read(input, first, first + line.bytes - 1))
-    const call = { account: batch.account_id, name: nameOf(batch, line.number), batch: batch.id }
+    const call = {
+      account: batch.account_id,
+      name: nameOf(batch, line.number),
+      batch: batch.id,
+      labels: batch.labels ?? undefined,
+    }
     const ending = await callLater({ ...call, principal, spec, body: bodyOf(bytes) }, deps)
     if (isLater(ending) && !(ending.isVendors && (await table.tried(batch, line.number)) >= VENDOR_TRIES_MAX)) {
       pauseMs = Math.max(pauseMs ?? 0, Math.min(ending.afterMs, WAIT_MS_MAX))

@@ -3,6 +3,7 @@
 
 import type { Principal } from '../admission/api-key.ts'
 import { dropStoredAnswer, runsWith, storedAnswers } from '../admission/idempotency.ts'
+import type { Labels } from '../admission/labels.ts'
 import type { Surface } from '../catalog/endpoint.ts'
 import type { CatalogStore, Product } from '../catalog/store.ts'
 import type { Database } from '../database/database.ts'
@@ -34,6 +35,8 @@ interface DeferredCall {
   readonly name: string
   /** The batch of this call, for the usage row. The call gets the batch price. */
   readonly batch?: string
+  /** What the request that ordered it was labelled with. */
+  readonly labels?: Labels | undefined
   /** Aborts a call that was cancelled. Absent: the call is never aborted, because an aborted call is charged in part and its retry again in full. */
   readonly signal?: AbortSignal
   /** Receives the answer piece by piece. Only with it may the answer be a stream, in the Responses format. */
@@ -71,11 +74,16 @@ export function isLater(ending: Told | Later): ending is Later {
 
 /** Reads a request like that of an interactive call, but rejects streams unless there is a sink for them. */
 export function readDeferred(
-  { principal, spec, body }: { readonly principal: Principal; readonly spec: PaidSpec; readonly body: Buffer },
+  {
+    principal,
+    spec,
+    body,
+    labels: ordered,
+  }: Pick<DeferredCall, 'spec' | 'body' | 'labels'> & { readonly principal: Principal },
   deps: Pick<DeferredDeps, 'catalog' | 'read'>,
   mayStream: boolean,
 ): ReturnType<typeof readFor> {
-  const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body) }, deps)
+  const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body), ordered }, deps)
   if (found.asked.paidRequest.stream && !mayStream)
     throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
   return found
@@ -85,10 +93,10 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
   const { path } = deps
   const requestId = `req_${newId(path.world)}`
   try {
-    const { principal, spec, body, name, batch, signal = NEVER } = call
+    const { principal, spec, body, labels, name, batch, signal = NEVER } = call
     const { out = new BufferedSink(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
-    const { catalog, asked } = readDeferred({ principal, spec, body }, deps, call.out !== undefined)
+    const { catalog, asked } = readDeferred({ principal, spec, body, labels }, deps, call.out !== undefined)
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
     const idempotency = { key: keyOf(name), digest: body, keepsAll: true as const }
     const arrival = { requestId, principal, endpoint, out, client: batch, idempotency }

@@ -2,6 +2,7 @@
 // any text model, whether or not its vendor has such a feature.
 import { createHash } from 'node:crypto'
 import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
+import type { Labels } from '../admission/labels.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { Database } from '../database/database.ts'
 import { statement } from '../database/database.ts'
@@ -47,6 +48,7 @@ interface BackgroundRow extends WorkRow {
   readonly overdue: boolean
   /** Its events are stored for followers. */
   readonly streams: boolean
+  readonly labels: Labels | null
 }
 
 /** A decrypted row. `request` is undefined when it was sealed with another secret. */
@@ -66,6 +68,7 @@ export interface Background {
     readonly principal: Principal
     readonly spec: PaidSpec
     readonly json: JsonText
+    readonly header: (name: string) => string | undefined
     readonly idempotencyKey: string | undefined
   }): Promise<Found>
   /** Streams the events after number `after`, until the response has ended. */
@@ -95,8 +98,8 @@ const CANCEL_WAIT_MS = 2_000
 const COLUMNS = '*, now() >= expires_at as overdue'
 const INSERT = statement(
   'background_insert',
-  `insert into background (account_id, id, key_id, product, sealed_request, streams)
-   select $1, $2, $3, $4, $5, $7 where (select count(*) from background where account_id = $1 and open) < $6
+  `insert into background (account_id, id, key_id, product, sealed_request, streams, labels)
+   select $1, $2, $3, $4, $5, $7, $8::jsonb where (select count(*) from background where account_id = $1 and open) < $6
    on conflict (account_id, id) do update set id = excluded.id returning *`,
 )
 const FIND = statement('background_find', 'select * from background where account_id = $1 and id = $2')
@@ -183,18 +186,18 @@ export function startBackground(deps: BackgroundDeps): Background {
 
   return {
     goingOn,
-    async accept({ principal, spec, json, idempotencyKey }) {
+    async accept({ principal, spec, json, header, idempotencyKey }) {
       const { accountId, keyId } = principal
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
-      const { paidRequest } = read(
-        { spec, catalog, principal, params: {}, query: '', body: { json: request } },
+      const { paidRequest, labels } = read(
+        { spec, catalog, principal, params: {}, query: '', body: { json: request }, header },
         deps.read,
       )
       const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))
       const streams = json.value.stream === true
       const sealed = path.sealer.seal(placeOf(accountId, id, 'request'), request.text)
-      const values = [accountId, id, keyId, paidRequest.product, sealed, OPEN_MAX, streams]
+      const values = [accountId, id, keyId, paidRequest.product, sealed, OPEN_MAX, streams, labels ?? null]
       const [made] = await database.query<BackgroundRow>(INSERT, values)
       const row = made && opened(made, path.sealer)
       if (!row)
@@ -328,7 +331,8 @@ async function answer(row: Opened, request: string, signal: AbortSignal, deps: B
   const out = new EventTaker(row, { signal, isShown }, path)
   // Always as a stream, even without followers: after a cancellation the partial output is known.
   const body = Buffer.from(streaming(request))
-  const call = { account: row.account_id, principal, spec, body, name: row.id, signal, out }
+  const labels = row.labels ?? undefined
+  const call = { account: row.account_id, principal, spec, body, labels, name: row.id, signal, out }
   const ending = await callLater(call, deps)
   await out.flushed()
   if (signal.aborted) return endCancelled(row, deps)

@@ -222,6 +222,11 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     value: 'a,b',
     help: 'Only these endpoints, such as chat,embeddings; "all" removes the restriction.',
   },
+  'require-labels': {
+    type: 'string',
+    value: 'a,b',
+    help: 'Labels that every call must carry, such as user,feature; "none" removes the requirement.',
+  },
   expires: { type: 'string', value: 'time', help: 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.' },
   'ip-ranges': {
     type: 'string',
@@ -242,6 +247,7 @@ const RESPONSE_CACHE: Readonly<Record<string, boolean | null>> = { on: true, off
 function restrictionsOf(call: Invocation): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   const parts = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))
+  const labels = text(call, 'require-labels')
   const [models, endpoints, expires, ranges, keeps, limits] = [
     text(call, 'models'),
     text(call, 'endpoints'),
@@ -252,6 +258,7 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
   ]
   if (models !== undefined) body.models = parts(models)
   if (endpoints !== undefined) body.endpoints = parts(endpoints)
+  if (labels !== undefined) body.requiredLabels = labels === 'none' ? null : parts(labels)
   if (expires !== undefined) body.expiresAt = expires === 'never' ? null : expires
   if (ranges !== undefined) body.ipRanges = parts(ranges)
   if (limits !== undefined) body.limits = limits
@@ -273,6 +280,7 @@ function showKey(key: KeyView | NewKey): string {
     value: `${prefix}…${last4}`,
     models: key.models?.join(', ') ?? 'all',
     endpoints: key.endpoints?.join(', ') ?? 'all',
+    requiredLabels: key.requiredLabels?.join(', ') ?? 'none',
     ipRanges: key.ipRanges?.join(', ') ?? 'all',
     responseCache: cacheWord(key),
     limits: showLimits(key.limits),

@@ -191,6 +191,11 @@ export const MONEY_COMMANDS: readonly Command[] = [
       client: { type: 'string', value: 'name', help: 'Only calls of this agent: see usage clients.' },
       status: { type: 'string', value: 'status', help: 'Only this HTTP status, such as 429, or 5xx.' },
       endpoint: { type: 'string', value: 'name', help: 'Only this endpoint.' },
+      labels: {
+        type: 'string',
+        value: 'a=b,…',
+        help: 'Only calls with these labels, such as feature=chat,user=alice.',
+      },
       vendor: { type: 'string', value: 'name', help: 'Only calls that this vendor answered, or was tried last for.' },
       'min-ms': { type: 'string', value: 'milliseconds', help: 'Only calls that took at least as long.' },
       search: {
@@ -212,7 +217,11 @@ export const MONEY_COMMANDS: readonly Command[] = [
         ...{ status: text(call, 'status'), endpoint: text(call, 'endpoint'), vendor: text(call, 'vendor') },
         ...{ minMs: text(call, 'min-ms'), q: text(call, 'search'), sort: text(call, 'sort') },
         ...{ from: text(call, 'from'), to: text(call, 'to'), product: text(call, 'product'), key: text(call, 'key') },
-        ...{ outcome: OUTCOMES[text(call, 'outcome') ?? ''], client: text(call, 'client') },
+        ...{
+          outcome: OUTCOMES[text(call, 'outcome') ?? ''],
+          client: text(call, 'client'),
+          labels: text(call, 'labels'),
+        },
       }
       return rowsOf<UsageView>(call, at`/accounts/${call.args[0]}/usage`, filter, {
         columns: {

@@ -70,10 +70,10 @@ function attemptLogOf({ error, vendor, route, credential, age_ms: ageMs }: Decid
   }
 }
 
-function askedBy(request: string): Pick<Resolution, 'endpoint' | 'client'> {
+function askedBy(request: string): Pick<Resolution, 'endpoint' | 'client' | 'labels'> {
   try {
-    const { endpoint = 'video', client } = readStoredRequest(request)
-    return { endpoint, client }
+    const { endpoint = 'video', client, labels } = readStoredRequest(request)
+    return { endpoint, client, labels }
   } catch {
     return { endpoint: 'video' }
   }

@@ -10,6 +10,7 @@ export interface StoredRequest {
   readonly endpoint?: string
   /** The agent that sent the request, if known. */
   readonly client?: string | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
   /** The hold covers only the fee for the account's own key. `fallback`: the gateway's credential may be used too, at the price. */
   readonly byok?: { readonly fallback: boolean }
   /** Chosen by us when the caller gave none: it identifies the task in a search. */
@@ -31,7 +32,7 @@ interface Asked {
 /** The row's text, and the order to store first in its own table if it is large. */
 export function storeRequest(
   request: VideoRequest,
-  { endpoint, client, own }: Pick<StoredRequest, 'client'> & Asked,
+  { endpoint, client, labels, own }: Pick<StoredRequest, 'client' | 'labels'> & Asked,
   world: World,
 ): { text: string; apart?: string } {
   const { order } = request
@@ -41,6 +42,7 @@ export function storeRequest(
     hasVideos: order.content.some((part) => part.type === 'video_url'),
     endpoint,
     client,
+    ...(labels ? { labels } : {}),
     ...(own ? { byok: { fallback: own.fallback } } : {}),
     ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
   }

@@ -74,6 +74,7 @@ export interface Resolution {
   readonly endpoint: string
   /** Which agent called, if one did. */
   readonly client?: string | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
   readonly status: number
   readonly estimated: boolean
   readonly stream: boolean

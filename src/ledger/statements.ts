@@ -176,7 +176,7 @@ export const JOURNAL_COLUMNS = [
   ] as const),
   ...(['input_tokens', 'output_tokens', 'product', 'endpoint', 'status', 'catalog_version', 'lines'] as const),
   ...(['estimated', 'stream', 'route', 'duration_ms', 'first_byte_ms', 'attempt_log', 'cost', 'cost_basis'] as const),
-  ...(['attributes', 'credential', 'client', 'vendor'] as const),
+  ...(['attributes', 'credential', 'client', 'vendor', 'labels'] as const),
 ]
 
 type JournalRow = Readonly<Record<(typeof JOURNAL_COLUMNS)[number], unknown>>
@@ -222,6 +222,7 @@ export function journalRow(one: Resolution, cover?: Cover): JournalRow {
     credential: one.credential,
     client: one.client ?? '',
     vendor: one.vendor,
+    labels: one.labels,
   }
 }
 

@@ -102,6 +102,8 @@ export const usageView = z.object({
   endpoint: z.string(),
   /** Of a call by an agent: its session, or what its program calls itself. */
   client: z.string(),
+  /** Who spent it and for what, by name: `user`, `session` and the caller's tags. Null: none. */
+  labels: z.record(z.string(), z.string()).nullable(),
   keyId: z.string(),
   keyName: z.string().nullable(),
   outcome: usageOutcome,

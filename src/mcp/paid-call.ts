@@ -49,7 +49,7 @@ export async function callEndpoint(
     const body = await bodyOf(spec, request, lease)
     const { principal, requestId, idempotencyKey: key, client, header } = call
     const { params = {}, query = '' } = request
-    const { asked, catalog } = readFor({ spec, principal, params, query, body }, deps)
+    const { asked, catalog } = readFor({ spec, principal, params, query, body, header }, deps)
     const { want, most } = estimate(asked.paidRequest, asked.product, asked.own)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {

@@ -508,6 +508,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['GET', '/requests/live', undefined, 200, 403, 403, 403],
     ['GET', '/system', undefined, 200, 403, 403, 403],
     ['GET', `/accounts/${mine}/usage/sums`, undefined, 200, 200, 200, 403],
+    ['GET', `/accounts/${mine}/labels`, undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/usage/latency`, undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/usage?vendor=alpha`, undefined, 200, 403, 403, 403],
     ['GET', `/accounts/${mine}/usage/sums?by=vendor`, undefined, 200, 403, 403, 403],

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import { hashRequest } from '../admission/idempotency.ts'
+import { agentByUserAgent } from '../admission/labels.ts'
 import { catalogFor } from '../catalog/simulated.ts'
 import type { Catalog, CatalogStore } from '../catalog/store.ts'
 import { readJson } from '../kernel/json.ts'
@@ -45,7 +46,7 @@ export function readFor(
 /** Written out, because copying objects for every call costs. */
 export function arrive(
   { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
-  { paidRequest, product, routes, cache, own }: Read,
+  { paidRequest, product, routes, cache, own, labels }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
@@ -58,7 +59,8 @@ export function arrive(
     routes,
     catalog,
     endpoint,
-    client,
+    client: client ?? agentByUserAgent(header?.('user-agent')),
+    labels,
     startedMs: world.elapsedMs(),
     out,
     callerHeaders,

@@ -1,5 +1,6 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
+import type { LabelNames, Labels } from '../admission/labels.ts'
 import type { ObjectOwner } from '../admission/vendor-objects.ts'
 import type { Route } from '../catalog/document.ts'
 import type { Database } from '../database/database.ts'
@@ -23,6 +24,7 @@ export interface PathDeps {
   readonly database: Database
   readonly sealer: ContentSealer
   readonly ledger: Ledger
+  readonly labelNames: LabelNames
   readonly upstream: Upstream
   readonly vendors: Vendors
   readonly routes: RouteSources
@@ -43,6 +45,7 @@ export interface Arrived extends Application {
   readonly endpoint: string
   /** Which agent calls, if one does. */
   readonly client?: string | undefined
+  readonly labels?: Labels | undefined
   readonly startedMs: number
   readonly out: ResponseSink
   readonly callerHeaders: Readonly<Record<string, string>>

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
+import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'
 import type { Model, Route } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
@@ -52,6 +53,10 @@ export interface Incoming extends Whose {
   /** As it was sent. */
   readonly query: string
   readonly body: RequestBody
+  /** Of the request, by lower-case names. Absent: there is none. */
+  readonly header?: ((name: string) => string | undefined) | undefined
+  /** Of background work: what the request that ordered it was labelled with. */
+  readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
   readonly cacheHeader?: boolean | undefined
 }
@@ -73,6 +78,7 @@ export interface Read {
   readonly cache?: CacheRule
   /** It may go by keys of the account's own. */
   readonly own?: OwnUse
+  readonly labels?: Labels | undefined
 }
 
 export interface ReadDeps {
@@ -83,7 +89,7 @@ export interface ReadDeps {
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
 }
 
-type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own'>
+type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels'>
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
@@ -105,12 +111,22 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
     const routes = routesFor(paidRequest, product, incoming.catalog.document)
     if (routes.length === 0 && incoming.spec.sells === 'text')
       throw invalid(`No vendor of "${paidRequest.product}" offers this.`, 'model')
-    const asked = cache ? { paidRequest, product, routes, cache } : { paidRequest, product, routes }
+    const labels = labelsOf(incoming)
+    const asked: Read = cache
+      ? { paidRequest, product, routes, cache, labels }
+      : { paidRequest, product, routes, labels }
     return deps.byokKeys.has(incoming.principal.accountId) ? byByokKey(asked, incoming, deps) : asked
   } catch (error) {
     if (error instanceof Fault) error.product = productOf(incoming)
     throw error
   }
+}
+
+function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels | undefined {
+  const own = readLabels({ header, body: body.json.value, format: spec.format })
+  const labels = ordered ? { ...ordered, ...own } : own
+  if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
+  return labels
 }
 
 /** What a refused request was about; empty: nothing that there is. */
@@ -122,10 +138,10 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
 
 /** The call itself is counted, as its fee may be by the call. Answers by a BYOK key are not cached. */
 function byByokKey(asked: Read, { principal, catalog }: Incoming, { byokKeys }: ReadDeps): Read {
-  const { paidRequest, product, routes } = asked
+  const { paidRequest, product, routes, labels } = asked
   const own = byokKeys.use(principal.accountId, product, catalog, routes)
   if (!own) return asked
-  return { paidRequest: { ...paidRequest, worst: { call: 1, ...paidRequest.worst } }, product, routes, own }
+  return { paidRequest: { ...paidRequest, worst: { call: 1, ...paidRequest.worst } }, product, routes, own, labels }
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */

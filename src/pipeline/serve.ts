@@ -24,6 +24,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
     // What a vendor keeps is looked for here, where every client format comes by.
+    if (arrived.labels) await deps.labelNames.check(arrived.principal.accountId, arrived.labels)
     const found = arrived.paidRequest.continues ? await withObjectOwner(arrived, deps) : arrived
     seen.end(await begin(found, seen, deps))
   } catch (error) {

@@ -164,6 +164,7 @@ function resolutionOf(
     catalogVersion: held.catalog.version,
     endpoint: held.endpoint,
     client: held.client,
+    labels: held.labels,
     status,
     charge: owed?.amount ?? 0n,
     lines: owed?.lines ?? [],

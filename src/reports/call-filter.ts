@@ -18,6 +18,8 @@ export interface CallFilter {
   /** Who answered, or was tried last. */
   readonly vendor?: string | undefined
   readonly client?: string | undefined
+  /** Calls that carry all of these. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
   /** Of the ledger; or `succeeded` and `failed` by their status, of those that were not rejected. */
   readonly outcome?: string | undefined
   /** `429`, or `4xx`. */
@@ -59,7 +61,7 @@ export class Values {
 
 /** Where a table that is `u` has what is asked for. */
 type Columns = Readonly<
-  Record<'outcome' | 'status' | 'charged' | 'duration' | 'vendor' | 'client' | 'fault' | 'message', string>
+  Record<'outcome' | 'status' | 'charged' | 'duration' | 'vendor' | 'client' | 'labels' | 'fault' | 'message', string>
 >
 
 export const USAGE_FAULT = `u.attempt_log -> 'fault' ->> 'name'`
@@ -72,6 +74,7 @@ export const USAGE: Columns = {
   duration: 'u.duration_ms',
   vendor: 'u.vendor',
   client: 'u.client',
+  labels: 'u.labels',
   fault: `(${USAGE_FAULT})`,
   message: `(${USAGE_MESSAGE})`,
 }
@@ -84,6 +87,7 @@ export const REFUSAL: Columns = {
   duration: '0',
   vendor: 'null::text',
   client: `''::text`,
+  labels: 'null::jsonb',
   fault: 'u.fault',
   message: 'u.message',
 }
@@ -117,7 +121,7 @@ export function chosenOf({ product, key }: CallFilter, values: Values): string[]
 }
 
 function detailsOf(filter: CallFilter, columns: Columns, values: Values): string[] {
-  const { endpoint, vendor, client, outcome, status, fault, durationMsMin, chargedMin, q } = filter
+  const { endpoint, vendor, client, labels, outcome, status, fault, durationMsMin, chargedMin, q } = filter
   const equal = (column: string, value: string | undefined) =>
     value === undefined ? [] : [`${column} = ${values.put(value)}::text`]
   return [
@@ -125,6 +129,7 @@ function detailsOf(filter: CallFilter, columns: Columns, values: Values): string
     ...equal('u.endpoint', endpoint),
     ...equal(columns.vendor, vendor),
     ...equal(columns.client, client),
+    ...(labels === undefined ? [] : [`${columns.labels} @> ${values.put(JSON.stringify(labels))}::jsonb`]),
     ...equal(columns.fault, fault),
     ...(outcome === 'failed' || outcome === 'succeeded'
       ? [`${columns.status} ${outcome === 'failed' ? '>=' : '<'} 400`]

@@ -160,6 +160,7 @@ const OF_REFUSAL: Readonly<Record<string, string>> = {
   byok: 'false',
   client: `''`,
   vendor: 'null::text',
+  labels: 'null::jsonb',
 } satisfies Record<UsageField, string>
 
 function toColumn(field: string): string {

@@ -100,7 +100,7 @@ async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: strin
   }
 }
 
-type Cell = string | number | boolean | null | Readonly<Record<string, number>>
+type Cell = string | number | boolean | null | Readonly<Record<string, number | string>>
 
 function line(cells: readonly Cell[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`
@@ -112,11 +112,13 @@ function line(cells: readonly Cell[]): string {
  */
 function cellOf(cell: Cell): string {
   if (cell === null) return ''
-  if (typeof cell === 'object')
-    return Object.entries(cell)
-      .map(([name, quantity]) => `${name}=${quantity}`)
-      .join(' ')
-  const text = typeof cell === 'string' && !/^-?\d+(\.\d+)?$/.test(cell) ? withoutFormulas(cell) : String(cell)
+  const shown =
+    typeof cell !== 'object'
+      ? cell
+      : Object.entries(cell)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(' ')
+  const text = typeof shown === 'string' && !/^-?\d+(\.\d+)?$/.test(shown) ? withoutFormulas(shown) : String(shown)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

@@ -153,7 +153,13 @@ const stepOfHour = (steps: readonly Date[], values: Values) =>
   `width_bucket(u.hour, ${values.put(steps.map((at) => at.toISOString()))}::timestamptz[])`
 
 /** What a group of calls is of, in each table; the hourly sums do not know all of it. */
-const GROUPS: Readonly<Record<Grouping | 'none', { CALLS: string; REFUSED: string; HOURS?: string }>> = {
+interface GroupColumns {
+  readonly CALLS: string
+  readonly REFUSED: string
+  readonly HOURS?: string
+}
+
+const GROUPS: Readonly<Record<Exclude<Grouping, `label:${string}`> | 'none', GroupColumns>> = {
   none: { CALLS: `''::text`, REFUSED: `''::text`, HOURS: `''::text` },
   product: { CALLS: 'u.product', REFUSED: 'u.product', HOURS: 'u.product' },
   key: { CALLS: 'u.key_id', REFUSED: 'u.key_id', HOURS: 'u.key_id' },
@@ -161,13 +167,24 @@ const GROUPS: Readonly<Record<Grouping | 'none', { CALLS: string; REFUSED: strin
   status: { CALLS: 'u.status::text', REFUSED: 'u.status::text' },
   endpoint: { CALLS: 'u.endpoint', REFUSED: 'u.endpoint' },
   vendor: { CALLS: `coalesce(u.vendor, '')`, REFUSED: `''::text` },
+  client: { CALLS: 'u.client', REFUSED: `''::text` },
 }
+
+/** Values of a label are a group of their own where it is not given. */
+function columnsOf(by: Grouping | 'none', values: Values): GroupColumns {
+  if (!isLabel(by)) return GROUPS[by]
+  return { CALLS: `coalesce(u.labels ->> ${values.put(by.slice(LABEL.length))}::text, '')`, REFUSED: `''::text` }
+}
+
+const LABEL = 'label:'
+const isLabel = (by: Grouping | 'none'): by is `label:${string}` => by.startsWith(LABEL)
 
 /** The hours' own edges; a range that is too long for single calls is rounded to them. */
 export function isHourly(filter: SumsFilter, by: Grouping | 'none'): boolean {
   const { fromMs, toMs } = filter
   const isWhole = fromMs % HOUR_MS === 0 && toMs % HOUR_MS === 0
   return (
+    !isLabel(by) &&
     GROUPS[by].HOURS !== undefined &&
     isSummedByTheHour(filter) &&
     (isWhole || toMs - fromMs > (CALLS_DAYS_MAX + 1) * DAY_MS)
@@ -186,7 +203,7 @@ async function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted)
     const [STEP, WHERE] = [stepOf(steps, values), where()]
     return `select ${STEP} as step, ${GROUP} as group, ${SUMS} from ${FROM} u where ${WHERE} group by 1, 2`
   }
-  const { CALLS, REFUSED } = GROUPS[by]
+  const { CALLS, REFUSED } = columnsOf(by, values)
   const parts = [
     ...(!mayBeUsage(filter)
       ? []
@@ -214,7 +231,7 @@ function hoursPart(filter: SumsFilter, { by, steps }: Wanted, values: Values): s
   const FROM = values.put(new Date(Math.floor(fromMs / HOUR_MS) * HOUR_MS))
   const TO = values.put(new Date(toMs))
   const WHERE = [WHOSE, `u.hour >= ${FROM}`, `u.hour < ${TO}`, ...chosenOf(filter, values)].join(' and ')
-  const GROUP = GROUPS[by].HOURS
+  const GROUP = columnsOf(by, values).HOURS
   return `select ${STEP} as step, ${GROUP} as group, ${SUMMED} from usage_hour u where ${WHERE} group by 1, 2`
 }
 
@@ -248,7 +265,7 @@ export async function readLatency(database: Database, filter: SumsFilter, order:
   const values = new Values()
   const STEP = stepOf(steps, values)
   const WHERE = whereOf(filter, USAGE, values)
-  const GROUP = GROUPS[by].CALLS
+  const GROUP = columnsOf(by, values).CALLS
   const text = `select x.step, x.group, grouping(x.step) = 0 as is_step, grouping(x.group) = 0 as is_group, count(*) as calls,
      percentile_cont(array[0.5, 0.95, 0.99]) within group (order by x.ms) as spread
    from (

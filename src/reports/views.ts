@@ -1,10 +1,18 @@
 // Sums, shares of limits and what operators look at first.
 import * as z from 'zod'
+import { LABEL_NAME } from '../kernel/label.ts'
 import { count, credits, time } from '../kernel/view.ts'
 import { movement } from '../ledger/views.ts'
 import { limitsView } from '../meter/limits.ts'
 
-export const grouping = z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'account'])
+/** Of a call's own facts, or the values of one of its labels: `label:feature`. */
+export const grouping = z.union([
+  z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'client', 'account']),
+  z.templateLiteral(
+    ['label:', z.string().regex(LABEL_NAME)],
+    'must be product, key, status, endpoint, vendor, client, account or label:<name>',
+  ),
+])
 export type Grouping = z.infer<typeof grouping>
 export const step = z.enum(['hour', 'day'])
 export type Step = z.infer<typeof step>
@@ -12,7 +20,7 @@ export type Step = z.infer<typeof step>
 const sums = { requests: count, errors: count, charged: credits }
 /** `requests` and `errors` are of calls that were not refused. */
 const counts = { requests: count, errors: count, refused: count, charged: credits }
-/** A product, the id of a key, a status, an endpoint, a vendor or the id of an account; and the name of a key or account. */
+/** A product, the id of a key, a status, an endpoint, a vendor, an agent, the id of an account or a label's value; and the name of a key or account. */
 const group = { group: z.string(), name: z.string().nullable() }
 
 /** One group in one step of time; these are the columns of the CSV file too. */

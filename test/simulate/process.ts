@@ -91,6 +91,7 @@ export class Process implements Mortal {
       cache: createResponseCache(world),
       jobs: { open: (...about) => this.engine.open(...about) },
       refusals: { note() {} },
+      labelNames: { check: () => undefined },
     }
     this.#beat()
     this.engine = this.#startEngine(around)

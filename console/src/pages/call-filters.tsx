@@ -27,7 +27,9 @@ const STATUSES = [
   ...(['499', '500', '502', '503', '504'] as const),
 ]
 /** Those that are out of the way until somebody needs one. */
-const RARE = ['endpoint', 'vendor', 'minMs', 'minCharged', 'client', 'test'] as const
+const RARE = ['endpoint', 'vendor', 'minMs', 'minCharged', 'client', 'labels', 'test'] as const
+/** Names with values, as the API takes them. */
+const LABELS = /^[A-Za-z][^=,]*=[^=,]+(,[^=,]+=[^=,]+)*$/
 const TYPED_MS = 350
 
 interface CallChoice {
@@ -104,6 +106,14 @@ function RareFilters({ account, filter }: { account: string | undefined; filter:
       {operator ? <VendorChoice value={filter.vendor} /> : null}
       <TypedField name="minMs" label="Min duration (ms)" value={filter.minMs} pattern={/^\d{1,9}$/} />
       <TypedField name="minCharged" label="Min credits" value={filter.minCharged} pattern={/^\d{1,9}(\.\d{1,6})?$/} />
+      <TypedField
+        name="labels"
+        label="Labels"
+        placeholder="feature=chat, user=alice"
+        value={filter.labels}
+        pattern={LABELS}
+        wrong="Such as feature=chat"
+      />
       {filter.client ? <Choice name="client" label="Agent" value={filter.client} options={[]} /> : null}
       <SelectField
         label="Calls"
@@ -190,8 +200,10 @@ function TypedField(props: {
   value: string | undefined
   placeholder?: string
   pattern?: RegExp
+  /** What a text that cannot be meant is. */
+  wrong?: string
 }) {
-  const { name, label, value = '', placeholder, pattern } = props
+  const { name, label, value = '', placeholder, pattern, wrong } = props
   const [text, setText] = useState(value)
   const [told, setTold] = useState(value)
   // The address was changed by something else: a link, a saved view, the button that clears.
@@ -215,8 +227,8 @@ function TypedField(props: {
       label={label}
       value={text}
       placeholder={placeholder}
-      inputMode={pattern ? 'decimal' : undefined}
-      fault={isWrong ? 'Not a number' : undefined}
+      inputMode={pattern && !wrong ? 'decimal' : undefined}
+      fault={isWrong ? (wrong ?? 'Not a number') : undefined}
       onText={setText}
     />
   )

@@ -68,6 +68,19 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
   )
 }
 
+/** Each leads to all calls that have it. */
+function Labels({ base, labels }: { base: string; labels: Readonly<Record<string, string>> }) {
+  return (
+    <span className="row">
+      {Object.entries(labels).map(([name, value]) => (
+        <Link key={name} to={`${base}/usage?labels=${encodeURIComponent(`${name}=${value}`)}`}>
+          {name}={value}
+        </Link>
+      ))}
+    </span>
+  )
+}
+
 function Asked({ base, call }: { base: string; call: UsageDetail }) {
   const keyId = call.keyName === null ? undefined : call.keyId
   const keys = useQuery(`keys/${call.account}/choice`, (signal) => api.keys(call.account, { limit: 200 }, signal))
@@ -104,6 +117,8 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
               'console'
             ),
           ],
+          call.client ? ['Agent', call.client] : false,
+          call.labels ? ['Labels', <Labels key="l" base={base} labels={call.labels} />] : false,
           call.outcome === 'refused' ? false : ['Response', call.stream ? 'streamed' : 'not streamed'],
           ...Object.entries(call.attemptLog?.parameters ?? {}).map(([name, value]): [string, string] => [
             name,

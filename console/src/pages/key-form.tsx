@@ -59,16 +59,19 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
   const [expires, setExpires] = useState(edit?.expiresAt ? 'date' : '')
   const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
+  const [labels, setLabels] = useState(edit?.requiredLabels?.join(', ') ?? '')
   const [keeps, setKeeps] = useState(cacheWord(edit?.responseCache))
   const [test, setTest] = useState(preset?.test ?? false)
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
   const run = async () => {
     const ipRanges = ranges.split(/[\s,]+/).filter(Boolean)
+    const required = labels.split(/[\s,]+/).filter(Boolean)
     const input: KeyInput = {
       name: name.trim(),
       models: models ? [...models] : null,
       endpoints: endpoints ? [...endpoints] : null,
+      requiredLabels: required.length ? required : null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
       responseCache: keeps === '' ? null : keeps === 'on',
@@ -81,7 +84,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
     } else onMade?.(await api.createKey(account, { ...onlyGiven(input), ...(test ? { test } : {}) }))
   }
 
-  const open = Boolean(models || endpoints || ranges || keeps || Object.keys(limits).length)
+  const open = Boolean(models || endpoints || labels || ranges || keeps || Object.keys(limits).length)
   return (
     <FormDialog
       title={rotate ? 'Rotate this key' : edit ? 'Edit key' : 'Create a key'}
@@ -117,24 +120,47 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
         <div className="stack">
           <Permissions models={models} onModels={setModels} endpoints={endpoints} onEndpoints={setEndpoints} />
           <LimitFields texts={limits} onTexts={setLimits} />
-          <TextArea
-            label="Allowed IP ranges"
-            hint="One per line, such as 203.0.113.0/24. Empty: from anywhere."
-            value={ranges}
-            onText={setRanges}
-            mono
-            rows={2}
-          />
-          <SelectField
-            label="Response cache"
-            hint="The same request at temperature 0 is answered from the cache, without a call to the vendor, at the cached price."
-            value={keeps}
-            onText={setKeeps}
-            options={RESPONSE_CACHE}
-          />
+          <Rules {...{ ranges, onRanges: setRanges, labels, onLabels: setLabels, keeps, onKeeps: setKeeps }} />
         </div>
       </details>
     </FormDialog>
+  )
+}
+
+/** Where its calls may come from, what they must carry, and whether they use the response cache. */
+function Rules(props: {
+  ranges: string
+  onRanges: (text: string) => void
+  labels: string
+  onLabels: (text: string) => void
+  keeps: string
+  onKeeps: (text: string) => void
+}) {
+  const { ranges, onRanges, labels, onLabels, keeps, onKeeps } = props
+  return (
+    <>
+      <TextArea
+        label="Allowed IP ranges"
+        hint="One per line, such as 203.0.113.0/24. Empty: from anywhere."
+        value={ranges}
+        onText={onRanges}
+        mono
+        rows={2}
+      />
+      <TextField
+        label="Required labels"
+        hint="Calls without these are rejected, such as user, feature. Empty: none are required."
+        value={labels}
+        onText={onLabels}
+      />
+      <SelectField
+        label="Response cache"
+        hint="The same request at temperature 0 is answered from the cache, without a call to the vendor, at the cached price."
+        value={keeps}
+        onText={onKeeps}
+        options={RESPONSE_CACHE}
+      />
+    </>
   )
 }
 

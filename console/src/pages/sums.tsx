@@ -21,9 +21,16 @@ const GROUPINGS = [
   ['status', 'Status'],
   ['endpoint', 'Endpoint'],
   ['vendor', 'Vendor'],
+  ['client', 'Agent'],
+  ['label:user', 'End user'],
+  ['label:session', 'Session'],
   ['account', 'Account'],
-] as const
-type Grouping = (typeof GROUPINGS)[number][0]
+] as const satisfies readonly (readonly [Grouping, string])[]
+type Grouping = UsageSums['by']
+const LABEL = 'label:'
+
+/** A label's own name where there is no better word for it. */
+const groupingName = (by: Grouping) => GROUPINGS.find(([value]) => value === by)?.[1] ?? by.replace(LABEL, '')
 const MEASURES = [
   ['charged', 'Credits'],
   ['calls', 'Calls'],
@@ -47,6 +54,12 @@ const STACKED_MAX = 6
 const one = <T extends string>(options: readonly (readonly [T, string])[], given: string | null, first: T): T =>
   options.find(([value]) => value === given)?.[0] ?? first
 
+/** A label of the address counts before the account's names are there. */
+function groupingOf(groupings: ReadonlyArray<readonly [Grouping, string]>, given: string | null): Grouping {
+  if (given?.startsWith(LABEL)) return given as Grouping // The server judges the name.
+  return one(groupings, given, 'product')
+}
+
 interface SumsScope {
   /** Undefined: all accounts. */
   account: string | undefined
@@ -58,12 +71,18 @@ interface SumsScope {
 
 function useChoice({ account, query }: Pick<SumsScope, 'account' | 'query'>) {
   const operator = useIsOperator()
-  const groupings = GROUPINGS.filter(
-    ([value]) => (value !== 'vendor' || operator) && (value !== 'account' || account === undefined),
+  const labels = useQuery(account === undefined ? undefined : `labels/${account}`, (signal) =>
+    api.labels(account ?? '', signal),
   )
+  const groupings: ReadonlyArray<readonly [Grouping, string]> = [
+    ...GROUPINGS.filter(
+      ([value]) => (value !== 'vendor' || operator) && (value !== 'account' || account === undefined),
+    ),
+    ...(labels.data?.names ?? []).map((name) => [`label:${name}`, name] as const),
+  ]
   return {
     groupings,
-    by: one<Grouping>(groupings, query.get('by'), 'product'),
+    by: groupingOf(groupings, query.get('by')),
     per: one(STEPS, query.get('per'), ''),
     measure: one(MEASURES, query.get('sum'), 'charged'),
     percentile: one(PERCENTILES, query.get('percentile'), 'p95Ms'),
@@ -214,8 +233,9 @@ interface Group {
   name: string | null
 }
 /** What is in no group: calls that were rejected before their model was known, or that no vendor answered. */
-const NONE: Partial<Record<Grouping, string>> = { product: 'unknown model', vendor: 'no vendor' }
-const groupName = ({ group, name }: Group, by: Grouping) => name ?? (group || (NONE[by] ?? 'unknown'))
+const NONE: Partial<Record<Grouping, string>> = { product: 'unknown model', vendor: 'no vendor', client: 'no agent' }
+const groupName = ({ group, name }: Group, by: Grouping) =>
+  name ?? (group || (NONE[by] ?? (by.startsWith(LABEL) ? 'not given' : 'unknown')))
 
 /** A group's calls are one click away: with the filters of the page, and this one. */
 function GroupTable({
@@ -227,8 +247,10 @@ function GroupTable({
   account: string | undefined
   filter: URLSearchParams
 }) {
+  const of = (group: string) =>
+    data.by.startsWith(LABEL) ? { labels: `${data.by.replace(LABEL, '')}=${group}` } : { [data.by]: group }
   const to = ({ group }: Group) =>
-    callsPath(account, { ...Object.fromEntries(filter), view: undefined, [data.by]: group })
+    callsPath(account, { ...Object.fromEntries(filter), view: undefined, by: undefined, ...of(group) })
   return (
     <Table
       label="Totals by group"
@@ -236,7 +258,7 @@ function GroupTable({
       rowKey={(row) => row.group}
       columns={[
         {
-          head: GROUPINGS.find(([value]) => value === data.by)?.[1] ?? 'Group',
+          head: groupingName(data.by),
           main: true,
           cell: (row) =>
             row.group ? (
@@ -310,7 +332,7 @@ function Latencies({ data, percentile }: { data: UsageLatency; percentile: (type
         }))}
       />
       <Chart
-        title={`Latency ${label} by ${GROUPINGS.find(([value]) => value === data.by)?.[1].toLowerCase()}`}
+        title={`Latency ${label} by ${groupingName(data.by).toLowerCase()}`}
         kind="lines"
         format={formatMs}
         {...axis}
@@ -334,7 +356,7 @@ export function LatencyTable({ data: { by, groups } }: { data: Pick<UsageLatency
       rowKey={(row) => row.group}
       columns={[
         {
-          head: GROUPINGS.find(([value]) => value === by)?.[1] ?? 'Group',
+          head: groupingName(by),
           main: true,
           cell: (row) => groupName(row, by),
         },

@@ -116,9 +116,9 @@ begin
     select t.*, row_number() over (order by t.id) as n from taken t
   ), used as (
     insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, loss, held, catalog_version, lines, estimated, stream, route,
-      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client, vendor)
+      duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client, vendor, labels)
     select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
-      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client, j.vendor
+      j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client, j.vendor, j.labels
     from placed j where b_kind[j.n] > 0
   )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)

@@ -8,6 +8,7 @@ import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
 import { linkView, memberView, operatorView, pendingInvite, role } from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
+import { LABEL_NAME } from '../../kernel/label.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import { type AccountView, accountView, webhookSecretView } from '../../ledger/views.ts'
@@ -151,6 +152,10 @@ function limitResources(accounts: Accounts): Resource[] {
 const OVERLAP_SECONDS_MAX = 30 * 86_400
 const OVERLAP_SECONDS = 86_400
 
+const labelName = z
+  .string()
+  .regex(LABEL_NAME, 'must be the name of a label: letters, digits or any of . _ : / - , beginning with a letter')
+
 const fields = {
   name: text(100),
   models: z.array(text(100)).min(1, 'must name at least one model; null allows all').max(500).nullable().optional(),
@@ -158,6 +163,12 @@ const fields = {
     .array(text(100))
     .min(1, 'must name at least one endpoint; null allows all')
     .max(100)
+    .nullable()
+    .optional(),
+  requiredLabels: z
+    .array(labelName)
+    .min(1, 'must name at least one label; null requires none')
+    .max(8)
     .nullable()
     .optional(),
   expiresAt: moment.nullable().optional(),

@@ -1,8 +1,10 @@
 // Calls: one by one, summed up over time, and how long they took; of one account, and of all accounts together. One filter serves all of them.
 import * as z from 'zod'
+import { readLabelNames } from '../../admission/labels.ts'
 import type { Database } from '../../database/database.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
+import { LABEL_NAME } from '../../kernel/label.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
@@ -50,6 +52,14 @@ const zone = z
   .regex(/^[A-Za-z][\w+/-]{0,63}$/, 'must be a time zone such as Europe/Berlin')
   .refine(isZone, 'is not a known time zone')
 
+function readLabelFilter(given: string, context: z.core.$RefinementCtx): Readonly<Record<string, string>> {
+  const pairs = given.split(',').map((pair) => /^([^=]+)=(.+)$/.exec(pair.trim()))
+  if (pairs.every((pair) => pair !== null && LABEL_NAME.test(pair[1] ?? '')))
+    return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', pair?.[2] ?? '']))
+  context.addIssue('must be a list such as feature=chat,user=alice')
+  return z.NEVER
+}
+
 const chosen = {
   ...range,
   test,
@@ -60,6 +70,8 @@ const chosen = {
   /** For operators only: who answered, or was tried last. */
   vendor: text(100).optional(),
   client: text(80).optional(),
+  /** Only calls with these labels: `feature=chat,user=alice`. */
+  labels: z.string().max(1000).transform(readLabelFilter).optional(),
   outcome: soughtOutcome.optional(),
   /** A status, or all of one class. */
   status: z
@@ -113,11 +125,11 @@ export function withoutVendor<T extends { cost?: string | null; credential?: str
 /** An account's own calls or those of its test account; without an account, those of all. */
 function filterOf(account: string | undefined, query: Chosen): CallFilter {
   const { from, to, test: isTest, minMs, minCharged, ...rest } = query
-  const { product, key, endpoint, vendor, client, outcome, status, fault, q } = rest
+  const { product, key, endpoint, vendor, client, labels, outcome, status, fault, q } = rest
   return {
     account: account !== undefined && isTest === 'true' ? testAccountOf(account) : account,
     test: account === undefined && isTest === 'true' ? true : undefined,
-    ...{ fromMs: from, toMs: to, product, key, endpoint, vendor, client, outcome, status, fault, q },
+    ...{ fromMs: from, toMs: to, product, key, endpoint, vendor, client, labels, outcome, status, fault, q },
     ...{ durationMsMin: minMs || undefined, chargedMin: minCharged || undefined },
   }
 }
@@ -203,6 +215,10 @@ export function callResources({ database, statements, world }: CallDeps): Resour
         mayAsk(actor, query)
         return readLatency(database, ...sumsOf(params.id, query, true))
       },
+    }),
+    resource('GET /accounts/{id}/labels', 'member', {
+      answer: z.object({ names: z.array(z.string()) }),
+      run: async ({ params }) => ({ names: await readLabelNames(database, params.id) }),
     }),
     resource('GET /usage', 'operator', {
       query: allListQuery,

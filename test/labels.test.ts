@@ -1,0 +1,206 @@
+// Labels of calls: where they come from, what is refused, what a key requires, and what reports make of them. The official SDKs send them unchanged.
+import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
+import { after, before, test } from 'node:test'
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import type { NewKey } from '../src/admission/views.ts'
+import type { UsageView } from '../src/ledger/views.ts'
+import type { UsageSums } from '../src/reports/views.ts'
+import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { until } from './until.ts'
+
+let vendor: ChatVendor
+/** What the vendor was sent last, besides the body. */
+let sent: IncomingHttpHeaders = {}
+let g: TestGateway
+before(async () => {
+  vendor = await startVendor()
+  vendor.answer = ({ request, response }) => {
+    sent = request.headers
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20)))
+  }
+  g = await startGateway({
+    catalog(document) {
+      document.vendors.mock = { baseUrl: vendor.url }
+      document.models.mock = faultModel(['mock'])
+      document.allClientFormats = true
+    },
+  })
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+  await vendor.close()
+})
+
+const MESSAGES = [{ role: 'user' as const, content: 'Hello' }]
+const ask = (key: string, headers: Record<string, string> = {}, more: object = {}) =>
+  g.call('/v1/chat/completions', key, { model: 'mock', messages: MESSAGES, ...more }, { headers })
+const tagged = (key: string, tags: string) => ask(key, { 'x-tollgate-tags': tags })
+
+async function calls(account: string, query = ''): Promise<UsageView[]> {
+  await g.settled()
+  const { data } = await g.operator<{ items: UsageView[] }>('GET', `/accounts/${account}/usage${query}`)
+  return data.items
+}
+
+test('labels come from the header, the metadata and the user of a call, and no header of them reaches the vendor', async () => {
+  const { id, key } = await g.account()
+  const headers = { 'x-tollgate-tags': 'team=a, feature=chat', 'x-tollgate-session': 's-1' }
+  const response = await ask(key, headers, { metadata: { feature: 'other', tier: 'größte' }, user: 'alice' })
+  assert.equal(response.status, 200)
+  const [call] = await calls(id)
+  assert.deepEqual(call?.labels, { feature: 'chat', tier: 'größte', team: 'a', user: 'alice', session: 's-1' })
+  assert.deepEqual(
+    Object.keys(sent).filter((name) => name.startsWith('x-tollgate') || name.includes('session')),
+    [],
+  )
+  assert.equal((await ask(key)).status, 200)
+  assert.equal((await calls(id))[0]?.labels, null)
+})
+
+const LONG = 'x'.repeat(65)
+const REFUSED: ReadonlyArray<readonly [why: string, headers: Record<string, string>, body: object, field: string]> = [
+  ['no pair', { 'x-tollgate-tags': 'team' }, {}, 'x-tollgate-tags'],
+  ['an empty value', { 'x-tollgate-tags': 'team=' }, {}, 'x-tollgate-tags'],
+  ['a long value', { 'x-tollgate-tags': `team=${LONG}` }, {}, 'x-tollgate-tags'],
+  ['a long name', { 'x-tollgate-tags': `${LONG}=a` }, {}, 'x-tollgate-tags'],
+  ['a reserved name', { 'x-tollgate-tags': 'user=alice' }, {}, 'x-tollgate-tags'],
+  ['the name of a prototype’s member', { 'x-tollgate-tags': '__proto__=a' }, {}, 'x-tollgate-tags'],
+  ['nine', { 'x-tollgate-tags': Array.from({ length: 9 }, (_, n) => `t${n}=a`).join() }, {}, 'x-tollgate-tags'],
+  ['a long session', { 'x-tollgate-session': LONG }, {}, 'x-tollgate-session'],
+  ['a number', {}, { metadata: { tier: 1 } }, 'metadata.tier'],
+  ['a long value of the metadata', {}, { metadata: { tier: LONG } }, 'metadata.tier'],
+  ['a reserved name of the metadata', {}, { metadata: { session: 'a' } }, 'metadata.session'],
+]
+for (const [why, headers, body, field] of REFUSED)
+  test(`${why} is refused by its field, and nothing is held`, async () => {
+    const { id, key } = await g.account()
+    const asked = vendor.calls.length
+    const response = await ask(key, headers, body)
+    const { error } = (await response.json()) as { error: { param: string; message: string } }
+    assert.deepEqual([response.status, error.param], [400, field], error.message)
+    assert.equal(vendor.calls.length, asked)
+    assert.equal((await g.balance(id)).held, 0n)
+  })
+
+test('a user that is longer than a label is told apart by its hash', async () => {
+  const { id, key } = await g.account()
+  for (const end of ['a', 'b', 'b']) await ask(key, {}, { safety_identifier: `${'u'.repeat(100)}${end}` })
+  const users = (await calls(id)).map(({ labels }) => labels?.user ?? '')
+  assert.equal(new Set(users).size, 2)
+  for (const user of users) assert.match(user, /^sha256-[\w-]{43}$/)
+})
+
+test('a key that requires labels rejects calls without them, in batches of lines too', async () => {
+  const { id } = await g.account()
+  const made = await g.operator<NewKey>('POST', `/accounts/${id}/keys`, {
+    name: 'k',
+    requiredLabels: ['user', 'feature'],
+  })
+  assert.equal(made.status, 200)
+  const { key } = made.data
+  assert.deepEqual(made.data.requiredLabels, ['user', 'feature'])
+  const missing = await tagged(key, 'feature=chat')
+  assert.equal(missing.status, 400)
+  assert.match(await missing.text(), /requires the label \\"user\\"/)
+  assert.equal((await ask(key, { 'x-tollgate-tags': 'feature=chat' }, { user: 'bob' })).status, 200)
+  const changed = await g.operator('PATCH', `/keys/${made.data.id}`, { requiredLabels: null })
+  assert.equal(changed.status, 200)
+  assert.equal((await g.operator('PATCH', `/keys/${made.data.id}`, { requiredLabels: ['no name'] })).status, 400)
+})
+
+test('an account has at most 64 names of tags, however many values', async () => {
+  const { id, key } = await g.account()
+  for (let from = 0; from < 64; from += 8)
+    assert.equal((await tagged(key, Array.from({ length: 8 }, (_, n) => `t${from + n}=a`).join())).status, 200)
+  const refused = await tagged(key, 'more=a')
+  assert.equal(refused.status, 400)
+  assert.match(await refused.text(), /64 names of labels/)
+  assert.equal((await tagged(key, 't63=another')).status, 200)
+  const { data } = await g.operator<{ names: string[] }>('GET', `/accounts/${id}/labels`)
+  assert.equal(data.names.length, 64)
+  assert.equal((await g.balance(id)).held, 0n)
+})
+
+test('lists, sums and latencies are of a label, by its value', async () => {
+  const { id, key } = await g.account()
+  for (const feature of ['chat', 'chat', 'search']) await tagged(key, `feature=${feature}`)
+  await ask(key)
+  assert.equal((await calls(id, '?labels=feature%3Dchat')).length, 2)
+  assert.equal((await calls(id, '?labels=feature%3Dchat,team%3Da')).length, 0)
+  const sums = await g.operator<UsageSums>('GET', `/accounts/${id}/usage/sums?by=label:feature`)
+  const groups = sums.data.groups.map(({ group, requests }) => [group, requests])
+  assert.deepEqual(
+    groups.sort(([a], [b]) => String(a).localeCompare(String(b))),
+    [
+      ['', 1],
+      ['chat', 2],
+      ['search', 1],
+    ],
+  )
+  assert.equal((await g.operator('GET', `/usage/sums?by=label:feature&account=${id}`)).status, 200)
+  assert.equal((await g.operator('GET', `/accounts/${id}/usage/latency?by=label:feature`)).status, 200)
+  for (const wrong of ['sums?by=label:', "sums?by=label:a'b", 'sums?by=colour', 'sums?labels=chat'])
+    assert.equal((await g.operator('GET', `/accounts/${id}/usage/${wrong}`)).status, 400, wrong)
+})
+
+test('a video, a batch and a background response carry the labels of the request that ordered them', async () => {
+  const { id, key } = await g.account()
+  const tags = { 'x-tollgate-tags': 'feature=later' }
+  const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, defaultHeaders: tags })
+  const made = await client.responses.create({ model: 'alpha-5.5', input: 'Hello', background: true })
+  const ended = async () => !['queued', 'in_progress'].includes((await client.responses.retrieve(made.id)).status ?? '')
+  await until(ended)
+  const body = { model: 'mock', messages: MESSAGES, metadata: { line: 'first' } }
+  const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body }
+  const input = new File([JSON.stringify(line)], 'in.jsonl')
+  const file = await client.files.create({ file: input, purpose: 'batch' })
+  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+  const batch = await client.batches.create(order)
+  const done = async () => (await client.batches.retrieve(batch.id)).status === 'completed'
+  await until(done)
+  const video = { model: 'videogen-2.0', prompt: 'A boat' }
+  const ordered = await g.call('/v1/video/seedance', key, video, { headers: tags })
+  assert.equal(ordered.status, 200, await ordered.clone().text())
+  const listed = async () => (await calls(id)).length === 3
+  await until(listed)
+  const later = { feature: 'later' }
+  assert.deepEqual(
+    (await calls(id))
+      .map(({ labels }) => labels)
+      .sort((a, b) => Object.keys(a ?? {}).length - Object.keys(b ?? {}).length),
+    [later, later, { ...later, line: 'first' }],
+  )
+})
+
+test('the official SDKs and the headers of agents become labels', async () => {
+  const { id, key } = await g.account()
+  const openai = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1` })
+  const model = 'alpha-5.5'
+  await openai.responses.create({ model, input: 'Hello', metadata: { ticket: '17' }, safety_identifier: 'u1' })
+  const anthropic = new Anthropic({
+    ...{ apiKey: key, baseURL: g.url },
+    defaultHeaders: { 'x-claude-code-session-id': 'c-1', 'user-agent': 'claude-cli/2.1.92 (external, cli)' },
+  })
+  const user = JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: 'inner' })
+  const asked = { model: 'beta-sonnet-5', max_tokens: 64, messages: MESSAGES }
+  await anthropic.messages.create({ ...asked, metadata: { user_id: user } })
+  const old = `user_${'ab'.repeat(32)}_account_acc-1_session_s-old`
+  await new Anthropic({ apiKey: key, baseURL: g.url }).messages.create({ ...asked, metadata: { user_id: old } })
+  const gemini = new GoogleGenAI({
+    apiKey: key,
+    httpOptions: { baseUrl: `${g.url}/gemini`, headers: { 'session-id': 'codex-1' } },
+  })
+  await gemini.models.generateContent({ model: 'delta-3.8-flash', contents: 'Hello' })
+  const all = (await calls(id)).map(({ labels, client }) => [labels, client])
+  assert.deepEqual(all.reverse(), [
+    [{ ticket: '17', user: 'u1' }, ''],
+    [{ user: 'd'.repeat(64), session: 'c-1' }, 'claude-code'],
+    [{ user: 'acc-1', session: 's-old' }, ''],
+    [{ session: 'codex-1' }, ''],
+  ])
+})
