@@ -290,6 +290,26 @@ export const OTHERS: readonly Corruption[] = [
     `update journal set product = 'beta', charged = 4, lines = '[["input", 1, "4000000"]]', cost = 1, cost_basis = '{"units": {"codeRun": 5}}'`,
     /\$waiting .*: its cost is 0\.000001, but .* is 0\.050001/,
   ],
+  // What was paid, and what it bought.
+  [
+    `update payment set credits = credits + 1`,
+    /Payment pay_1 .* is for 8001 micro-credits, but transfer \$bought granted 8000/,
+  ],
+  [`update payment set state = 'failed'`, /Payment pay_1 .* is failed, but credits were granted/],
+  [`update payment set transfer_id = null`, /Payment pay_1 .* is paid, but nothing was granted/],
+  [`update payment set transfer_id = '$call'`, /Payment pay_1 .* but transfer \$call granted none/],
+  [`update payment set refunded_minor = 0`, /took back 1000 and lost 1000 micro-credits, but .* stands for 0/],
+  [`update payment set refunded_minor = 401`, /paid back by more than was paid/],
+  [`update payment set disputed_minor = 100, dispute = 'lost'`, /took back 1000 and lost 1000 .* stands for 4000/],
+  [
+    `update payment set taken = 999, lost = 1001`,
+    /\$buyer bought 7001 micro-credits and lost 1001 by its payments, but 7000 and 1000/,
+  ],
+  [`update payment set account_id = '$other'`, /Payment pay_1 is not what audit row .* says/],
+  [`update payment set amount_minor = 401, refunded_minor = 100`, /Payment pay_1 is not what audit row .* says/],
+  [`update payment set currency = 'JPY'`, /Payment pay_1 is not what audit row .* says/],
+  [`update payment set provider_id = 'pi_2'`, /Payment pay_1 is not what audit row .* says/],
+  [`update payment set id = 'pay_2'`, /is of payment pay_1, but there is no such payment/],
   // Its name is what its calls are found by.
   [`update batch set id = 'batch_9'`, /has the price of batches, but account \$account has no batch "batch_1"/],
   [
@@ -333,6 +353,9 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     alert_state: 'what was told',
     alert_setting: 'what was told',
   },
+  payment_event: 'which events were applied: what they did is in the payments',
+  payment_customer: 'cards, and when they are charged: what was charged is a payment',
+  reconciliation: 'what was compared with a provider',
   verification: 'runs of the verification itself',
   verified: 'what an earlier run saw: a full run does not read it, and one that finds a difference reads everything',
 }
@@ -370,5 +393,7 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   // Settings of the gateway, none of which is an amount that was charged; whether limits are in force is one.
   setting: 'name value',
   margin_hour: 'hour',
+  payment:
+    'provider kind offer_id price_minor tax_minor catalog_version reason person_id as_of created_at paid_at detail',
   gateway_instance: 'id started_at report reported_at',
 }

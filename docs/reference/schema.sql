@@ -489,6 +489,67 @@ CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);
 CREATE INDEX oauth_object_client ON public.oauth_object USING btree (created_at) WHERE (model = 'Client'::text);
 CREATE INDEX oauth_object_grant ON public.oauth_object USING btree (grant_id) WHERE (grant_id IS NOT NULL);
 
+create table payment (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  provider text not null,
+  provider_id text,
+  kind text not null,
+  offer_id text,
+  currency text not null,
+  price_minor bigint,
+  amount_minor bigint not null,
+  tax_minor bigint not null default 0,
+  credits bigint not null,
+  catalog_version integer,
+  state text not null,
+  reason text,
+  refunded_minor bigint not null default 0,
+  disputed_minor bigint not null default 0,
+  dispute text not null default 'none'::text,
+  transfer_id text collate "C",
+  taken bigint not null default 0,
+  lost bigint not null default 0,
+  person_id text,
+  as_of timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  paid_at timestamp with time zone,
+  detail jsonb not null default '{}'::jsonb,
+  constraint payment_pkey PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX payment_id ON public.payment USING btree (id);
+CREATE INDEX payment_open ON public.payment USING btree (state, id) WHERE (state = ANY (ARRAY['pending'::text, 'quarantined'::text]));
+CREATE UNIQUE INDEX payment_provider ON public.payment USING btree (provider, provider_id);
+CREATE UNIQUE INDEX payment_top_up ON public.payment USING btree (account_id) WHERE ((kind = 'top_up'::text) AND (state = 'pending'::text));
+
+create table payment_customer (
+  account_id text collate "C" not null,
+  provider text not null,
+  customer_id text not null,
+  method_id text,
+  card jsonb,
+  top_up_below bigint,
+  top_up_minor bigint,
+  top_up_ceiling_minor bigint,
+  top_up_currency text,
+  top_up_by text,
+  top_up_problem text,
+  top_up_failures integer not null default 0,
+  top_up_after timestamp with time zone,
+  constraint payment_customer_pkey PRIMARY KEY (account_id)
+);
+CREATE INDEX payment_customer_top_up ON public.payment_customer USING btree (account_id) WHERE (top_up_below IS NOT NULL);
+
+create table payment_event (
+  provider text not null,
+  event_id text not null,
+  type text not null,
+  payment_id text,
+  received_at timestamp with time zone not null default now(),
+  constraint payment_event_pkey PRIMARY KEY (provider, event_id)
+);
+CREATE INDEX payment_event_age ON public.payment_event USING btree (received_at);
+
 create table person (
   id text collate "C" not null,
   email text not null,
@@ -508,6 +569,19 @@ create table quota_slice (
   recalled_at timestamp with time zone,
   constraint quota_slice_pkey PRIMARY KEY (account_id, process_id, unit)
 ) with (fillfactor=50);
+
+create table reconciliation (
+  id text collate "C" not null,
+  provider text not null,
+  from_at timestamp with time zone not null,
+  until_at timestamp with time zone not null,
+  started_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  checked integer not null default 0,
+  differences jsonb not null default '[]'::jsonb,
+  failure text,
+  constraint reconciliation_pkey PRIMARY KEY (id)
+);
 
 create table recording (
   account_id text collate "C" not null,
@@ -603,7 +677,7 @@ create table transfer (
   hash bytea,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text]));
+CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text, 'purchase'::text, 'refund'::text]));
 CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
 create table usage (
@@ -727,17 +801,24 @@ create view entry as
    FROM transfer t
      CROSS JOIN LATERAL ( VALUES ('account:'::text || t.account_id,
                 CASE
-                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text]) THEN t.amount
-                    WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text, 'settled'::text]) THEN - t.amount
+                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text, 'purchase'::text]) THEN t.amount
+                    WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text, 'refund'::text, 'settled'::text]) THEN - t.amount
                     ELSE 0::bigint
                 END), ('platform:grants'::text,
                 CASE
                     WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text]) THEN - t.amount
                     WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text]) THEN t.amount
+                    WHEN t.kind = 'purchase'::text THEN - (t.amount + t.loss)
+                    WHEN t.kind = 'refund'::text THEN t.amount + t.loss
                     ELSE 0::bigint
-                END), ('platform:loss'::text,- t.loss), ('platform:revenue'::text,
-                CASE t.kind
-                    WHEN 'settled'::text THEN t.amount + t.loss
+                END), ('platform:loss'::text,
+                CASE
+                    WHEN t.kind = 'purchase'::text THEN t.loss
+                    ELSE - t.loss
+                END), ('platform:revenue'::text,
+                CASE
+                    WHEN t.kind = 'settled'::text THEN t.amount + t.loss
+                    WHEN t.kind = ANY (ARRAY['purchase'::text, 'refund'::text]) THEN 0::bigint
                     ELSE t.loss
                 END)) leg(account, amount)
   WHERE leg.amount <> 0;
@@ -996,7 +1077,7 @@ begin
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text DEFAULT NULL::text, recovered bigint DEFAULT 0)
  RETURNS TABLE(posted bigint, held bigint)
  LANGUAGE plpgsql
 AS $function$
@@ -1005,6 +1086,7 @@ declare
   moment timestamptz;
   link bytea;
   what text;
+  lost bigint;
 begin
   select a.posted, a.held, a.moved_at, a.chain into posted, held, moment, link from account a where a.id = ledger_grant.account for update;
   if not found then
@@ -1013,11 +1095,12 @@ begin
   moved := greatest(amount, held - posted);
   posted := posted + moved;
   what := coalesce(kind, case when moved >= 0 then 'grant' else 'takeback' end);
+  lost := case what when 'refund' then moved - amount when 'purchase' then recovered else 0 end;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-  link := transfer_hash(link, account, grant_id, what, abs(moved), 0, 0, posted, note, actor);
+  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor);
   update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
-  insert into transfer (id, account_id, kind, amount, note, actor, moved_at, balance, hash)
-  values (grant_id, account, what, abs(moved), note, actor, moment, posted, link);
+  insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash)
+  values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link);
   return next;
 end $function$;
 

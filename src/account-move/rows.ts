@@ -26,6 +26,8 @@ const CHANGING: readonly Table[] = [
       'usage_month',
       'recording_policy',
       'label_name',
+      'payment',
+      'payment_customer',
     ],
     ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],
   ].map((name) => ({

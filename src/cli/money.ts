@@ -89,6 +89,8 @@ const MOVEMENTS: Readonly<Record<string, Movement>> = {
   'taken-back': 'takeback',
   'paid-out': 'payout',
   'written-off': 'writeoff',
+  bought: 'purchase',
+  refunded: 'refund',
   charged: 'settled',
   released: 'released',
   expired: 'expired',

@@ -410,6 +410,38 @@ test('credits taken back never exceed what is available', async () => {
   assert.deepEqual(await state(acc), [60n, 60n])
 })
 
+test('a refund takes back what is left, books the rest as a loss, and a dispute that was won makes up for it', async () => {
+  const acc = await account(0n)
+  await ledger.grant({ account: acc, amount: 100n, note: 'pay_1', actor: 'stripe', kind: 'purchase' })
+  await ledger.grant({ account: acc, amount: -70n, note: 'spent', actor: 'test' })
+  const refunded = await ledger.grant({ account: acc, amount: -100n, note: 'pay_1', actor: 'stripe', kind: 'refund' })
+  assert.equal(refunded?.posted, 0n)
+  const won = { amount: 30n, recovered: 70n, note: 'pay_1', actor: 'stripe', kind: 'purchase' as const }
+  assert.equal((await ledger.grant({ account: acc, ...won }))?.posted, 30n)
+  const moves = await database.query(
+    {
+      text: `select kind, amount, loss from transfer where account_id = $1 and kind in ('purchase', 'refund') order by moved_at`,
+    },
+    [acc],
+  )
+  assert.deepEqual(moves, [
+    { kind: 'purchase', amount: 100n, loss: 0n },
+    { kind: 'refund', amount: 30n, loss: 70n },
+    { kind: 'purchase', amount: 30n, loss: 70n },
+  ])
+  const legs = await database.query(
+    {
+      text: `select account, sum(amount)::bigint as sum from entry where account_id = $1 group by account order by account`,
+    },
+    [acc],
+  )
+  assert.deepEqual(legs, [
+    { account: `account:${acc}`, sum: 30n },
+    { account: 'platform:grants', sum: -30n },
+    { account: 'platform:loss', sum: 0n },
+  ])
+})
+
 test('the ledger sums to zero, and every account equals the sum of its entries', async () => {
   const [sum] = await database.query<{ sum: string }>({
     text: 'select coalesce(sum(amount), 0)::text as sum from entry',

@@ -35,7 +35,16 @@ export interface Ledger {
   resolve(resolution: Resolution): Promise<Resolved>
   /** `within`: the transaction of which it is a part, which has waited for `returned` or `posted` before it began. */
   grant(
-    grant: { account: string; amount: Credits; note: string; actor: string; kind?: Given | undefined },
+    grant: {
+      account: string
+      /** Below zero: takes back what is available, and no more. What a refund cannot take back is booked as a loss. */
+      amount: Credits
+      note: string
+      actor: string
+      kind?: Given | undefined
+      /** Of a purchase: a loss that is none any more, because its money came back. */
+      recovered?: Credits
+    },
     within?: Queryable,
   ): Promise<{ id: string; posted: Credits; held: Credits } | undefined>
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
@@ -365,7 +374,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
       return { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
     },
-    async grant({ account, amount, note, actor, kind }, within) {
+    async grant({ account, amount, note, actor, kind, recovered = 0n }, within) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
@@ -376,6 +385,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         note,
         actor,
         kind ?? null,
+        recovered,
       ])
       return row && { id, ...row }
     },
@@ -454,4 +464,4 @@ const IN_USE = statement(
    update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
    where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
 )
-const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5, $6)')
+const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5, $6, $7)')

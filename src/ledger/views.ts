@@ -165,9 +165,9 @@ export type UsageDetail = z.infer<typeof usageDetail>
 
 /**
  * What moves credits without a call. `grant` is a top-up; `takeback` and `correction` correct it, down and up; `payout` and `writeoff` are what becomes of the balance
- * of an account that is closed.
+ * of an account that is closed; `purchase` was paid for, and `refund` is what was taken back when money went back.
  */
-const given = z.enum(['grant', 'correction', 'takeback', 'payout', 'writeoff'])
+const given = z.enum(['grant', 'correction', 'takeback', 'payout', 'writeoff', 'purchase', 'refund'])
 export type Given = z.infer<typeof given>
 export const GIVEN: readonly string[] = given.options
 export const movement = z.enum([...given.options, ...outcome.options])

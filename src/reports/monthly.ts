@@ -40,7 +40,7 @@ const SUM = (NAME: string, KINDS: string) =>
   `coalesce(sum(${MOVED_BY}) filter (where t.kind in (${KINDS})), 0)::bigint as ${NAME}`
 const SUMS = `select a.id, a.name, ${BALANCE_AT('$2::timestamptz')} as opening, ${BALANCE_AT('$3::timestamptz')} as closing, s.*
    from account a cross join lateral (
-     select ${SUM('top_ups', `'grant'`)}, ${SUM('corrections', `'takeback', 'correction'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}
+     select ${SUM('top_ups', `'grant', 'purchase'`)}, ${SUM('corrections', `'takeback', 'correction', 'refund'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}
      from transfer t where ${IN_MONTH} and t.kind in (${GIVEN_KINDS})
    ) s`
 const ONE = statement('monthly_sums', `${SUMS} where a.id = $1`)

@@ -27,20 +27,22 @@ interface TransferRow {
   balance: bigint | null
 }
 
-const TAKES: ReadonlySet<string> = new Set(['takeback', 'payout', 'writeoff', 'settled'])
+const GIVES = ['grant', 'correction', 'purchase']
+const TAKES = ['takeback', 'payout', 'writeoff', 'refund', 'settled']
 
 /** What the account had more afterwards. */
 export function movedBy({ kind, amount }: { readonly kind: string; readonly amount: bigint }): bigint {
-  return kind === 'grant' || kind === 'correction' ? amount : TAKES.has(kind) ? -amount : 0n
+  return GIVES.includes(kind) ? amount : TAKES.includes(kind) ? -amount : 0n
 }
 
 /** Held and given back: these never move anything. */
 const NEVER_MOVES: ReadonlySet<Movement | undefined> = new Set(['released', 'expired'])
 
 /** The same in a statement over transfers. */
-export const MOVED_BY = `case when kind in ('grant', 'correction') then amount when kind in ('takeback', 'payout', 'writeoff', 'settled') then -amount else 0 end`
+const QUOTED = (kinds: readonly string[]) => kinds.map((kind) => `'${kind}'`).join(', ')
+export const MOVED_BY = `case when kind in (${QUOTED(GIVES)}) then amount when kind in (${QUOTED(TAKES)}) then -amount else 0 end`
 /** The kinds that are no calls. */
-export const GIVEN_KINDS = GIVEN.map((kind) => `'${kind}'`).join(', ')
+export const GIVEN_KINDS = QUOTED(GIVEN)
 
 /** Without a call. */
 export const isGiven = (kind: string | undefined) => kind !== undefined && GIVEN.includes(kind)

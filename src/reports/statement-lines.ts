@@ -21,6 +21,8 @@ export const KIND_WORDS: Readonly<Record<Movement, string>> = {
   takeback: 'Credits removed',
   payout: 'Paid out',
   writeoff: 'Written off',
+  purchase: 'Purchase',
+  refund: 'Refund',
   settled: 'Usage',
   released: 'Hold released',
   expired: 'Hold expired',

@@ -54,6 +54,9 @@ export const LATE = '+late'
 const CLOCKS_MS = 3_600_000
 const KINDS: readonly string[] = movement.options
 
+/** Money that went back for credits which were spent already is a loss; money that came back after all makes up for it. */
+const LOSING: readonly string[] = ['refund', 'purchase']
+
 export function isOfCall({ kind }: TransferRow): boolean {
   return !isGiven(kind)
 }
@@ -69,7 +72,7 @@ export const judgeTransfer = judge<TransferRow, Moments>({
   'Transfer {id} is a "{kind}", which is nothing that moves money.': ({ kind }) => !KINDS.includes(kind),
   'Transfer {id} has a negative amount.': ({ amount, loss, held }) => amount < 0n || loss < 0n || held < 0n,
   'Transfer {id} is a {kind}, but has a loss or a hold.': (row) =>
-    !isOfCall(row) && (row.loss !== 0n || row.held !== 0n),
+    !isOfCall(row) && ((row.loss !== 0n && !LOSING.includes(row.kind)) || row.held !== 0n),
   'Transfer {id} has no place in the statement that it must have.': (row, { chainedMs }) =>
     row.has_place !== (row.balance !== null) ||
     (!row.has_place && (movedBy(row) !== 0n || row.at.getTime() >= chainedMs)),

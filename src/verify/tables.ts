@@ -235,7 +235,35 @@ const JOURNAL: BookTable = {
   price: (rates, row) => (row.outcome === 'settled' ? rates.check(row) : rates.knows(row.catalog_version, row.product)),
 }
 
+/** Of what was paid: what went back, or is held back by a dispute. */
+const BACK = `least(p.amount_minor, p.refunded_minor + case when p.dispute in ('open', 'lost') then p.disputed_minor else 0 end)`
+const PAYMENTS: BookTable = {
+  it: 'Payment {id} of account {account_id}',
+  rows: `with page as materialized (
+     select p.account_id, p.id, p.state, p.credits, p.taken, p.lost, p.transfer_id, p.refunded_minor < 0 or p.refunded_minor > p.amount_minor or p.credits < 0 as wrong,
+       case when ${BACK} >= p.amount_minor then p.credits else floor(p.credits::numeric * ${BACK} / p.amount_minor) end as owed
+     from payment p where (p.account_id, p.id) > ($1, $2) order by p.account_id, p.id limit ${PAGE_ROWS}
+   )
+   select page.*, a.id is not null or page.account_id = '' as known, t.kind, t.amount as granted from page left join account a on a.id = page.account_id
+   left join transfer t on t.account_id = page.account_id and t.id = page.transfer_id`,
+  rules: {
+    ...NO_ACCOUNT,
+    '{it} is said to be paid back by more than was paid.': 'wrong',
+    '{it} is {state}, but credits were granted for it.': `state in ('pending', 'failed', 'quarantined') and transfer_id is not null`,
+    '{it} is {state}, but nothing was granted for it.': `state in ('paid', 'disputed') and credits > 0 and transfer_id is null`,
+    '{it} is for {credits} micro-credits, but transfer {transfer_id} granted {granted}.': `transfer_id is not null and (kind is distinct from 'purchase' or granted is distinct from credits)`,
+    '{it} took back {taken} and lost {lost} micro-credits, but its money that went back stands for {owed}.':
+      'taken < 0 or lost < 0 or taken + lost <> case when transfer_id is null then 0 else owed end',
+  },
+}
+
 const FINDINGS = {
+  'Account {account_id} bought {bought} micro-credits and lost {lost} by its payments, but {moved} and {loss} by its transfers.': `(
+     select account_id, coalesce(bought, 0) as bought, coalesce(lost, 0) as lost, coalesce(moved, 0) as moved, coalesce(loss, 0) as loss from
+       (select account_id, sum(credits - taken) as bought, sum(lost) as lost from payment where transfer_id is not null group by account_id) p full join
+       (select account_id, sum(case kind when 'purchase' then amount else -amount end) as moved, sum(case kind when 'purchase' then -loss else loss end) as loss
+        from transfer where kind in ('purchase', 'refund') group by account_id) t using (account_id)
+   ) x where bought <> moved or lost <> loss`,
   'Process {id} is said to have lived in the future: what it holds would never expire.': `gateway_instance where heartbeat_at > now() + interval '1 minute'`,
   'Catalog version {missing} was removed: the next is {version}.':
     '(select version, lag(version, 1, 0) over (order by version) + 1 as missing from catalog_version where version > 0) v where version <> missing',
@@ -286,6 +314,7 @@ const TABLES = {
   batches: BATCHES,
   background: BACKGROUND,
   idempotency: KEYS,
+  payments: PAYMENTS,
 }
 
 /** Returns the number of rows per table. */

@@ -78,6 +78,7 @@ before(async () => {
   ids.account = await accounts.create({ name: 'A', credits: 100_000_000n, limits }, BY)
   ids.other = await accounts.create({ name: 'B', credits: 1_000_000n }, BY)
   ids.poor = await accounts.create({ name: 'C', credits: 7n }, BY)
+  ids.buyer = await accounts.create({ name: 'D' }, BY)
   await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
   await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
   const keys = createKeys({
@@ -186,6 +187,7 @@ async function useEverything(): Promise<void> {
   ids.filmed = await job('job_done', 'COMPLETED')
   ids.unfilmed = await job('job_failed', 'FAILED')
   await useBeta()
+  await buy()
   const dead = createLedger({ database, world: realWorld, processId: 'dead', leases: false })
   ids.expired = await reserve({ want: 7n }, dead)
   const forgotten = await reserve({ want: 7n }, dead)
@@ -219,6 +221,37 @@ async function useEverything(): Promise<void> {
   await sql(`update account set held = held + 500 where id = '${ids.other}'`)
 }
 
+/** A payment of which a quarter went back, when half of that had been spent. */
+async function buy(): Promise<void> {
+  const bought = { account: ids.buyer!, note: 'pay_1', actor: 'stripe' }
+  await database.transaction(async (tx) => {
+    const made = await ledger.grant({ ...bought, amount: 8_000n, kind: 'purchase' }, tx)
+    ids.bought = made!.id
+    await tx.query(
+      {
+        text: `insert into payment (account_id, id, provider, provider_id, kind, currency, price_minor, amount_minor, credits, state, transfer_id, refunded_minor, taken, lost)
+      values ($1, 'pay_1', 'stripe', 'pi_1', 'amount', 'EUR', 400, 400, 8000, 'paid', $2, 100, 1000, 1000)`,
+      },
+      [ids.buyer!, ids.bought],
+    )
+    const detail = {
+      payment: 'pay_1',
+      providerId: 'pi_1',
+      currency: 'EUR',
+      paid: '400',
+      amount: '0.008',
+      transfer: ids.bought,
+    }
+    await audit.write(tx, { ...BY, actor: 'stripe' }, { action: 'payment.paid', object: ids.buyer!, detail })
+  })
+  await accounts.credit(ids.buyer!, { amount: -7_000n, note: 'spent' }, BY)
+  await database.transaction(async (tx) => {
+    const back = await ledger.grant({ ...bought, amount: -2_000n, kind: 'refund' }, tx)
+    const detail = { payment: 'pay_1', amount: '-0.001', transfer: back!.id }
+    await audit.write(tx, { ...BY, actor: 'stripe' }, { action: 'payment.back', object: ids.buyer!, detail })
+  })
+}
+
 /** Calls whose price or cost is not only that of their tokens. */
 async function useBeta(): Promise<void> {
   const usage = { input: 200, output: 100 }
@@ -246,13 +279,13 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
   assert.deepEqual(found, [])
   assert.deepEqual(
     { ok, checked },
-    { ok: true, checked: { accounts: 3, transfers: 29, holds: 4, usage: 23, charges: 16, jobs: 3 } },
+    { ok: true, checked: { accounts: 4, transfers: 32, holds: 4, usage: 23, charges: 16, jobs: 3 } },
   )
 })
 
 const TABLES =
   `account hold lease journal transfer usage usage_hour counter quota_slice setting idempotency job api_key batch background margin_hour
-  catalog_version audit credit_idempotency gateway_instance`.split(/\s+/)
+  catalog_version audit credit_idempotency gateway_instance payment`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */
 async function keepTables(): Promise<(what: string) => Promise<void>> {

@@ -167,7 +167,7 @@ const DOCUMENTS = statement(
 const FIND = statement(
   'verify_audit_find',
   `select detail from audit where id >= $1 and id < $2 and object = $3
-     and action in ('account.credit', 'account.create', 'account.close', 'account.move') and detail ->> $4 = $5`,
+     and action in ('account.credit', 'account.create', 'account.close', 'account.move', 'payment.paid', 'payment.back') and detail ->> $4 = $5`,
 )
 // Grants that an account brought from another database are in that database's trail. The move compared both, and the move itself is in this
 // trail.
@@ -218,6 +218,10 @@ async function checkAudit(check: AuditedCheck): Promise<string | null> {
     await checkDocuments(
       check,
       rows.filter(({ detail }) => typeof detail.digest === 'string'),
+    )
+    await checkPayments(
+      check,
+      rows.filter(({ action }) => action === 'payment.paid'),
     )
     await checkKeys(
       check,
@@ -274,6 +278,41 @@ async function checkDocuments({ database, report }: AuditedCheck, rows: readonly
     const document = documents.get(version)
     if (document === undefined) report(`Catalog version ${version} was removed: the audit says that it was applied.`)
     else if (digestOf(document) !== digest) report(`Catalog version ${version} is not what was applied.`)
+  }
+}
+
+const PAYMENTS = statement(
+  'verify_audited_payments',
+  'select id, account_id, provider_id, currency, amount_minor, credits from payment where id = any($1)',
+)
+
+interface PaidRow {
+  readonly id: string
+  readonly account_id: string
+  readonly provider_id: string
+  readonly currency: string
+  readonly amount_minor: bigint
+  readonly credits: bigint
+}
+
+/** What was paid, and for whom, is in the audit since the moment of payment. */
+async function checkPayments({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const found = await database.query<PaidRow>(PAYMENTS, [rows.map(({ detail }) => String(detail.payment))])
+  const byId = new Map(found.map((row) => [row.id, row]))
+  for (const { id, object, detail } of rows) {
+    const row = byId.get(String(detail.payment))
+    const said = [object, detail.providerId, detail.currency, detail.paid, detail.amount]
+    const is = row && [
+      row.account_id,
+      row.provider_id,
+      row.currency,
+      String(row.amount_minor),
+      formatCredits(row.credits),
+    ]
+    if (!is) report(`Audit row ${id} is of payment ${detail.payment}, but there is no such payment.`)
+    else if (JSON.stringify(is) !== JSON.stringify(said))
+      report(`Payment ${detail.payment} is not what audit row ${id} says: ${said.join(' ')}, but ${is.join(' ')}.`)
   }
 }
 

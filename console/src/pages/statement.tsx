@@ -135,6 +135,8 @@ const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   takeback: { label: 'Credits removed', tone: 'warn' },
   payout: { label: 'Paid out', tone: 'warn' },
   writeoff: { label: 'Written off', tone: 'warn' },
+  purchase: { label: 'Purchase', tone: 'good' },
+  refund: { label: 'Refund', tone: 'warn' },
   settled: { label: 'Charge', tone: 'calm' },
   released: { label: 'Hold released', tone: 'calm' },
   expired: { label: 'Hold expired', tone: 'warn' },
@@ -144,7 +146,7 @@ const ZERO = 'zero'
 /** What a reader may choose; holds never move anything, and are among those that moved nothing. */
 const CHOICES = [
   ['', 'All movements'],
-  ...(['settled', 'grant', 'correction', 'takeback', 'payout', 'writeoff'] as const).map(
+  ...(['settled', 'purchase', 'refund', 'grant', 'correction', 'takeback', 'payout', 'writeoff'] as const).map(
     (kind) => [kind, KINDS[kind].label] as const,
   ),
   [ZERO, 'Moved nothing'],
