@@ -23,6 +23,7 @@ import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import { mountDocs } from './docs/routes.ts'
+import { createInvoices } from './invoices/invoices.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createMailer, type Mailer } from './jobs/mailer.ts'
 import { createResultStore } from './jobs/result.ts'
@@ -135,7 +136,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
-    ...{ connections: oauth.connections, batches: background.batches },
+    ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
@@ -199,7 +200,8 @@ async function openStore(options: GatewayOptions) {
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   await changes.start()
-  const kept = { apiKeys, credentials, byokKeys }
+  const invoices = createInvoices({ database, world, audit })
+  const kept = { apiKeys, credentials, byokKeys, invoices }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 

@@ -15,6 +15,7 @@ import { createMembers } from '../src/identity/members.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createBrowsers, createSessions } from '../src/identity/sessions.ts'
+import { createInvoices } from '../src/invoices/invoices.ts'
 import { createDeliveries } from '../src/jobs/deliveries.ts'
 import { JOB_TIMING } from '../src/jobs/timing.ts'
 import type { Work } from '../src/jobs/work.ts'
@@ -111,6 +112,7 @@ export async function startOperatorServer(
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
     billing: createBilling({ database, audit, world }),
+    invoices: createInvoices({ database, audit, world }),
     contents: createRecordings({
       database,
       world,

@@ -14,7 +14,7 @@ const FOLDERS = [
   ['meter', 'catalog'],
   ['ledger', 'reports', 'verify'],
   ['upstream', 'protocols', 'assets'],
-  ['credentials', 'admission', 'identity', 'recordings'],
+  ['credentials', 'admission', 'identity', 'invoices', 'recordings'],
   ['routing', 'telemetry', 'jobs', 'alerts', 'pipeline', 'background'],
   ['server', 'api', 'operator', 'docs', 'oauth', 'mcp'],
   ['account-move', 'process', 'importers', 'cli'],

@@ -188,6 +188,12 @@ create table batch_line (
 ) with (fillfactor=70);
 CREATE INDEX batch_line_open ON public.batch_line USING btree (account_id, batch_id, number) WHERE (ok IS NULL);
 
+create table billing_details (
+  account_id text collate "C" not null,
+  details jsonb not null,
+  constraint billing_details_pkey PRIMARY KEY (account_id)
+);
+
 create table byok_key (
   account_id text collate "C" not null,
   vendor text not null,
@@ -328,6 +334,46 @@ create table invite (
   constraint invite_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
 CREATE INDEX invite_age ON public.invite USING btree (expires_at);
+
+create table invoice (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  number text not null,
+  series text not null,
+  year integer not null,
+  sequence integer not null,
+  kind text not null,
+  payment_id text,
+  month date,
+  credits bigint,
+  corrects text collate "C",
+  currency text not null,
+  gross_minor bigint not null,
+  tax_minor bigint not null,
+  customer text not null,
+  issued_at timestamp with time zone not null,
+  document jsonb not null,
+  constraint invoice_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX invoice_id ON public.invoice USING btree (id);
+CREATE UNIQUE INDEX invoice_month ON public.invoice USING btree (account_id, month) WHERE (kind = 'month'::text);
+CREATE UNIQUE INDEX invoice_number ON public.invoice USING btree (series, year, sequence);
+CREATE UNIQUE INDEX invoice_payment ON public.invoice USING btree (account_id, payment_id) WHERE (kind = 'payment'::text);
+
+create table invoice_counter (
+  series text not null,
+  year integer not null,
+  last integer not null,
+  constraint invoice_counter_pkey PRIMARY KEY (series, year)
+);
+
+create table invoice_file (
+  account_id text collate "C" not null,
+  invoice_id text collate "C" not null,
+  pdf bytea not null,
+  sha256 bytea not null,
+  constraint invoice_file_pkey PRIMARY KEY (account_id, invoice_id)
+);
 
 create table job (
   id text collate "C" not null,

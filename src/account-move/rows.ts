@@ -30,6 +30,7 @@ const CHANGING: readonly Table[] = [
       'payment_customer',
     ],
     ...['stored_file', 'batch', 'batch_line', 'background', 'background_event'],
+    ...['invoice', 'invoice_file', 'billing_details'],
   ].map((name) => ({
     name,
     OF: 'account_id = $1',

@@ -33,6 +33,7 @@ const of = (what: string): Say => {
 /** What was done, by the action's name, to follow the actor's name. An action without a line here does not compile. */
 const DEEDS = {
   'account.arrive': of('received, from another database, the account'),
+  'account.billing_details': of('changed the billing details of the account'),
   'account.change': of('changed the account'),
   'account.close': of('closed the account'),
   'account.create': of('created the account'),
@@ -85,6 +86,7 @@ const DEEDS = {
   'setup.finish': () => 'set up the gateway and became its first operator',
   'setup.renew': () => 'made a new set-up link',
   'system.billing': () => 'changed the worth of a credit or the contact',
+  'system.invoices': () => 'changed the issuer of invoices or whether months are invoiced',
   'system.limits': changedLimits,
   'vendor.test': ({ it, detail }) => `tested the vendor ${it} at ${detail('baseUrl')}`,
 } as const satisfies Record<string, Say>

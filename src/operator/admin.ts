@@ -16,6 +16,7 @@ import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type FinanceDeps, financeResources } from './resources/finance.ts'
+import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import {
   type BatchResourceDeps,
@@ -42,6 +43,7 @@ export interface ResourceDeps
     ConnectDeps,
     FiguresDeps,
     FinanceDeps,
+    InvoiceDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
@@ -63,6 +65,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...contentResources(deps),
     ...figureResources(deps),
     ...financeResources(deps),
+    ...invoiceResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

@@ -1,0 +1,380 @@
+// Invoices: the issuer's details, whom each account's are made out to, and the issuing itself. Whoever records a payment issues its invoice in the same transaction, so that the one is
+// never there without the other. Numbers have no gaps for the same reason: the counter goes back with the transaction.
+import { accountUnknown } from '../admission/accounts.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { DAY_MS, dayOfMs, formatDay } from '../kernel/calendar.ts'
+import { invalid } from '../kernel/fault.ts'
+import { formatMoney } from '../kernel/money.ts'
+import type { Page, Paging } from '../kernel/view.ts'
+import { newId, type World } from '../kernel/world.ts'
+import { isCountry, isVatId, plainVatId, rateOf, taxIn, taxOf, taxOn } from './vat.ts'
+import type {
+  BillingDetails,
+  BillingDetailsView,
+  InvoiceDocument,
+  InvoiceSettings,
+  InvoiceTax,
+  InvoiceView,
+  Issuer,
+} from './views.ts'
+
+export interface Invoices {
+  settings(): Promise<InvoiceSettings>
+  /** What is absent stays. Without an issuer no invoices are issued; numbers go on where they were. */
+  changeSettings(patch: SettingsPatch, by: By): Promise<InvoiceSettings>
+  details(account: string): Promise<BillingDetailsView>
+  changeDetails(account: string, details: BillingDetails, by: By): Promise<BillingDetailsView>
+  /** The first field of the account's billing details without which nothing may be sold to it; null: none, or no invoices are issued. */
+  missing(account: string): Promise<keyof BillingDetails | null>
+  /**
+   * The invoice for a payment, in the transaction that records it, as its last statement but the audit: it waits for a lock that all issuing shares. Null where no invoices are issued.
+   * With the payment of an earlier invoice: that invoice.
+   */
+  issue(tx: Queryable, input: { account: string; payment: InvoicedPayment }): Promise<Issued | null>
+  /** For a refund, in its transaction and as late. Null where the payment has no invoice. */
+  creditNote(tx: Queryable, input: { account: string; payment: string; amountMinor: bigint }): Promise<Issued | null>
+  /** For credits that an account used in a month and has not paid for. */
+  issueMonth(tx: Queryable, input: InvoicedMonth): Promise<Issued>
+  list(filter: InvoiceFilter): Promise<Page<InvoiceView>>
+}
+
+interface InvoicedPayment {
+  readonly id: string
+  readonly currency: string
+  /** What was paid, with any VAT in it. */
+  readonly amountMinor: bigint
+  /** What was bought, in a few words: "2,200 credits". */
+  readonly description: string
+  readonly paidAt: Date
+  /** Where whoever took the payment worked out the VAT in it; by the issuer's rates otherwise. */
+  readonly taxMinor?: bigint | undefined
+}
+
+interface InvoicedMonth {
+  readonly account: string
+  /** Its first day and its last, as numbers of days. */
+  readonly firstDay: number
+  readonly lastDay: number
+  readonly credits: bigint
+  readonly currency: string
+  readonly netMinor: bigint
+  readonly description: string
+}
+
+interface Issued {
+  readonly id: string
+  readonly number: string
+}
+
+interface SettingsPatch {
+  readonly issuer?: Issuer | null | undefined
+  readonly monthly?: boolean | undefined
+}
+
+export interface InvoiceFilter extends Paging {
+  readonly account?: string | undefined
+  readonly kind?: InvoiceView['kind'] | undefined
+  /** Moments of issue; `toMs` is the first moment after. */
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
+  /** The beginning of a number, or a part of the customer's name. */
+  readonly q?: string | undefined
+}
+
+const NAME = 'invoices'
+const READ = statement('invoice_settings', `select value from setting where name = '${NAME}'`)
+const LOCK = statement('invoice_settings_lock', 'select pg_advisory_xact_lock(7046029263)')
+const PUT = statement(
+  'invoice_settings_put',
+  `insert into setting (name, value) values ('${NAME}', $1) on conflict (name) do update set value = excluded.value`,
+)
+const DETAILS = statement('billing_details', 'select details from billing_details where account_id = $1')
+const PUT_DETAILS = statement(
+  'billing_details_put',
+  `insert into billing_details (account_id, details) select id, $2 from account where id = $1
+   on conflict (account_id) do update set details = excluded.details returning 1`,
+)
+const ACCOUNT = statement('invoice_account', 'select name from account where id = $1')
+const NEXT = statement(
+  'invoice_next',
+  `insert into invoice_counter (series, year, last) values ($1, $2, 1)
+   on conflict (series, year) do update set last = invoice_counter.last + 1 returning last`,
+)
+const INSERT = statement(
+  'invoice_insert',
+  `insert into invoice (account_id, id, number, series, year, sequence, kind, payment_id, month, credits, corrects, currency, gross_minor, tax_minor, customer, issued_at, document)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::double precision / 1000), $17)`,
+)
+const OF_PAYMENT = statement(
+  'invoice_of_payment',
+  `select id, number, document, (select coalesce(sum(n.gross_minor), 0)::bigint from invoice n where n.account_id = i.account_id and n.corrects = i.id) as credited
+   from invoice i where account_id = $1 and payment_id = $2 and kind = 'payment'`,
+)
+const LIST = statement(
+  'invoice_list',
+  `select account_id, id, number, kind, payment_id, to_char(month, 'YYYY-MM') as month, corrects, currency, gross_minor, tax_minor, customer, issued_at from invoice
+   where id < $1 and ($3::text is null or account_id = $3) and ($4::text is null or kind = $4)
+     and ($5::double precision is null or issued_at >= to_timestamp($5 / 1000)) and ($6::double precision is null or issued_at < to_timestamp($6 / 1000))
+     and ($7::text is null or starts_with(lower(number), lower($7)) or strpos(lower(customer), lower($7)) > 0)
+   order by id desc limit $2`,
+)
+
+interface ListRow {
+  account_id: string
+  id: string
+  number: string
+  kind: InvoiceView['kind']
+  payment_id: string | null
+  month: string | null
+  corrects: string | null
+  currency: string
+  gross_minor: bigint
+  tax_minor: bigint
+  customer: string
+  issued_at: Date
+}
+
+const OFF: InvoiceSettings = { issuer: null, monthly: false }
+const NO_DETAILS: BillingDetails = {
+  ...{ company: null, name: null, street: null, postcode: null, city: null, country: null, vatId: null, email: null },
+}
+/** Countries without postcodes, or where many addresses have none. */
+const NO_POSTCODE = new Set(
+  `AE AG AO AW BF BI BJ BO BS BW BZ CD CF CG CI CK CM DJ DM ER FJ GA GD GH GM GQ GY HK IE JM KI KM KN KP LC ML MO MR MW NR NU PA QA RW SB SC SL SR ST SY TD TF
+   TG TK TL TO TT TV TZ UG VU YE ZW`.split(/\s+/),
+)
+const NO_VAT_CHARGED: InvoiceTax = { category: 'E', rate: '0', reason: 'No VAT was charged.' }
+
+export function createInvoices(options: { database: Database; world: World; audit: Audit }): Invoices {
+  const { database, world, audit } = options
+
+  async function readSettings(on: Queryable): Promise<InvoiceSettings> {
+    const [row] = await on.query<{ value: string }>(READ)
+    return row ? (JSON.parse(row.value) as InvoiceSettings) : OFF // written below
+  }
+
+  async function readDetails(on: Queryable, account: string): Promise<BillingDetails> {
+    const [row] = await on.query<{ details: BillingDetails }>(DETAILS, [account])
+    return { ...NO_DETAILS, ...row?.details }
+  }
+
+  /** Whom it is made out to. Nothing is sold where details are missing; money that comes all the same is invoiced by what is known. */
+  async function customerOf(tx: Queryable, account: string, issuer: Issuer) {
+    const details = await readDetails(tx, account)
+    const [row] = await tx.query<{ name: string }>(ACCOUNT, [account])
+    const name = row?.name ?? account
+    const customer = {
+      ...details,
+      name: details.name ?? (details.company === null ? name : null),
+      country: details.country ?? issuer.country,
+    }
+    return { customer, account: { id: account, name } }
+  }
+
+  /** Takes the number and writes the row: nothing may fail for its data afterwards. */
+  async function write(
+    tx: Queryable,
+    document: Omit<InvoiceDocument, 'number' | 'issuedOn'>,
+    row: { month?: string; credits?: bigint; corrects?: string },
+  ): Promise<Issued> {
+    const nowMs = world.nowMs()
+    const issuedOn = formatDay(dayOfMs(nowMs))
+    const year = Number(issuedOn.slice(0, 4))
+    const { series } = document.issuer
+    const { kind, payment, currency, grossMinor, taxMinor, customer, account } = document
+    const id = newId(world)
+    const [counter] = await tx.query<{ last: number }>(NEXT, [series, year])
+    if (!counter) throw new Error('The counter of invoices gave no number.')
+    const number = `${series}-${year}-${String(counter.last).padStart(6, '0')}`
+    await tx.query(INSERT, [
+      ...[account.id, id, number, series, year, counter.last, kind, payment],
+      ...[row.month ?? null, row.credits ?? null, row.corrects ?? null, currency, grossMinor, taxMinor],
+      ...[customer.company ?? customer.name ?? account.name, nowMs, JSON.stringify({ ...document, number, issuedOn })],
+    ])
+    return { id, number }
+  }
+
+  return {
+    settings: () => readSettings(database),
+
+    async changeSettings({ issuer, monthly }, by) {
+      if (issuer) checkIssuer(issuer)
+      return database.transaction(async (tx) => {
+        await tx.query(LOCK)
+        const before = await readSettings(tx)
+        const after = {
+          issuer: issuer === undefined ? before.issuer : issuer,
+          monthly: monthly ?? before.monthly,
+        }
+        if (after.monthly && after.issuer === null)
+          throw invalid('monthly: there is no issuer whose invoices these would be.', 'monthly')
+        await tx.query(PUT, [JSON.stringify(after)])
+        await audit.write(tx, by, { action: 'system.invoices', object: 'system', before, after })
+        return after
+      })
+    },
+
+    async details(account) {
+      const { issuer } = await readSettings(database)
+      const details = await readDetails(database, account)
+      return { ...details, missing: issuer ? missingOf(details) : null }
+    },
+
+    async changeDetails(account, given, by) {
+      const details = { ...given, vatId: given.vatId === null ? null : plainVatId(given.vatId) }
+      checkDetails(details)
+      return database.transaction(async (tx) => {
+        const { issuer } = await readSettings(tx)
+        const missing = issuer ? missingOf(details) : null
+        // What is there may be replaced, and not be taken away: the next payment's invoice needs it.
+        if (missing !== null) throw invalid(`${missing}: must not be empty; invoices need it.`, missing)
+        const [put] = await tx.query(PUT_DETAILS, [account, JSON.stringify(details)])
+        if (!put) throw accountUnknown()
+        const fields = Object.entries(details).flatMap(([name, value]) => (value === null ? [] : [name]))
+        await audit.write(tx, by, { action: 'account.billing_details', object: account, detail: { fields } })
+        return { ...details, missing }
+      })
+    },
+
+    async missing(account) {
+      const { issuer } = await readSettings(database)
+      return issuer ? missingOf(await readDetails(database, account)) : null
+    },
+
+    async issue(tx, { account: id, payment }) {
+      const [earlier] = await tx.query<Issued>(OF_PAYMENT, [id, payment.id])
+      if (earlier) return { id: earlier.id, number: earlier.number }
+      const { issuer } = await readSettings(tx)
+      if (!issuer) return null
+      const { customer, account } = await customerOf(tx, id, issuer)
+      const { amountMinor: gross } = payment
+      const tax = taxOfPayment(payment, taxOf(issuer, customer))
+      const taxMinor = payment.taxMinor ?? taxIn(gross, tax.rate)
+      const paidOn = formatDay(dayOfMs(payment.paidAt.getTime()))
+      return write(
+        tx,
+        {
+          ...{ kind: 'payment', issuer, customer, account, tax, currency: payment.currency },
+          ...amounts(gross, taxMinor),
+          ...{ description: payment.description, payment: payment.id, corrects: null },
+          ...{ paidOn, dueOn: null, from: paidOn, to: paidOn },
+        },
+        {},
+      )
+    },
+
+    async creditNote(tx, { account, payment, amountMinor }) {
+      const [found] = await tx.query<Issued & { document: InvoiceDocument; credited: bigint }>(OF_PAYMENT, [
+        account,
+        payment,
+      ])
+      if (!found) return null
+      const { document, credited } = found
+      const gross = BigInt(document.grossMinor)
+      if (amountMinor <= 0n || credited + amountMinor > gross)
+        throw new Error(`The refund of payment ${payment} is not a part of what its invoice has left.`)
+      // Of the whole refunded so far, so that the VAT of all credit notes comes to that of the invoice.
+      const taxOfPart = (part: bigint) => (BigInt(document.taxMinor) * part * 2n + gross) / (gross * 2n)
+      const taxMinor = taxOfPart(credited + amountMinor) - taxOfPart(credited)
+      const today = formatDay(dayOfMs(world.nowMs()))
+      return write(
+        tx,
+        {
+          ...document,
+          ...amounts(amountMinor, taxMinor),
+          ...{ kind: 'credit_note', corrects: { number: document.number, issuedOn: document.issuedOn } },
+          ...{ description: `Refund: ${document.description}`, paidOn: today, dueOn: null },
+        },
+        { corrects: found.id },
+      )
+    },
+
+    async issueMonth(tx, { account: id, firstDay, lastDay, credits, currency, netMinor, description }) {
+      const { issuer } = await readSettings(tx)
+      if (!issuer) throw new Error('Nobody issues invoices.')
+      const { customer, account } = await customerOf(tx, id, issuer)
+      const tax = taxOf(issuer, customer)
+      const from = formatDay(firstDay)
+      const taxMinor = taxOn(netMinor, tax.rate)
+      return write(
+        tx,
+        {
+          ...{ kind: 'month', issuer, customer, account, tax, currency, description },
+          ...amounts(netMinor + taxMinor, taxMinor),
+          ...{ payment: null, corrects: null, paidOn: null, from, to: formatDay(lastDay) },
+          dueOn: formatDay(dayOfMs(world.nowMs() + issuer.paymentDays * DAY_MS)),
+        },
+        { month: from, credits },
+      )
+    },
+
+    async list({ cursor, limit, account, kind, fromMs, toMs, q }) {
+      const filter = [account ?? null, kind ?? null, fromMs ?? null, toMs ?? null, q || null]
+      const rows = await database.query<ListRow>(LIST, [cursor ?? '~', limit + 1, ...filter])
+      const shown = rows.slice(0, limit)
+      return { items: shown.map(viewOf), next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
+    },
+  }
+}
+
+function amounts(gross: bigint, tax: bigint) {
+  return { grossMinor: String(gross), taxMinor: String(tax), netMinor: String(gross - tax) }
+}
+
+/** What the taker of the payment worked out is what was charged, whatever the issuer's rates say. */
+function taxOfPayment({ amountMinor, taxMinor }: InvoicedPayment, tax: InvoiceTax): InvoiceTax {
+  if (taxMinor === undefined || taxIn(amountMinor, tax.rate) === taxMinor) return tax
+  return taxMinor === 0n ? NO_VAT_CHARGED : { category: 'S', rate: rateOf(amountMinor, taxMinor), reason: null }
+}
+
+/** The first field without which an invoice would not say to whom it is made out. */
+function missingOf(details: BillingDetails): keyof BillingDetails | null {
+  if (details.company === null && details.name === null) return 'name'
+  for (const field of ['street', 'city', 'country'] as const) if (details[field] === null) return field
+  return details.postcode === null && !NO_POSTCODE.has(details.country ?? '') ? 'postcode' : null
+}
+
+function checkDetails({ country, vatId }: BillingDetails): void {
+  if (country !== null) checkCountry(country, 'country')
+  if (vatId === null) return
+  if (country === null) throw invalid('country: must be given with a VAT id.', 'country')
+  checkVatId(vatId, country, 'vatId')
+}
+
+function checkIssuer(issuer: Issuer): void {
+  checkCountry(issuer.country, 'issuer')
+  if (issuer.vatId !== null) checkVatId(issuer.vatId, issuer.country, 'issuer')
+  for (const country of Object.keys(issuer.ratesAbroad)) checkCountry(country, 'issuer')
+  // EN 16931 wants one by which an office or a register knows the issuer.
+  if (issuer.vatId === null && issuer.registration === null && issuer.taxNumber === null)
+    throw invalid('issuer.vatId: must be given, or taxNumber or registration.', 'issuer')
+  if (issuer.iban !== null && !isIban(issuer.iban)) throw invalid('issuer.iban: is not an IBAN.', 'issuer')
+}
+
+function checkCountry(country: string, param: string): void {
+  if (!isCountry(country)) throw invalid(`${param}: ${country} is no country code such as DE or US.`, param)
+}
+
+function checkVatId(vatId: string, country: string, param: string): void {
+  if (!isVatId(vatId, country))
+    throw invalid(`${param}: ${vatId} does not look like a VAT id of ${country}, with its letters in front.`, param)
+}
+
+/** By its check digits: the letters are numbers from 10 on, the first four characters go to the end, and 1 is left of a division by 97. */
+function isIban(iban: string): boolean {
+  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false
+  const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((char) => Number.parseInt(char, 36)).join('')
+  return BigInt(digits) % 97n === 1n
+}
+
+function viewOf(row: ListRow): InvoiceView {
+  return {
+    ...{ id: row.id, account: row.account_id, number: row.number, kind: row.kind, customer: row.customer },
+    ...{ issuedAt: row.issued_at.toISOString(), currency: row.currency, payment: row.payment_id },
+    gross: formatMoney(row.gross_minor, row.currency),
+    tax: formatMoney(row.tax_minor, row.currency),
+    corrects: row.corrects,
+    month: row.month,
+  }
+}

@@ -1,0 +1,85 @@
+// Invoices: who issues them, whom they are made out to, and which there are.
+import * as z from 'zod'
+import type { InvoiceFilter, Invoices } from '../../invoices/invoices.ts'
+import { billingDetailsView, invoiceKind, invoicePage, invoiceSettings } from '../../invoices/views.ts'
+import { ownAccountOf } from '../../kernel/test-account.ts'
+import { email, id, paging, type Resource, range, resource, text } from '../resource.ts'
+
+export interface InvoiceDeps {
+  readonly invoices: Invoices
+}
+
+const line = (charsMax: number) =>
+  text(charsMax, 0)
+    .nullish()
+    .transform((value) => value || null)
+const country = z
+  .string()
+  .transform((value) => value.trim().toUpperCase())
+  .refine((value) => /^[A-Z]{2}$/.test(value), 'must be a country code such as DE or US')
+const rate = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, 'must be percent such as "19" or "8.1"')
+/** Without the spaces between its groups. */
+const compact = (charsMax: number) =>
+  line(charsMax).transform((value) => value?.replaceAll(/\s/g, '').toUpperCase() ?? null)
+
+const issuerInput = z.strictObject({
+  ...{ name: text(200), street: text(200), postcode: line(20), city: text(100), country },
+  ...{
+    vatId: compact(30),
+    taxNumber: line(50),
+    registration: line(100),
+    email: email.nullish().transform((value) => value ?? null),
+  },
+  series: z
+    .string()
+    .transform((value) => value.trim().toUpperCase())
+    .refine((value) => /^[A-Z0-9]{1,10}$/.test(value), 'must be 1 to 10 letters and digits')
+    .default('INV'),
+  taxRate: rate,
+  ratesAbroad: z.record(country, rate).default({}),
+  ...{ exemption: line(200), iban: compact(50), bic: compact(20) },
+  paymentDays: z.number().int().min(0).max(365).default(14),
+  footer: line(500),
+})
+
+const detailsInput = z.strictObject({
+  ...{ company: line(200), name: line(200), street: line(200), postcode: line(20), city: line(100) },
+  country: country.nullish().transform((value) => value ?? null),
+  ...{ vatId: line(30), email: email.nullish().transform((value) => value ?? null) },
+})
+
+const filter = { ...paging, ...range, kind: invoiceKind.optional(), q: text(100, 0).optional() }
+const asked = ({ from, to, ...rest }: { from?: number | undefined; to?: number | undefined } & InvoiceFilter) => ({
+  ...rest,
+  ...{ fromMs: from, toMs: to },
+})
+
+export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
+  return [
+    resource('GET /invoice-settings', 'operator', { answer: invoiceSettings, run: () => invoices.settings() }),
+    resource('PATCH /invoice-settings', 'operator', {
+      body: z.strictObject({ issuer: issuerInput.nullable().optional(), monthly: z.boolean().optional() }),
+      answer: invoiceSettings,
+      run: ({ body, by }) => invoices.changeSettings(body, by),
+    }),
+    resource('GET /invoices', 'operator', {
+      query: z.strictObject({ ...filter, account: id.optional() }),
+      answer: invoicePage,
+      run: ({ query }) => invoices.list(asked(query)),
+    }),
+    resource('GET /accounts/{id}/invoices', 'member', {
+      query: z.strictObject(filter),
+      answer: invoicePage,
+      run: ({ params, query }) => invoices.list({ ...asked(query), account: ownAccountOf(params.id) }),
+    }),
+    resource('GET /accounts/{id}/billing-details', 'member', {
+      answer: billingDetailsView,
+      run: ({ params }) => invoices.details(ownAccountOf(params.id)),
+    }),
+    resource('PUT /accounts/{id}/billing-details', 'owner', {
+      body: detailsInput,
+      answer: billingDetailsView,
+      run: ({ params, body, by }) => invoices.changeDetails(ownAccountOf(params.id), body, by),
+    }),
+  ]
+}
