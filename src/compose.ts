@@ -14,6 +14,7 @@ import { openApi } from './api/open.ts'
 import type { AssetHost } from './assets/host.ts'
 import { openAssets } from './assets/open.ts'
 import { openBackground } from './background/open.ts'
+import { type Branding, openBranding } from './branding/branding.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { type ByokKeys, openByokKeys } from './credentials/byok-keys.ts'
@@ -92,7 +93,7 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options)
-  const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, migrations } = store
+  const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, branding } = store
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, verifier, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
@@ -107,7 +108,8 @@ export async function createGateway(options: GatewayOptions) {
   const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, publicUrl })
   mountAssets(app, { store: files, signer, world })
   const guard = createOutboundGuard(world, config)
-  const mailer = openMailer(options)
+  const mailer = openMailer(options, branding)
+  const mails = mailer !== undefined
   const jobs: JobEngine = startJobs({
     ...{ database, ledger, catalog, upstream, vendors, routes, byokKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
@@ -126,13 +128,13 @@ export async function createGateway(options: GatewayOptions) {
   })
   const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const alerts = createAlerts({
-    ...{ database, secrets, guard, world, log, mails: mailer !== undefined, deliveries: jobs.deliveries },
+    ...{ database, secrets, guard, world, log, branding, publicUrl, mails, deliveries: jobs.deliveries },
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
     overruns: monitor.overruns,
   })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ operatorToken: options.operatorToken, browserKey: secrets.key('browser'), sandboxUrl: options.sandboxUrl },
+    ...{ secrets, branding, mails, log, operatorToken: options.operatorToken, sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
@@ -141,19 +143,15 @@ export async function createGateway(options: GatewayOptions) {
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
-    system: {
-      storeKind: config.DATABASE_URL ? 'server' : 'embedded',
-      ...{ version: VERSION, storeVersion, migrations },
-      queue: () => jobs.facts(),
-    },
+    system: systemOf(options, store, jobs),
   })
-  mountDocs(app, { version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', operator: office.routes, catalog })
+  mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
 
   const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }
   const timers = startMaintenance(options, maintenance)
   return {
     ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor },
-    ...{ vendors, refusals, contents, alerts, storeVersion, migrations, hourly: load.hourly },
+    ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
@@ -163,6 +161,7 @@ export async function createGateway(options: GatewayOptions) {
       const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
       await drain.close({ running: () => monitor.running, forMs })
       await handedOver
+      await office.signUp.idle()
       for (const stop of timers) stop()
       await verifier.stop()
       changes.stop()
@@ -199,9 +198,10 @@ async function openStore(options: GatewayOptions) {
   const environment = config.credential
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
+  const branding = await openBranding({ database, changes, audit })
   await changes.start()
   const invoices = createInvoices({ database, world, audit })
-  const kept = { apiKeys, credentials, byokKeys, invoices }
+  const kept = { apiKeys, credentials, byokKeys, invoices, branding }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
@@ -279,7 +279,15 @@ function readerOf(
   }
 }
 
-function openMailer({ config, world }: GatewayOptions): Mailer | undefined {
+function systemOf({ config }: GatewayOptions, store: Awaited<ReturnType<typeof openStore>>, jobs: JobEngine) {
+  const { storeVersion, migrations } = store
+  const storeKind = config.DATABASE_URL ? 'server' : 'embedded'
+  return { storeKind, version: VERSION, storeVersion, migrations, queue: () => jobs.facts() }
+}
+
+const docsOf = ({ config }: GatewayOptions) => ({ version: VERSION, serverUrl: config.PUBLIC_URL ?? '/' })
+
+function openMailer({ config, world }: GatewayOptions, branding: Branding): Mailer | undefined {
   const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config
-  return url && from ? createMailer(url, from, world) : undefined
+  return url && from ? createMailer(url, from, world, branding) : undefined
 }

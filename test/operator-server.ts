@@ -4,6 +4,7 @@ import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
 import { createAlerts } from '../src/alerts/alerts.ts'
+import { openBranding } from '../src/branding/branding.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
 import { openByokKeys } from '../src/credentials/byok-keys.ts'
 import { type Credentials, openCredentials } from '../src/credentials/credentials.ts'
@@ -12,9 +13,11 @@ import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
 import { createMembers } from '../src/identity/members.ts'
+import { createOwnDeletion } from '../src/identity/own-deletion.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createBrowsers, createSessions } from '../src/identity/sessions.ts'
+import { createSignUp } from '../src/identity/sign-up.ts'
 import { createInvoices } from '../src/invoices/invoices.ts'
 import { createDeliveries } from '../src/jobs/deliveries.ts'
 import { JOB_TIMING } from '../src/jobs/timing.ts'
@@ -28,6 +31,7 @@ import { mountAdmin, operatorResources } from '../src/operator/admin.ts'
 import { type ConsoleDeps, mountConsole } from '../src/operator/console.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
+import { ownDeletionResources, signUpVisitorResources } from '../src/operator/resources/sign-up.ts'
 import { createRecordingPolicies } from '../src/recordings/policies.ts'
 import { createRecordings } from '../src/recordings/recordings.ts'
 import { createBilling } from '../src/reports/billing.ts'
@@ -99,6 +103,7 @@ export async function startOperatorServer(
   const browsers = createBrowsers({ key: secrets.key('browser'), world })
   const identity = { database, world, audit, passwords, attempts: createAttempts(database), browsers, sessions }
   const people = createPeople(identity)
+  const branding = await openBranding({ database, changes, audit })
   await changes.start()
 
   const deliveries = createDeliveries({
@@ -106,6 +111,7 @@ export async function startOperatorServer(
     guard: { post: async () => ({ status: 200, excerpt: '' }) },
   })
   let url = ''
+  const mailing = { mailboxKey: secrets.key('mailbox'), mails: undefined }
   const deps: ConsoleDeps = {
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
@@ -161,8 +167,11 @@ export async function startOperatorServer(
     alerts: createAlerts({
       ...{ database, secrets, world, log: silentLog, mails: false, openVendors: () => [], overruns: () => [] },
       guard: { check: async () => undefined },
-      deliveries,
+      ...{ deliveries, branding, publicUrl: () => url },
     }),
+    branding,
+    signUp: createSignUp({ ...identity, accounts, branding, publicUrl: () => url, log, ...mailing }),
+    ownDeletion: createOwnDeletion({ ...identity, accounts, keys, branding, publicUrl: () => url, mails: undefined }),
     connections: { look: nobody, allow: nobody, refuse: nobody },
     ...options.overrides,
   }
@@ -191,7 +200,11 @@ export async function startOperatorServer(
       credentials,
     },
     ...{ people, secrets, logged, environment },
-    resources: { operator, session: sessionResources(deps), visitor: visitorResources(deps) },
+    resources: {
+      operator,
+      session: [...sessionResources(deps), ...ownDeletionResources(deps)],
+      visitor: [...visitorResources(deps), ...signUpVisitorResources(deps)],
+    },
     async close() {
       await app.close()
       await deps.alerts.stop()

@@ -14,7 +14,7 @@ const FOLDERS = [
   ['meter', 'catalog'],
   ['ledger', 'reports', 'verify'],
   ['upstream', 'protocols', 'assets'],
-  ['credentials', 'admission', 'identity', 'invoices', 'recordings'],
+  ['branding', 'credentials', 'admission', 'identity', 'invoices', 'recordings'],
   ['routing', 'telemetry', 'jobs', 'alerts', 'pipeline', 'background'],
   ['server', 'api', 'operator', 'docs', 'oauth', 'mcp'],
   ['account-move', 'process', 'importers', 'cli'],
@@ -32,6 +32,7 @@ const LONG_TESTS = ['src/operator/admin.test.ts', 'src/operator/console.test.ts'
 const FOR_TESTS = [
   'src/assets/host.ts#HostedAsset',
   'src/assets/serve.ts#AssetRequest',
+  'src/branding/color.ts#contrast',
   'src/catalog/reference.ts#camel',
   'src/catalog/reference.ts#pascal',
   'src/catalog/reference.ts#pythonName',

@@ -329,11 +329,12 @@ create table invite (
   expires_at timestamp with time zone not null,
   constraint invite_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint invite_check CHECK (((kind = 'member'::text) = ((account_id IS NOT NULL) AND (role IS NOT NULL)))),
-  constraint invite_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'operator'::text, 'password'::text]))),
+  constraint invite_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'operator'::text, 'password'::text, 'sign-up'::text]))),
   constraint invite_pkey PRIMARY KEY (digest),
   constraint invite_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
 );
 CREATE INDEX invite_age ON public.invite USING btree (expires_at);
+CREATE INDEX invite_email ON public.invite USING btree (email);
 
 create table invoice (
   account_id text collate "C" not null,
@@ -602,6 +603,8 @@ create table person (
   operator boolean not null default false,
   password text not null,
   created_at timestamp with time zone not null default now(),
+  terms_version text,
+  terms_at timestamp with time zone,
   constraint person_email_key UNIQUE (email),
   constraint person_pkey PRIMARY KEY (id)
 );
@@ -692,6 +695,12 @@ create table setting (
   name text not null,
   value text not null,
   constraint setting_pkey PRIMARY KEY (name)
+);
+
+create table starting_credit (
+  mailbox bytea not null,
+  at timestamp with time zone not null default now(),
+  constraint starting_credit_pkey PRIMARY KEY (mailbox)
 );
 
 create table stored_file (

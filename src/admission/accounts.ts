@@ -26,6 +26,8 @@ import { hashRequest } from './idempotency.ts'
 export interface Accounts {
   /** Answers the new account's id. */
   create(input: AccountInput, by: By): Promise<string>
+  /** The same as part of another transaction. Its last statement writes to the audit log, whose lock comes last. */
+  createIn(tx: Queryable, input: AccountInput, by: By): Promise<string>
   /** The same with an Idempotency-Key, from which the id follows: with that of an earlier creation, that account as it is. */
   createOnce(key: string, input: AccountInput, by: By): Promise<{ id: string; again: boolean }>
   change(
@@ -178,6 +180,12 @@ export function createAccounts(options: {
     return true
   }
 
+  async function createIn(tx: Queryable, { name, credits = 0n, note, limits: given }: AccountInput, by: By) {
+    const id = `acc_${newId(world)}`
+    await insert(tx, { id, name, credits, note, limits: mergeLimits({}, given) }, by)
+    return id
+  }
+
   /** Without an effect where there is no such account. */
   async function set(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
     const [changed] = await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
@@ -312,12 +320,8 @@ export function createAccounts(options: {
         return { status: 'open', reason: null, action: 'account.reopen', detail: { was }, by }
       }),
 
-    async create({ name, credits = 0n, note, limits: given }, by) {
-      const id = `acc_${newId(world)}`
-      const limits = mergeLimits({}, given)
-      await database.transaction((tx) => insert(tx, { id, name, credits, note, limits }, by))
-      return id
-    },
+    create: (input, by) => database.transaction((tx) => createIn(tx, input, by)),
+    createIn,
 
     async createOnce(key, { name, credits = 0n, note, limits: given }, by) {
       const id = accountIdFrom(key)

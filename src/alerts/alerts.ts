@@ -1,6 +1,8 @@
 // Alerts. Once a minute one process evaluates all rules. A condition that has become true, or worse, since the last evaluation is written
 // once, with a delivery for each receiver; deliveries.ts sends them. A condition that has cleared may fire again.
 
+import type { Branding } from '../branding/branding.ts'
+import { type Mail, renderMail } from '../branding/mail.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Message } from '../jobs/delivery.ts'
@@ -50,6 +52,8 @@ interface AlertsOptions {
   readonly log: Log
   readonly database: Database
   readonly deliveries: Pick<Deliveries, 'add' | 'wake' | 'about' | 'withdrawAlerts'>
+  readonly branding: Pick<Branding, 'get'>
+  readonly publicUrl: () => string
   /** Whether a mail server is configured. */
   readonly mails: boolean
   /** Vendors whose circuit breaker is open in this process. */
@@ -100,6 +104,19 @@ export function createAlerts(options: AlertsOptions): Alerts {
     return count
   }
 
+  const mailOf: MailOf = ({ scope, rule, subject, title, message, at }) => {
+    const branding = options.branding.get()
+    const base = options.publicUrl()
+    const place = scope === '' ? 'operator' : `a/${encodeURIComponent(scope)}`
+    const content = {
+      subject: `[${branding.name}] ${title}`,
+      paragraphs: [message],
+      action: { label: 'Open the alerts', url: `${base}/console/${place}/alerts` },
+      notes: [`${rule} · ${subject} · ${at.toISOString()}`],
+    }
+    return renderMail(content, branding, base)
+  }
+
   async function write(tx: Queryable, one: AlertFact, receivers: readonly Receiver[]): Promise<void> {
     const id = newId(world)
     const { scope, rule, subject, level, title } = one
@@ -108,7 +125,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     const alert = { id, scope, rule, subject, level, title, message, at: row?.at ?? new Date(world.nowMs()) }
     await deliveries.add(
       tx,
-      receivers.map((receiver, index) => alertMessage(alert, receiver, index)),
+      receivers.map((receiver, index) => alertMessage(alert, receiver, index, mailOf)),
     )
   }
 
@@ -192,17 +209,17 @@ function tooSoon(waitSeconds: number): Fault {
 
 type Fired = Omit<AlertFact, 'rank'> & { readonly id: string; readonly at: Date }
 
-function alertMessage(alert: Fired, { kind, to }: Receiver, index: number): Message {
+type MailOf = (alert: Fired) => Mail
+
+function alertMessage(alert: Fired, { kind, to }: Receiver, index: number, mailOf: MailOf): Message {
   const { id, scope, rule, subject, level, title, message, at } = alert
   const event = `alert.${rule}`
   const about = { id: `msg_${id}-${index}`, account: scope, kind, event, subject: id, to }
   switch (kind) {
-    case 'email':
-      return {
-        ...about,
-        title: `[Tollgate] ${title}`,
-        body: `${message}\n\n${rule} · ${subject} · ${at.toISOString()}\n`,
-      }
+    case 'email': {
+      const mail = mailOf(alert)
+      return { ...about, title: mail.subject, body: mail.text, html: mail.html }
+    }
     case 'slack':
       return { ...about, body: JSON.stringify({ text: `*${title}*\n${message}` }) }
     case 'webhook': {

@@ -78,6 +78,7 @@ const DEEDS = {
   'payment.refund': of('refunded the payment'),
   'payment.settings': () => 'changed the payment settings',
   'payment.top-up': of('changed the automatic top-up of'),
+  'person.delete': () => 'deleted their own login',
   'person.password': of('set a new password for'),
   'person.reset': of('made a password link for'),
   'session.end': of('ended the session'),
@@ -85,9 +86,13 @@ const DEEDS = {
   'session.start': () => 'logged in',
   'setup.finish': () => 'set up the gateway and became its first operator',
   'setup.renew': () => 'made a new set-up link',
+  'sign-up.finish': ({ detail }) => `signed up and opened the account ${detail('account')}`,
+  'sign-up.invite': ({ detail }) => `invited ${detail('email')} to sign up`,
   'system.billing': () => 'changed the worth of a credit or the contact',
   'system.invoices': () => 'changed the issuer of invoices or whether months are invoiced',
+  'system.branding': () => 'changed the branding',
   'system.limits': changedLimits,
+  'system.sign-up': () => 'changed the settings of sign-up',
   'vendor.test': ({ it, detail }) => `tested the vendor ${it} at ${detail('baseUrl')}`,
 } as const satisfies Record<string, Say>
 

@@ -2,6 +2,7 @@
 // are made on the server and are complete without a script, so they work everywhere and offline; agents read the Markdown itself.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { DEFAULT_NAME } from '../branding/views.ts'
 import type { JsonSchema } from '../catalog/endpoint.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { ORIGIN } from '../server/address.ts'
@@ -9,7 +10,7 @@ import { endpointPage, indexPage, TRY_IT, tagOf } from './endpoint-page.ts'
 import { htmlOf, leadOf } from './markdown.ts'
 import { openapiDocument } from './openapi.ts'
 import { type Listed, operationsOf } from './operation.ts'
-import { landingHtml, landingMarkdown, type MenuGroup, page, searchHtml, tryHtml } from './page.ts'
+import { type Brand, landingHtml, landingMarkdown, type MenuGroup, page, searchHtml, tryHtml } from './page.ts'
 import { type Section, searchSections, sectionsOf } from './search.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -90,6 +91,8 @@ function menuOf(docs: readonly Doc[], here?: Doc): MenuGroup[] {
 const LANDING: Doc = { href: '/docs', title: 'Documentation', group: '', markdown: landingMarkdown }
 
 export type DocsOptions = Parameters<typeof openapiDocument>[0] & {
+  /** Another object after each change. */
+  readonly brand?: () => Brand
   /** For the prices of models; without it pages have none. */
   readonly catalog?: Pick<CatalogStore, 'current'>
 }
@@ -107,23 +110,25 @@ function apiDocs(document: JsonSchema, listed: readonly Listed[], catalog: DocsO
   ]
 }
 
+const PLAIN: Brand = { name: DEFAULT_NAME, logo: null, support: null, links: [] }
+
 /** Addresses of this server stand in the pages as ORIGIN. */
-export function openDocs({ catalog, ...options }: DocsOptions) {
+export function openDocs({ catalog, brand: branding = () => PLAIN, ...options }: DocsOptions) {
   const document = openapiDocument(options)
   const written = [...readFolder('guides'), ...readFolder('reference')]
   const docs = [LANDING, ...written, ...apiDocs(document, operationsOf(document), catalog)]
-  const made = new Map<string, { version: number | undefined; html: string }>()
+  const made = new Map<string, { version: number | undefined; brand: Brand; html: string }>()
   const sections = once((): Section[] =>
     docs.slice(1).flatMap(({ href, title, markdown }) => sectionsOf(markdown(), title, href)),
   )
 
-  function htmlPage(doc: Doc): string {
+  function htmlPage(doc: Doc, brand: Brand): string {
     const { href, title, group, markdown, extra } = doc
     const folder = /^\/docs\/(guides|reference)\//.exec(href)?.[1] ?? 'guides'
-    const body = doc === LANDING ? landingHtml() : htmlOf(markdown(), folder)
+    const body = doc === LANDING ? landingHtml(brand) : htmlOf(markdown(), folder)
     const whole = body.replace(TRY_IT, () => extra?.() ?? '')
     const menu = menuOf(docs, doc)
-    return page({ title, menu, here: href, body: whole, group: group || undefined, twin: true })
+    return page({ brand, title, menu, here: href, body: whole, group: group || undefined, twin: true })
   }
 
   return {
@@ -138,17 +143,19 @@ export function openDocs({ catalog, ...options }: DocsOptions) {
     search(query: string): string {
       const { asked, found } = searchSections(sections(), query)
       const menu = menuOf(docs)
-      return page({ title: 'Search', menu, here: '/docs/search', body: searchHtml(asked, found), query })
+      const body = searchHtml(asked, found)
+      return page({ brand: branding(), title: 'Search', menu, here: '/docs/search', body, query })
     },
-    /** By its address; undefined where there is none. Prices are those of the current catalog. */
+    /** By its address; undefined where there is none. Prices are those of the current catalog, and the head is the current branding's. */
     html(href: string): string | undefined {
       const doc = docs.find((one) => one.href === href)
       if (!doc) return undefined
       const version = catalog?.current.version
+      const brand = branding()
       const known = made.get(href)
-      if (known && known.version === version) return known.html
-      const html = htmlPage(doc)
-      made.set(href, { version, html })
+      if (known && known.version === version && known.brand === brand) return known.html
+      const html = htmlPage(doc, brand)
+      made.set(href, { version, brand, html })
       return html
     },
     markdown: (href: string) =>

@@ -1,10 +1,7 @@
 // Markdown into the HTML of the documentation.
 import { Marked } from 'marked'
+import { escapeHtml } from '../kernel/html.ts'
 import { slugOf } from './search.ts'
-
-export function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
-}
 
 /** Anchors and comments are all the HTML that pages hold: anything else in angle brackets is a word for a reader, such as <key>. */
 const OWN_HTML = /^(?:<a id="[\w-]+">|<\/a>|<!--[\s\S]*?-->|<a id="[\w-]+"><\/a>)\s*$/

@@ -1,8 +1,10 @@
 // The HTML of the documentation's pages: the frame, the menu, the landing page, and the form that sends a request. Everything that comes
 // from a document is escaped on its way in.
+import type { PublicBranding } from '../branding/views.ts'
 import { exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
+import { escapeHtml } from '../kernel/html.ts'
 import { kindRow } from '../meter/kind.ts'
-import { escapeHtml, headingsOf } from './markdown.ts'
+import { headingsOf } from './markdown.ts'
 import { exampleOf, type Listed } from './operation.ts'
 import type { Found } from './search.ts'
 
@@ -11,7 +13,11 @@ export interface MenuGroup {
   readonly links: readonly { readonly href: string; readonly title: string }[]
 }
 
+/** What the pages show of the operator's branding. */
+export type Brand = Pick<PublicBranding, 'name' | 'logo' | 'support' | 'links'>
+
 interface PageOptions {
+  readonly brand: Brand
   readonly title: string
   readonly menu: readonly MenuGroup[]
   readonly here: string
@@ -44,26 +50,42 @@ function contentsHtml(body: string): string {
   return `<aside aria-label="On this page"><p class="nav-title">On this page</p><ul>${items.join('')}</ul></aside>`
 }
 
-export function page({ title, menu, here, body, group, query = '', twin = false }: PageOptions): string {
+function brandHtml({ name, logo }: Brand): string {
+  const mark = logo ? `<img class="mark" src="${escapeHtml(logo.url)}" alt="" height="24">` : MARK
+  return `<a class="brand" href="/docs">${mark} ${escapeHtml(name)} <span>Docs</span></a>`
+}
+
+function contactHtml({ support, links }: Brand): string {
+  const all = [
+    ...(support === null ? [] : [{ label: support, url: `mailto:${support}` }]),
+    ...links.map(({ label, url }) => ({ label, url })),
+  ]
+  return all.map(({ label, url }) => `<a href="${escapeHtml(url)}">${escapeHtml(label)}</a>`).join(' · ')
+}
+
+export function page({ brand, title, menu, here, body, group, query = '', twin = false }: PageOptions): string {
   const above = group === undefined ? '' : `<p class="crumb">${escapeHtml(group)}</p>`
-  const below = twin
-    ? `<footer><a href="${here}.md">This page as Markdown</a> · <a href="/llms.txt">llms.txt</a> · <a href="/openapi.json">OpenAPI</a></footer>`
+  const machine = twin
+    ? `<a href="${here}.md">This page as Markdown</a> · <a href="/llms.txt">llms.txt</a> · <a href="/openapi.json">OpenAPI</a>`
     : ''
+  const foot = [contactHtml(brand), machine].filter(Boolean).join('<br>')
+  const below = foot ? `<footer>${foot}</footer>` : ''
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)} · Tollgate docs</title>
-<link rel="icon" href="/docs/mark.svg" type="image/svg+xml">
+<title>${escapeHtml(title)} · ${escapeHtml(brand.name)} docs</title>
+${brand.logo ? `<link rel="icon" href="${escapeHtml(brand.logo.url)}">` : '<link rel="icon" href="/docs/mark.svg" type="image/svg+xml">'}
 ${twin ? `<link rel="alternate" type="text/markdown" href="${here}.md">\n` : ''}<link rel="stylesheet" href="/docs/style.css">
+<link rel="stylesheet" href="/branding/style.css">
 <script src="/docs/theme.js"></script>
 <script type="module" src="/docs/client.js"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<header><a class="brand" href="/docs">${MARK} Tollgate <span>Docs</span></a><form action="/docs/search" role="search"><input type="search" name="q" aria-label="Search the documentation" placeholder="Search the docs" maxlength="100" value="${escapeHtml(query)}"></form><a class="console" href="/console">Console</a></header>
+<header>${brandHtml(brand)}<form action="/docs/search" role="search"><input type="search" name="q" aria-label="Search the documentation" placeholder="Search the docs" maxlength="100" value="${escapeHtml(query)}"></form><a class="console" href="/console">Console</a></header>
 <div class="columns">
 <input type="checkbox" id="menu" class="menu-switch"><label for="menu" class="menu-label">Menu</label>
 ${menuHtml(menu, here)}
@@ -148,7 +170,7 @@ const CARDS: readonly (readonly [group: string, cards: readonly Card[]])[] = [
 const LEAD =
   'One key and one balance of credits in front of text, image and video models, social data and site analytics.'
 
-export function landingHtml(): string {
+export function landingHtml({ name }: Brand): string {
   const sections = CARDS.map(([group, cards]) => {
     const items = cards.map(
       ({ title, text, href }) =>
@@ -156,7 +178,7 @@ export function landingHtml(): string {
     )
     return `<h2>${escapeHtml(group)}</h2><ul class="cards">${items.join('')}</ul>`
   })
-  return `<h1>Tollgate documentation</h1><p class="lead">${LEAD}</p>${sections.join('')}`
+  return `<h1>${escapeHtml(name)} documentation</h1><p class="lead">${LEAD}</p>${sections.join('')}`
 }
 
 export function landingMarkdown(): string {

@@ -11,6 +11,15 @@ export interface Attempts {
    * known browser, by that browser. Throws rate_limited while the caller must wait.
    */
   begin(by: { ip: string; email?: string; browser?: string | undefined }): Promise<Attempt>
+  /** Counts something that is limited in each of these ways; throws rate_limited if one has reached its limit. */
+  brake(brakes: readonly Brake[]): Promise<void>
+}
+
+interface Brake {
+  /** What is counted; a mailbox or a domain only as a digest. */
+  readonly subject: string
+  readonly max: number
+  readonly perSeconds: number
 }
 
 export interface Attempt {
@@ -35,13 +44,14 @@ const TRY_NAME = statement(
    where a.blocked_until <= clock_timestamp()
    returning blocked_until::text as until`,
 )
-const TRY_ADDRESS = statement(
-  'attempt_address',
-  `insert into login_attempt as a (subject, tries, blocked_until) values ($1, 1, now())
+const WINDOW = 'make_interval(secs => $3)'
+const TRY_WINDOW = statement(
+  'attempt_window',
+  `insert into login_attempt as a (subject, tries, blocked_until) values ($1, 1, case when $2 <= 1 then now() + ${WINDOW} else now() end)
    on conflict (subject) do update set
-     tries = case when a.since < now() - interval '1 minute' then 1 else a.tries + 1 end,
-     since = case when a.since < now() - interval '1 minute' then now() else a.since end,
-     blocked_until = case when a.since >= now() - interval '1 minute' and a.tries + 1 >= $2 then a.since + interval '1 minute' else now() end
+     tries = case when a.since < now() - ${WINDOW} then 1 else a.tries + 1 end,
+     since = case when a.since < now() - ${WINDOW} then now() else a.since end,
+     blocked_until = case when a.since >= now() - ${WINDOW} and a.tries + 1 >= $2 then a.since + ${WINDOW} else now() end
    where a.blocked_until <= clock_timestamp()
    returning blocked_until::text as until`,
 )
@@ -60,13 +70,15 @@ const TAKE_BACK = statement(
 
 export function createAttempts(database: Database): Attempts {
   /** Returns the function that takes the attempt back. */
-  async function count(text: typeof TRY_NAME, subject: string, most: number): Promise<() => Promise<unknown>> {
-    const [row] = await database.query<{ until: string }>(text, [subject, most])
+  async function count(subject: string, most: number, perSeconds?: number): Promise<() => Promise<unknown>> {
+    const [row] = await (perSeconds === undefined
+      ? database.query<{ until: string }>(TRY_NAME, [subject, most])
+      : database.query<{ until: string }>(TRY_WINDOW, [subject, most, perSeconds]))
     if (row) return () => database.query(TAKE_BACK, [subject, row.until])
     const [wait] = await database.query<{ seconds: number }>(WAIT, [subject])
     const seconds = Math.max(1, Math.ceil(wait?.seconds ?? 1))
     throw new Fault('rate_limited', {
-      message: `There were too many tries. Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`,
+      message: `There were too many tries. Try again in ${spanOf(seconds)}.`,
       retryAfterSeconds: seconds,
     })
   }
@@ -74,8 +86,8 @@ export function createAttempts(database: Database): Attempts {
   return {
     async begin({ ip, email, browser }) {
       const subject = browser === undefined ? email && nameOf(email) : `browser:${browser}`
-      const address = await count(TRY_ADDRESS, `address:${networkOf(ip)}`, PER_ADDRESS)
-      const name = subject && (await count(TRY_NAME, subject, FREE_TRIES))
+      const address = await count(`address:${networkOf(ip)}`, PER_ADDRESS, 60)
+      const name = subject && (await count(subject, FREE_TRIES))
       return {
         async succeeded() {
           if (subject) await database.query(CLEAR, [subject])
@@ -87,7 +99,28 @@ export function createAttempts(database: Database): Attempts {
         },
       }
     },
+
+    async brake(brakes) {
+      const counted: Array<() => Promise<unknown>> = []
+      try {
+        for (const { subject, max, perSeconds } of brakes) counted.push(await count(subject, max, perSeconds))
+      } catch (error) {
+        // What was not done counts nowhere: otherwise one address that asks on could use up what is left of its domain.
+        for (const takeBack of counted) await takeBack()
+        throw error
+      }
+    },
   }
+}
+
+function spanOf(seconds: number): string {
+  const [count, unit] =
+    seconds < 120
+      ? [seconds, 'second']
+      : seconds < 7_200
+        ? [Math.ceil(seconds / 60), 'minute']
+        : [Math.ceil(seconds / 3_600), 'hour']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
 /** The row looks the same whether a person with this e-mail address exists or not. */

@@ -55,19 +55,19 @@ const LIST = statement(
    from membership m join person p on p.id = m.person_id where m.account_id = $1 order by p.email limit 1000`,
 )
 const ACCOUNT = statement('member_account', 'select 1 from account where id = $1')
-const INVITE = statement(
+export const INVITE = statement(
   'invite_insert',
   `insert into invite (digest, kind, account_id, email, role, made_by, expires_at)
-   values ($1, $2, $3, $4, $5, $6, now() + make_interval(days => $7))`,
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(hours => $7))`,
 )
 const LOOK = statement(
   'invite_find',
   `select i.kind, i.account_id, a.name as account, i.email, i.role from invite i left join account a on a.id = i.account_id
-   where i.digest = $1 and i.expires_at > now()`,
+   where i.digest = $1 and i.expires_at > now() and i.kind <> 'sign-up'`,
 )
-const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
+export const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
 // An owner who uses an older link stays an owner.
-const JOIN = statement(
+export const JOIN = statement(
   'member_join',
   `insert into membership (account_id, person_id, role) values ($1, $2, $3)
    on conflict (person_id, account_id) do update set role = excluded.role where membership.role = 'member'`,
@@ -100,13 +100,16 @@ const OPERATORS = statement(
   `select p.id, p.email, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
    from person p where p.operator order by p.email limit 200`,
 )
-const LOCK_OPERATORS = statement('operator_lock', 'select id, email from person where operator order by id for update')
+export const LOCK_OPERATORS = statement(
+  'operator_lock',
+  'select id, email from person where operator order by id for update',
+)
 const SET_OPERATOR = statement('operator_set', 'update person set operator = $2 where id = $1')
 const SET_ROLE = statement('member_role', 'update membership set role = $3 where account_id = $1 and person_id = $2')
 const REMOVE = statement('member_remove', 'delete from membership where account_id = $1 and person_id = $2')
 
-const INVITE_DAYS = 7
-const RESET_DAYS = 1
+export const INVITE_HOURS = 7 * 24
+const RESET_HOURS = 24
 
 export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'endConnections' | 'noticed'> }): Members {
   const { database, world, audit, sessions, keys } = deps
@@ -133,7 +136,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       await database.transaction(async (tx) => {
         const [found] = await tx.query(ACCOUNT, [account])
         if (!found) throw accountUnknown()
-        await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_DAYS])
+        await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_HOURS])
         await audit.write(tx, by, {
           ...{ action: 'member.invite', object: account, detail: { email, role } },
           before: {},
@@ -181,7 +184,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       await database.transaction(async (tx) => {
         const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
         if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
-        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_DAYS])
+        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_HOURS])
         await audit.write(tx, by, { action: 'person.reset', object: person.id, detail: { name: email } })
       })
       return token
@@ -304,7 +307,7 @@ function operatorsOf({
     async inviteOperator(email, by) {
       const token = newToken(world)
       await database.transaction(async (tx) => {
-        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, null, by.actor, INVITE_DAYS])
+        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, null, by.actor, INVITE_HOURS])
         await audit.write(tx, by, { action: 'operator.invite', object: 'operators', detail: { email } })
       })
       return token
@@ -330,6 +333,6 @@ function operatorsOf({
   }
 }
 
-function linkUnknown(): Fault {
+export function linkUnknown(): Fault {
   return new Fault('not_found', { message: 'This link is not valid any more. Ask for a new one.' })
 }

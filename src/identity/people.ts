@@ -46,6 +46,10 @@ const INSERT_PERSON = statement(
   `insert into person (id, email, operator, password) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
 )
 const SET_PASSWORD = statement('person_password', 'update person set password = $2 where id = $1')
+const END_LINKS = statement(
+  'invite_end_passwords',
+  `delete from invite where kind = 'password' and email = (select email from person where id = $1)`,
+)
 const KEEP_TOKEN = statement(
   'setup_keep',
   `insert into setting (name, value) values ('setup', $1) on conflict (name) do nothing returning name`,
@@ -228,7 +232,7 @@ export async function insertPerson(
   return row.id
 }
 
-/** A new password ends every session of the person and starts a new one for the current browser. */
+/** A new password ends every session of the person, and every other link to choose one, and starts a session for the current browser. */
 export async function replacePassword(
   tx: Queryable,
   sessions: Sessions,
@@ -236,6 +240,7 @@ export async function replacePassword(
   visit: SessionUse,
 ): Promise<string> {
   await tx.query(SET_PASSWORD, [id, hash])
+  await tx.query(END_LINKS, [id])
   await sessions.endAll(tx, id)
   return sessions.start(tx, id, visit)
 }
@@ -258,6 +263,10 @@ export function digestOfToken(token: string): Buffer {
 /** `base` is the gateway's public address, without a trailing slash. */
 export function setupLink(base: string, token: string): string {
   return `${base}/console/setup#token=${token}`
+}
+
+export function signUpLinkOf(base: string, token: string): string {
+  return `${base}/console/sign-up#token=${token}`
 }
 
 export function inviteLink(base: string, token: string): string {

@@ -46,6 +46,8 @@ export interface Deliveries {
     why: string,
     unwanted: (message: Pick<Message, 'kind' | 'to'>) => boolean,
   ): Promise<void>
+  /** Removes the mails to somebody about themselves, sent or not. */
+  forgetMails(on: Queryable, to: string): Promise<void>
   prune(): Promise<void>
 }
 
@@ -197,6 +199,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       })
       if (gone.length > 0) await database.query(WITHDRAW, [gone.map(({ id }) => id), why])
     },
+    forgetMails: async (on, to) => void (await on.query(FORGET_MAILS, [to])),
     prune: async () => void (await pruneAll(database, PRUNE)),
   }
 }
@@ -316,6 +319,10 @@ const WITHDRAW = statement(
   `update delivery set given_up_at = now(), open = false, attempts = case when lease_until > now() then attempts
      else attempts || jsonb_build_object('number', version, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'ms', 0, 'error', $2::text) end
    where id = any($1) and open`,
+)
+const FORGET_MAILS = statement(
+  'delivery_forget_mails',
+  `delete from delivery where kind = 'email' and event like 'person.%' and shown = $1`,
 )
 const PRUNE = statement(
   'delivery_prune',

@@ -24,6 +24,8 @@ export interface Message {
   readonly body: string
   /** The subject line of a mail. */
   readonly title?: string
+  /** A mail's body once more, for programs that show HTML. */
+  readonly html?: string
 }
 
 /** The result of an attempt. */
@@ -45,12 +47,12 @@ export interface SendDeps {
   readonly world: World
 }
 
-type Sealed = Pick<Message, 'to' | 'body' | 'title'>
+type Sealed = Pick<Message, 'to' | 'body' | 'title' | 'html'>
 
 const placeOf = (id: string) => `delivery:${id}`
 
-export function sealMessage({ id, to, body, title }: Message, { secrets, world }: SendDeps): Buffer {
-  const text = JSON.stringify({ to, body, ...(title === undefined ? {} : { title }) })
+export function sealMessage({ id, to, body, title, html }: Message, { secrets, world }: SendDeps): Buffer {
+  const text = JSON.stringify({ to, body, title, html })
   return seal(secrets.key('delivery'), placeOf(id), text, world)
 }
 
@@ -91,7 +93,7 @@ function cleaned(text: string, charsMax: number): string {
 
 /** Throws only when `signal` fires, with its reason. */
 export async function attemptDelivery(
-  message: Omit<Message, 'to' | 'body' | 'title' | 'event' | 'subject'> & { readonly sealed: Buffer | null },
+  message: Omit<Message, keyof Sealed | 'event' | 'subject'> & { readonly sealed: Buffer | null },
   deps: SendDeps,
   signal: AbortSignal,
 ): Promise<Outcome> {
@@ -126,7 +128,8 @@ async function send(message: Sent, deps: SendDeps, signal: AbortSignal) {
   const { kind, id, account, to, body } = message
   if (kind === 'email') {
     if (!deps.mailer) throw new Fault('conflict', { message: 'No mail server is set up.' })
-    const mail = deps.mailer.send({ account, id, to, subject: message.title ?? '', text: body })
+    const { title = '', html } = message
+    const mail = deps.mailer.send({ account, id, to, subject: title, text: body, html })
     await unlessAborted(mail, signal)
     return { status: null, excerpt: '' }
   }

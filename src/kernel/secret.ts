@@ -7,6 +7,7 @@ type Purpose =
   | 'api-key'
   | 'asset-url'
   | 'browser'
+  | 'mailbox'
   | 'content'
   | 'credential'
   | 'delivery'

@@ -18,6 +18,7 @@ import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
+import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import {
   type BatchResourceDeps,
   batchResources,
@@ -50,6 +51,7 @@ export interface ResourceDeps
     VendorDeps,
     ByokKeyDeps,
     OperationsDeps,
+    SignUpResourceDeps,
     MemberDeps {
   readonly keys: Keys
 }
@@ -76,6 +78,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),
+    ...signUpResources(deps),
   ]
 }
 

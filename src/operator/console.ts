@@ -13,8 +13,9 @@ import {
   sessionResources,
   visitorResources,
 } from './resources/session.ts'
+import { ownDeletionResources, type SignUpPageDeps, signUpVisitorResources } from './resources/sign-up.ts'
 
-export interface ConsoleDeps extends ResourceDeps, SessionDeps {
+export interface ConsoleDeps extends ResourceDeps, SessionDeps, SignUpPageDeps {
   readonly connections: Connections
   /**
    * Calls the public API on behalf of an account, with the request's body as it is still unread. It takes the reply out
@@ -52,8 +53,12 @@ export function mountConsole(app: FastifyInstance, resources: readonly Resource[
         reply.raw.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
         if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
-      mountResources(scope, visitorResources(deps), () => VISITOR)
-      mountResources(scope, [...resources, ...sessionResources(deps), ...consentResources(deps)], authenticate)
+      mountResources(scope, [...visitorResources(deps), ...signUpVisitorResources(deps)], () => VISITOR)
+      mountResources(
+        scope,
+        [...resources, ...sessionResources(deps), ...ownDeletionResources(deps), ...consentResources(deps)],
+        authenticate,
+      )
       scope.route({
         method: ['GET', 'POST', 'DELETE'],
         url: '/accounts/:id/play/*',

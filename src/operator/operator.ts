@@ -2,13 +2,18 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
-import type { Database } from '../database/database.ts'
+import type { Database, Queryable } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
 import { createMembers } from '../identity/members.ts'
+import { createOwnDeletion } from '../identity/own-deletion.ts'
 import { createPasswords } from '../identity/password.ts'
 import { createPeople, type People } from '../identity/people.ts'
 import { createBrowsers, createSessions } from '../identity/sessions.ts'
-import type { World } from '../kernel/world.ts'
+import { createSignUp, type PersonMail, type SignUp } from '../identity/sign-up.ts'
+import type { Deliveries } from '../jobs/deliveries.ts'
+import type { Log } from '../kernel/log.ts'
+import type { Secrets } from '../kernel/secret.ts'
+import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { createBilling } from '../reports/billing.ts'
 import { publicUrlOf } from '../server/address.ts'
@@ -16,11 +21,13 @@ import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from '
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import type { Connections } from './resources/session.ts'
+import { mountBranding } from './resources/sign-up.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
 interface BackOffice {
   readonly people: People
+  readonly signUp: SignUp
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
   readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
@@ -28,20 +35,24 @@ interface BackOffice {
 
 export function openBackOffice(
   app: FastifyInstance,
-  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'billing'> & {
+  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'billing' | 'signUp'> & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
     readonly ledger: Pick<Ledger, 'posted'>
     readonly world: World
     readonly operatorToken: string
-    readonly browserKey: Buffer
+    readonly secrets: Secrets
+    readonly log: Log
+    readonly deliveries: Deliveries
+    /** Whether a mail server is configured. */
+    readonly mails: boolean
     readonly connections: Connections
   },
 ): BackOffice {
   const { config, database, world, audit } = parts
   const publicUrl = () => publicUrlOf(app, config)
   const sessions = createSessions({ database, world })
-  const browsers = createBrowsers({ key: parts.browserKey, world })
+  const browsers = createBrowsers({ key: parts.secrets.key('browser'), world })
   const identity = {
     database,
     world,
@@ -53,7 +64,13 @@ export function openBackOffice(
   }
   const people = createPeople(identity)
   const billing = createBilling({ database, audit, world })
-  const deps = { ...parts, billing, members: createMembers({ ...identity, keys: parts.keys }), people, publicUrl }
+  const mails = parts.mails ? personMails(parts) : undefined
+  const { accounts, keys, branding, log } = parts
+  const mailboxKey = parts.secrets.key('mailbox')
+  const signUp = createSignUp({ ...identity, accounts, branding, publicUrl, log, mailboxKey, mails })
+  const ownDeletion = createOwnDeletion({ ...identity, accounts, keys, branding, publicUrl, mails })
+  const members = createMembers({ ...identity, keys })
+  const deps = { ...parts, billing, members, people, signUp, ownDeletion, publicUrl }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, parts.operatorToken)
@@ -68,9 +85,32 @@ export function openBackOffice(
       app.dispatch(request.raw, reply.raw, { ...playerOf(account), content })
     },
   })
+  mountBranding(app, branding)
   const consoleFiles = mountConsoleFiles(app, {
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { people, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return { people, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+}
+
+/** Mails to people go through the queue of deliveries, as the gateway's own. */
+function personMails({ deliveries, world }: { deliveries: Deliveries; world: World }) {
+  return {
+    add: (tx: Queryable, { to, event, about, subject, text, html }: PersonMail) =>
+      deliveries.add(tx, [
+        {
+          id: `msg_${newId(world)}`,
+          account: '',
+          kind: 'email',
+          event,
+          subject: about,
+          to,
+          title: subject,
+          body: text,
+          html,
+        },
+      ]),
+    forget: deliveries.forgetMails,
+    wake: deliveries.wake,
+  }
 }

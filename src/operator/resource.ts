@@ -169,6 +169,8 @@ export interface Resource {
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
+  /** The same as a page for `accept: text/html`, shown in a frame that can run nothing. */
+  readonly html?: (call: never) => string
   /** The same as a file with a name, for whoever accepts its type. */
   readonly files?: Readonly<Partial<Record<FileType, (call: never) => Promise<FileAnswer>>>>
 }
@@ -200,6 +202,7 @@ interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodT
     call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>,
   ) => Given<z.input<A>> | Promise<Given<z.input<A>>>
   readonly csv?: (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => AsyncGenerator<string>
+  readonly html?: (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => string
   readonly files?: Readonly<
     Partial<Record<FileType, (call: ResourceCall<ParamsOf<Path>, z.output<Q>, z.output<B>>) => Promise<FileAnswer>>>
   >
@@ -287,6 +290,9 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
   }
   if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
     return sendCsv(reply, entry.path, entry.csv(call as never))
+  const isPage = entry.html && /\btext\/html\b/.test(request.headers.accept ?? '')
+  // It takes what `resource` gave it the types of.
+  if (entry.html && isPage) return sendHtml(reply, entry.html(call as never))
   for (const type of FILE_TYPES) {
     const file = entry.files?.[type]
     // It takes what `resource` gave it the types of.
@@ -358,6 +364,14 @@ function sendFile(reply: FastifyReply, type: FileType, { name, body }: FileAnswe
     .type(type === 'text/csv' ? 'text/csv; charset=utf-8' : type)
     .header('content-disposition', `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name)}`)
     .send(Buffer.isBuffer(body) ? body : Readable.from(body))
+}
+
+const FRAMED =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox"
+
+function sendHtml(reply: FastifyReply, html: string): FastifyReply {
+  reply.headers({ 'content-security-policy': FRAMED, 'x-content-type-options': 'nosniff', vary: 'accept' })
+  return reply.type('text/html; charset=utf-8').send(html)
 }
 
 /** The first lines are read before anything is sent, so that a refusal is still a refusal. */

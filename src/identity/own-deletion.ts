@@ -1,0 +1,109 @@
+// Somebody deletes their own login. The person goes: address, password, sessions, memberships, links, saved views and mails. Money stays: the
+// accounts of which they were the only member are closed and keep their transfers, usage and statements, without the person's name.
+import type { Accounts } from '../admission/accounts.ts'
+import type { Keys } from '../admission/keys.ts'
+import type { Branding } from '../branding/branding.ts'
+import { renderMail } from '../branding/mail.ts'
+import type { By } from '../database/audit.ts'
+import { type Queryable, statement } from '../database/database.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import { LOCK_OPERATORS } from './members.ts'
+import { checkLogin, type PeopleDeps } from './people.ts'
+import { PERSON_MAILS } from './person-mails.ts'
+import type { Person, SessionUse } from './sessions.ts'
+import type { PersonMails } from './sign-up.ts'
+
+export interface OwnDeletion {
+  /** `forfeit`: the person knows that what is left on their accounts is lost to them. */
+  delete(person: Person, input: { password: string; forfeit: boolean }, visit: SessionUse, by: By): Promise<void>
+}
+
+interface DeletionDeps extends PeopleDeps {
+  readonly accounts: Pick<Accounts, 'close' | 'change'>
+  readonly keys: Pick<Keys, 'endConnections' | 'noticed'>
+  readonly branding: Pick<Branding, 'get'>
+  readonly publicUrl: () => string
+  readonly mails: (PersonMails & { forget(tx: Queryable, to: string): Promise<void> }) | undefined
+}
+
+interface Membership {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  readonly posted: bigint
+  readonly owners: number
+  readonly members: number
+  readonly role: string
+}
+
+const ACCOUNTS = statement(
+  'deletion_accounts',
+  `select a.id, a.name, a.status, a.posted, m.role,
+     (select count(*)::int from membership o where o.account_id = a.id and o.role = 'owner') as owners,
+     (select count(*)::int from membership o where o.account_id = a.id) as members
+   from membership m join account a on a.id = m.account_id where m.person_id = $1 order by a.id`,
+)
+const LOCK_MINE = statement(
+  'deletion_lock',
+  `select 1 from membership where account_id in (select account_id from membership where person_id = $1)
+   order by account_id, person_id for update`,
+)
+const END_LINKS = statement('deletion_links', 'delete from invite where email = $1 or made_by = $1')
+const DELETE = statement('person_delete', 'delete from person where id = $1')
+
+/** The name of an account whose owner is gone; names are often those of people. */
+const CLOSED_NAME = 'Deleted by its owner'
+const REASON = 'Its owner deleted their login.'
+
+export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
+  const { database, audit, accounts, keys, mails, branding, publicUrl } = deps
+
+  /** Those to be closed, or a conflict that says what has to be done first. */
+  async function look(on: Queryable, person: Person, forfeit: boolean): Promise<Membership[]> {
+    const all = await on.query<Membership>(ACCOUNTS, [person.id])
+    const last = all.filter(({ role, owners, status }) => role === 'owner' && owners === 1 && status !== 'closed')
+    const shared = last.find(({ members }) => members > 1)
+    if (shared)
+      throw new Fault('conflict', {
+        message: `You are the last owner of "${shared.name}". Make another member its owner, or remove the members first.`,
+      })
+    const left = last.find(({ posted }) => posted > 0n)
+    if (left && !forfeit)
+      throw new Fault('conflict', {
+        message: `"${left.name}" has ${formatCredits(left.posted)} credits. They are lost with your login: confirm that, or ask for a refund first.`,
+      })
+    if (person.operator && (await on.query(LOCK_OPERATORS)).length === 1)
+      throw new Fault('conflict', { message: 'You are the last operator. Invite another one first.' })
+    return last
+  }
+
+  return {
+    async delete(person, { password, forfeit }, visit, by) {
+      await checkLogin(deps, { email: person.email, password, knownAs: `session ${person.id}` }, visit, by)
+      // The log of what was done names the person by their id from here on.
+      const mine = { ...by, actor: person.id }
+      const closing = await look(database, person, forfeit)
+      for (const { id } of closing) {
+        await accounts.close(id, { reason: REASON, balance: 'writeoff' }, mine)
+        await accounts.change(id, { name: CLOSED_NAME }, mine)
+      }
+      await database.transaction(async (tx) => {
+        await tx.query(END_LINKS, [person.email])
+        await tx.query(LOCK_MINE, [person.id])
+        // Somebody may have made this person the last owner of another account meanwhile.
+        await look(tx, person, forfeit)
+        const all = await tx.query<Membership>(ACCOUNTS, [person.id])
+        await mails?.forget(tx, person.email)
+        const now = branding.get()
+        const mail = renderMail(PERSON_MAILS.deleted.make({ name: now.name, url: '' }), now, publicUrl())
+        await mails?.add(tx, { ...mail, to: person.email, event: 'person.deleted', about: person.id })
+        for (const { id } of all) await keys.endConnections(tx, { account: id, person: person.id }, mine)
+        await tx.query(DELETE, [person.id])
+        await audit.write(tx, mine, { action: 'person.delete', object: person.id, detail: { closed: closing.length } })
+      })
+      await keys.noticed()
+      mails?.wake()
+    },
+  }
+}

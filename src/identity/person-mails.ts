@@ -1,0 +1,62 @@
+// The mails about somebody's own login and account.
+import type { MailContent } from '../branding/mail.ts'
+
+interface Facts {
+  /** Of the product. */
+  readonly name: string
+  readonly url: string
+}
+
+const NOT_YOU = 'If you did not ask for this, you need not do anything.'
+
+export const PERSON_MAILS = {
+  confirm: {
+    about: 'After a sign-up: confirms the address.',
+    make: ({ name, url }): MailContent => ({
+      subject: `Confirm your e-mail address for ${name}`,
+      paragraphs: [`You asked for an account at ${name}. Confirm that this is your address, and choose a password.`],
+      action: { label: 'Confirm and choose a password', url },
+      notes: ['The link works once, for 24 hours, in any browser.', NOT_YOU],
+    }),
+  },
+  known: {
+    about: 'After a sign-up with the address of somebody who has a login.',
+    make: ({ name, url }) => ({
+      subject: `You already have a login at ${name}`,
+      paragraphs: [
+        `Somebody, probably you, asked for a new account at ${name} with this address. You have a login already: sign in with it. If you forgot the password, choose a new one.`,
+      ],
+      action: { label: 'Choose a new password', url },
+      notes: ['The link works once, for one hour.', NOT_YOU],
+    }),
+  },
+  invitation: {
+    about: 'An operator invites somebody to open an account.',
+    make: ({ name, url }) => ({
+      subject: `You are invited to ${name}`,
+      paragraphs: [`You are invited to open an account at ${name}.`],
+      action: { label: 'Open your account', url },
+      notes: ['The link works once, for seven days.'],
+    }),
+  },
+  reset: {
+    about: 'After "Forgot your password?".',
+    make: ({ name, url }) => ({
+      subject: `Choose a new password for ${name}`,
+      paragraphs: [`Somebody asked for a new password for your login at ${name}.`],
+      action: { label: 'Choose a new password', url },
+      notes: ['The link works once, for one hour. Your old password works until then.', NOT_YOU],
+    }),
+  },
+  deleted: {
+    about: 'After somebody deleted their own login.',
+    make: ({ name }) => ({
+      subject: `Your login at ${name} was deleted`,
+      paragraphs: [
+        `You deleted your login at ${name}. Your sessions and keys have ended. Records of money are kept as the law asks.`,
+      ],
+    }),
+  },
+} as const satisfies Record<string, { about: string; make: (facts: Facts) => MailContent }>
+
+export type PersonMailName = keyof typeof PERSON_MAILS
