@@ -21,7 +21,7 @@ import { decisionsPage } from './pages/decisions.ts'
 import { endpointsPage } from './pages/endpoints.ts'
 import { errorsPage } from './pages/errors.ts'
 import { metricsPage } from './pages/metrics.ts'
-import { operatorApiPage } from './pages/operator-api.ts'
+import { operatorApiPage, rolesPage } from './pages/operator-api.ts'
 import { dumpSchema } from './pages/schema.ts'
 import { vendorsPage } from './pages/vendors.ts'
 
@@ -38,6 +38,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/social.md', socialReference(SOCIAL)],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/operator-api.md', operatorApiPage()],
+    ['docs/reference/roles.md', rolesPage()],
     ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/configuration.md', configurationPage(catalog.document)],
     ['docs/reference/vendors.md', await vendorsPage()],

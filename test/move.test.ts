@@ -134,11 +134,13 @@ test('an account moves with its keys, money, limits, members and history, and on
   const again = await there.call('/v1/chat-completions', account.key, BODY, { headers: { 'idempotency-key': 'one' } })
   assert.equal(again.headers.get('idempotent-replayed'), 'true')
 
-  const [person] = await target.query<{ operator: boolean }>(
-    { text: 'select operator from person p join membership m on m.person_id = p.id where m.account_id = $1' },
+  const [person] = await target.query<{ role: string | null }>(
+    {
+      text: 'select operator_role as role from person p join membership m on m.person_id = p.id where m.account_id = $1',
+    },
     [account.id],
   )
-  assert.equal(person?.operator, false, 'an operator of the one is none of the other')
+  assert.equal(person?.role, null, 'an operator of the one is none of the other')
   const [tombstone] = await source.query<{ state: string; other: string }>(
     { text: 'select state, other from account_move where account_id = $1' },
     [account.id],

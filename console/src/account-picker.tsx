@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { api } from './api.ts'
 import { useList } from './query.ts'
 import { Link } from './router.tsx'
-import { useIsOperator } from './session.tsx'
+import { useMay } from './session.tsx'
 import { Dialog, DialogBody } from './ui/dialog.tsx'
 import { TextField } from './ui/field.tsx'
 import { Icon } from './ui/icon.tsx'
@@ -11,7 +11,7 @@ import { Amount } from './ui/page.tsx'
 import { Empty, Loaded, LoadMore } from './ui/state.tsx'
 
 export function AccountPicker({ current, onClose }: { current: string | undefined; onClose: () => void }) {
-  const operator = useIsOperator()
+  const seesAll = useMay()('accounts:read')
   const [text, setText] = useState('')
   const list = useList(`accounts/pick/${text}`, (cursor, signal) =>
     api.accounts({ q: text, ...(cursor ? { cursor } : {}) }, signal),
@@ -19,7 +19,7 @@ export function AccountPicker({ current, onClose }: { current: string | undefine
   return (
     <Dialog title="Switch account" onClose={onClose}>
       <DialogBody>
-        {operator ? (
+        {seesAll ? (
           <TextField label="Find an account" quiet placeholder="Find by name or id" value={text} onText={setText} />
         ) : null}
         <Loaded query={list}>

@@ -161,9 +161,9 @@ export const api = {
 
   members: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
-  inviteMember: (id: string, input: { email: string; role: wire.Role }) =>
+  inviteMember: (id: string, input: { email: string; role: wire.AccountRole }) =>
     post<wire.Link>(account(id, '/invites'), input),
-  changeRole: (id: string, userId: string, role: wire.Role) =>
+  changeRole: (id: string, userId: string, role: wire.AccountRole) =>
     patch<unknown>(account(id, `/members/${encode(userId)}`), { role }),
   invites: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.PendingInvite>>(account(id, '/invites'), undefined, signal),

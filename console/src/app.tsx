@@ -5,7 +5,7 @@ import { setWorth } from './credits.ts'
 import { Login } from './pages/login.tsx'
 import { useQuery } from './query.ts'
 import { BASE, Link, match, navigate, useLocation } from './router.tsx'
-import { lastAccount, SessionProvider, useSession } from './session.tsx'
+import { lastAccount, SessionProvider, useMay, useSession } from './session.tsx'
 import { Shell } from './shell.tsx'
 import { LinkButton } from './ui/button.tsx'
 import { Page } from './ui/page.tsx'
@@ -125,7 +125,7 @@ function SignedInPages() {
   const { path } = useLocation()
   const { user } = useSession()
   const zone = useZone()
-  const all = user.role === 'operator' ? [...routes, ...operatorRoutes] : routes
+  const all = user.role !== 'user' ? [...routes, ...operatorRoutes] : routes
   let found: ReactNode
   for (const [pattern, View] of all) {
     const params = match(pattern, path)
@@ -154,9 +154,16 @@ function SignedInPages() {
 /** The start page redirects to the account that was open last, or to the operator's list. */
 function Home() {
   const { user, accounts } = useSession()
+  const may = useMay()
   const last = lastAccount()
   const known = accounts.find((account) => account.id === last) ?? accounts[0]
-  const target = known ? `/a/${encodeURIComponent(known.id)}` : user.role === 'operator' ? '/operator/home' : undefined
+  const target = known
+    ? `/a/${encodeURIComponent(known.id)}`
+    : user.role === 'user'
+      ? undefined
+      : may('home:read')
+        ? '/operator/home'
+        : '/operator/accounts'
   useEffect(() => {
     if (target) navigate(target, { replace: true })
   }, [target])

@@ -3,14 +3,14 @@ import { api } from './api.ts'
 import { parseCredits } from './credits.ts'
 import { useQuery } from './query.ts'
 import { Link } from './router.tsx'
-import { useIsOperator } from './session.tsx'
+import { useMay } from './session.tsx'
 import { Note } from './ui/page.tsx'
 
 /** Below this most calls are rejected for their hold, though something is left. */
 const NEARLY_NOTHING = 1_000_000n
 
 export function BalanceBanner({ account }: { account: string }) {
-  const operator = useIsOperator()
+  const may = useMay()
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal), { everyMs: 60_000 })
   const available = money.data && parseCredits(money.data.available)
   const id = encodeURIComponent(account)
@@ -19,7 +19,11 @@ export function BalanceBanner({ account }: { account: string }) {
       <div className="banner" role="status">
         <Note tone="warn">
           This account is {money.data.status}: {money.data.statusReason} Its calls are rejected with HTTP 403.{' '}
-          {operator ? <Link to={`/operator/accounts/${id}`}>Account settings</Link> : 'Ask whoever runs this gateway.'}
+          {may('accounts:write') ? (
+            <Link to={`/operator/accounts/${id}`}>Account settings</Link>
+          ) : (
+            'Ask whoever runs this gateway.'
+          )}
         </Note>
       </div>
     )
@@ -30,7 +34,7 @@ export function BalanceBanner({ account }: { account: string }) {
         {available <= 0n
           ? 'No credits are left: calls are rejected with HTTP 402.'
           : 'Less than one credit is left: calls that may cost more are rejected with HTTP 402.'}{' '}
-        {operator ? (
+        {may('credits:write') ? (
           <Link to={`/operator/accounts/${id}`}>Add credits</Link>
         ) : (
           'Ask whoever runs this gateway to add credits, or send a smaller max_tokens, which holds less.'

@@ -4,7 +4,7 @@ import { api } from './api.ts'
 import { AlertLines } from './pages/alert-lines.tsx'
 import { refresh, useQuery } from './query.ts'
 import { Link } from './router.tsx'
-import { useSession } from './session.tsx'
+import { useMay, useSession } from './session.tsx'
 import { Dialog, DialogBody } from './ui/dialog.tsx'
 import { Icon } from './ui/icon.tsx'
 import type { AlertPage } from './wire.ts'
@@ -18,11 +18,12 @@ const GATEWAY = 'alerts/gateway/newest'
 
 /** Operators hear of the gateway; everybody of the account on screen. Whoever only visits an account leaves its alerts unread. */
 function useNews(account: string | undefined) {
-  const { user, accounts } = useSession()
+  const { accounts } = useSession()
+  const may = useMay()
   const own = accounts.find(({ id }) => id === account)
-  const shown = own?.id ?? (user.role === 'operator' ? account : undefined)
+  const shown = own?.id ?? (account && may('alerts:read') ? account : undefined)
   const gateway = useQuery(
-    user.role === 'operator' ? GATEWAY : undefined,
+    may('alerts:read') ? GATEWAY : undefined,
     (signal) => api.alerts(undefined, { limit: NEWEST, of: 'gateway' }, signal),
     { everyMs: EVERY_MS },
   )

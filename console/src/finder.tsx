@@ -6,7 +6,7 @@ import type { Navigation } from './navigation.ts'
 import { useQuery } from './query.ts'
 import { navigate } from './router.tsx'
 import { withoutSecrets } from './secret.ts'
-import { signOut, useIsOperator } from './session.tsx'
+import { signOut, useMay } from './session.tsx'
 import { setTheme } from './theme.ts'
 import { stepTo } from './ui/arrow-keys.ts'
 import { Dialog, DialogBody } from './ui/dialog.tsx'
@@ -120,7 +120,7 @@ export function Finder({ account, sections, onClose }: FinderProps) {
 const isAccount = (account: string | undefined) => account !== undefined && account !== ''
 
 /** What somebody may want to do, wherever they are. */
-function actionsOf(account: string | undefined, isOperator: boolean): (Found & { also?: string })[] {
+function actionsOf(account: string | undefined, may: ReturnType<typeof useMay>): (Found & { also?: string })[] {
   const action = (label: string, icon: IconName, to: Found['to'], also = '') => ({
     kind: 'action',
     label,
@@ -129,32 +129,36 @@ function actionsOf(account: string | undefined, isOperator: boolean): (Found & {
     also,
   })
   const base = `/a/${encodeURIComponent(account ?? '')}`
+  const theirs = `/operator/accounts/${encodeURIComponent(account ?? '')}`
   const inAccount = isAccount(account)
     ? [
-        action('New key', 'plus', `${base}/keys?new=1`, 'create api token'),
-        action('New chat', 'play', `${base}/playground/chat`, 'try ask prompt'),
-        action('New batch', 'batches', `${base}/batches?open=create`, 'create upload file'),
-        action('Invite a member', 'members', `${base}/members?open=invite`, 'add person'),
-      ]
-    : []
-  const inGateway = isOperator
-    ? [
-        ...(isAccount(account)
+        ...(may('keys:write', account) ? [action('New key', 'plus', `${base}/keys?new=1`, 'create api token')] : []),
+        ...(may('playground:write', account)
           ? [
-              action(
-                'Add credits',
-                'plus',
-                `/operator/accounts/${encodeURIComponent(account ?? '')}?open=credits`,
-                'top up grant take back',
-              ),
+              action('New chat', 'play', `${base}/playground/chat`, 'try ask prompt'),
+              action('New batch', 'batches', `${base}/batches?open=create`, 'create upload file'),
             ]
           : []),
-        action('New account', 'accounts', '/operator/accounts?open=create', 'create customer'),
-        action('Add vendor', 'vendors', '/operator/vendors/new', 'connect provider'),
-        action('Invite an operator', 'user', '/operator/operators?open=invite', 'add person'),
-        action('Roll back the catalog', 'history', '/operator/catalogue/versions', 'versions undo prices'),
+        ...(may('members:write', account)
+          ? [action('Invite a member', 'members', `${base}/members?open=invite`, 'add person')]
+          : []),
+        ...(may('credits:write')
+          ? [action('Add credits', 'plus', `${theirs}?open=credits`, 'top up grant take back')]
+          : []),
       ]
     : []
+  const inGateway = [
+    ...(may('accounts:write')
+      ? [action('New account', 'accounts', '/operator/accounts?open=create', 'create customer')]
+      : []),
+    ...(may('vendors:write') ? [action('Add vendor', 'vendors', '/operator/vendors/new', 'connect provider')] : []),
+    ...(may('operators:write')
+      ? [action('Invite an operator', 'user', '/operator/operators?open=invite', 'add person')]
+      : []),
+    ...(may('catalog:write')
+      ? [action('Roll back the catalog', 'history', '/operator/catalogue/versions', 'versions undo prices')]
+      : []),
+  ]
   return [
     ...inAccount,
     ...inGateway,
@@ -190,7 +194,7 @@ async function readGuides(signal: AbortSignal): Promise<{ title: string; path: s
 function useFound(text: string, account: string | undefined, sections: Navigation['sections']): Found[] {
   const asked = withoutSecrets(text)
   const sought = usePaused(asked)
-  const operator = useIsOperator()
+  const may = useMay()
   const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))
   const guides = useQuery(text ? 'find-guides' : undefined, readGuides)
   const pages = [
@@ -204,10 +208,12 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
   const has = ({ label, also = '' }: { label: string; also?: string }) =>
     words.every((word) => `${label} ${also}`.toLowerCase().includes(word))
   const isNamed = ({ label }: Found) => label.toLowerCase().includes(text.toLowerCase())
-  const actions = actionsOf(account, operator)
+  const actions = actionsOf(account, may)
     .filter(has)
     .sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
-  const there = (sought === asked ? (found.data?.items ?? []) : []).map((one) => placeOf(one, account, operator))
+  const there = (sought === asked ? (found.data?.items ?? []) : []).map((one) =>
+    placeOf(one, account, may('accounts:read')),
+  )
   const byId = there.filter(({ icon }) => icon === 'usage' || icon === 'jobs')
   return [
     ...byId,

@@ -5,8 +5,9 @@ import { useEffect } from 'react'
 import { api } from './api.ts'
 import { useQuery } from './query.ts'
 import { match } from './router.tsx'
-import { lastAccount, rememberAccount, useMayManage, useSession } from './session.tsx'
+import { lastAccount, rememberAccount, useMay, useSession } from './session.tsx'
 import type { IconName } from './ui/icon.tsx'
+import type { Permission } from './wire.ts'
 
 export type Place = 'account' | 'operator'
 
@@ -15,6 +16,8 @@ interface MenuPage {
   readonly label: string
   /** Other words by which people look for what is on this page. */
   readonly also?: string
+  /** Whoever does not have it is not shown the page. Absent: everybody who sees the place. */
+  readonly right?: Permission
 }
 
 export interface Section {
@@ -30,96 +33,152 @@ export interface Navigation {
   readonly current: Section | undefined
 }
 
-const one = (label: string, icon: IconName, to: string, also = ''): Section => ({
+const one = (label: string, icon: IconName, page: Omit<MenuPage, 'label'>): Section => ({
   label,
   icon,
-  pages: [{ to, label, also }],
+  pages: [{ ...page, label }],
 })
 
-function accountSections(account: string, mayManage: boolean): Section[] {
-  const base = `/a/${encodeURIComponent(account)}`
-  return [
-    one('Overview', 'overview', base, 'spend requests latency balance runway'),
-    one('Playground', 'play', `${base}/playground`, 'chat image audio video compare prompts'),
-    one('Models', 'models', `${base}/models`, 'prices'),
-    {
-      label: 'Keys',
-      icon: 'key',
-      pages: [
-        { to: `${base}/keys`, label: 'Keys', also: 'rotate revoke limits permissions expiry byok' },
-        { to: `${base}/content-logging`, label: 'Content logging', also: 'recorded requests responses delete privacy' },
-      ],
-    },
-    one('Usage', 'usage', `${base}/usage`, 'calls requests errors latency'),
-    {
-      label: 'Jobs',
-      icon: 'jobs',
-      pages: [
-        { to: `${base}/jobs`, label: 'Videos', also: 'jobs' },
-        { to: `${base}/batches`, label: 'Batches', also: 'files' },
-      ],
-    },
-    {
-      label: 'Statement',
-      icon: 'statement',
-      pages: [
-        { to: `${base}/statement`, label: 'Statement', also: 'balance csv pdf invoice month' },
-        { to: `${base}/statement/movements`, label: 'All movements', also: 'ledger credits transactions' },
-      ],
-    },
-    {
-      label: 'Alerts',
-      icon: 'bell',
-      pages: [
-        { to: `${base}/alerts`, label: 'Alerts' },
-        ...(mayManage
-          ? [{ to: `${base}/alerts/rules`, label: 'Alert rules', also: 'budget receivers email slack' }]
-          : []),
-        { to: `${base}/deliveries`, label: 'Deliveries', also: 'webhooks' },
-      ],
-    },
-    ...(mayManage ? [one('Members', 'members', `${base}/members`, 'invite people role webhook secret')] : []),
-  ]
-}
+/** Below the address of the account. */
+const ACCOUNT: readonly Section[] = [
+  one('Overview', 'overview', { to: '', also: 'spend requests latency balance runway', right: 'usage:read' }),
+  one('Playground', 'play', {
+    to: '/playground',
+    also: 'chat image audio video compare prompts',
+    right: 'playground:write',
+  }),
+  one('Models', 'models', { to: '/models', also: 'prices', right: 'accounts:read' }),
+  {
+    label: 'Keys',
+    icon: 'key',
+    pages: [
+      { to: '/keys', label: 'Keys', also: 'rotate revoke limits permissions expiry byok', right: 'keys:read' },
+      {
+        to: '/content-logging',
+        label: 'Content logging',
+        also: 'recorded requests responses delete privacy',
+        right: 'content-logging:read',
+      },
+    ],
+  },
+  one('Usage', 'usage', { to: '/usage', also: 'calls requests errors latency', right: 'usage:read' }),
+  {
+    label: 'Jobs',
+    icon: 'jobs',
+    pages: [
+      { to: '/jobs', label: 'Videos', also: 'jobs', right: 'jobs:read' },
+      { to: '/batches', label: 'Batches', also: 'files', right: 'jobs:read' },
+    ],
+  },
+  {
+    label: 'Statement',
+    icon: 'statement',
+    pages: [
+      {
+        to: '/statement',
+        label: 'Statement',
+        also: 'balance csv pdf invoice month',
+        right: 'statements:read',
+      },
+      {
+        to: '/statement/movements',
+        label: 'All movements',
+        also: 'ledger credits transactions',
+        right: 'statements:read',
+      },
+    ],
+  },
+  {
+    label: 'Alerts',
+    icon: 'bell',
+    pages: [
+      { to: '/alerts', label: 'Alerts', right: 'alerts:read' },
+      {
+        to: '/alerts/rules',
+        label: 'Alert rules',
+        also: 'budget receivers email slack',
+        right: 'alert-settings:read',
+      },
+      { to: '/deliveries', label: 'Deliveries', also: 'webhooks', right: 'deliveries:read' },
+    ],
+  },
+  one('Members', 'members', {
+    to: '/members',
+    also: 'invite people role webhook secret',
+    right: 'members:read',
+  }),
+]
 
 const OPERATOR: readonly Section[] = [
-  one('Home', 'chart', '/operator/home', 'spend margin health'),
+  one('Home', 'chart', { to: '/operator/home', also: 'spend margin health', right: 'home:read' }),
   {
     label: 'Calls',
     icon: 'live',
     pages: [
-      { to: '/operator/calls', label: 'All calls', also: 'usage requests errors search accounts' },
-      { to: '/operator/live', label: 'Live calls', also: 'requests in flight' },
+      { to: '/operator/calls', label: 'All calls', also: 'usage requests errors search accounts', right: 'usage:read' },
+      { to: '/operator/live', label: 'Live calls', also: 'requests in flight', right: 'live-calls:read' },
     ],
   },
-  one('Accounts', 'accounts', '/operator/accounts', 'customers credits suspend close'),
-  one('Catalog', 'catalog', '/operator/catalogue', 'prices routes models roll back versions'),
-  one('Vendors', 'vendors', '/operator/vendors', 'credential breaker test health provider'),
+  one('Accounts', 'accounts', {
+    to: '/operator/accounts',
+    also: 'customers credits suspend close',
+    right: 'accounts:read',
+  }),
+  one('Catalog', 'catalog', {
+    to: '/operator/catalogue',
+    also: 'prices routes models roll back versions',
+    right: 'catalog:read',
+  }),
+  one('Vendors', 'vendors', {
+    to: '/operator/vendors',
+    also: 'credential breaker test health provider',
+    right: 'vendors:read',
+  }),
   {
     label: 'Finance',
     icon: 'ledger',
     pages: [
-      { to: '/operator/finance', label: 'Margin', also: 'revenue cost model customer vendor month profit' },
-      { to: '/operator/finance/statements', label: 'Statements', also: 'invoice pdf zip month customers' },
-      { to: '/operator/ledger', label: 'Ledger check', also: 'verify' },
+      {
+        to: '/operator/finance',
+        label: 'Margin',
+        also: 'revenue cost model customer vendor month profit',
+        right: 'margins:read',
+      },
+      {
+        to: '/operator/finance/statements',
+        label: 'Statements',
+        also: 'invoice pdf zip month customers',
+        right: 'statements:read',
+      },
+      { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read' },
     ],
   },
   {
     label: 'Gateway alerts',
     icon: 'bell',
     pages: [
-      { to: '/operator/alerts', label: 'Gateway alerts' },
-      { to: '/operator/alerts/rules', label: 'Gateway alert rules', also: 'receivers email slack' },
-      { to: '/operator/deliveries', label: 'Gateway deliveries', also: 'webhooks' },
+      { to: '/operator/alerts', label: 'Gateway alerts', right: 'alerts:read' },
+      {
+        to: '/operator/alerts/rules',
+        label: 'Gateway alert rules',
+        also: 'receivers email slack',
+        right: 'alert-settings:read',
+      },
+      { to: '/operator/deliveries', label: 'Gateway deliveries', also: 'webhooks', right: 'deliveries:read' },
     ],
   },
-  one('Audit', 'audit', '/operator/audit', 'who changed what'),
+  one('Audit', 'audit', { to: '/operator/audit', also: 'who changed what', right: 'audit:read' }),
   {
     label: 'System',
     icon: 'system',
     pages: [
-      { to: '/operator/system', label: 'System', also: 'limits version processes database currency credit worth' },
-      { to: '/operator/operators', label: 'Operators', also: 'invite people' },
+      {
+        to: '/operator/system',
+        label: 'System',
+        also: 'limits version processes database currency credit worth',
+        right: 'system:read',
+      },
+      { to: '/operator/operators', label: 'Operators', also: 'invite people', right: 'operators:read' },
     ],
   },
 ]
@@ -129,17 +188,32 @@ let lastPlace: Place = 'account'
 
 export function useNavigation(path: string, account: string | undefined): Navigation {
   const { user } = useSession()
-  const mayManage = useMayManage(account ?? '')
-  const isOperator = user.role === 'operator'
+  const may = useMay()
+  const isStaff = user.role !== 'user'
   const sections = {
-    account: account ? accountSections(account, mayManage) : [],
-    operator: isOperator ? OPERATOR : [],
+    account: account ? ACCOUNT.map(below(account)).flatMap(only((right) => may(right, account))) : [],
+    operator: isStaff ? OPERATOR.flatMap(only((right) => may(right))) : [],
   }
   if (path.startsWith('/operator')) lastPlace = 'operator'
   else if (path.startsWith('/a/')) lastPlace = 'account'
-  const place = !isOperator ? 'account' : account ? lastPlace : 'operator'
+  const place = !isStaff ? 'account' : account ? lastPlace : 'operator'
   return { place, sections, current: sections[place].find(({ pages }) => pages.some(({ to }) => isWithin(to, path))) }
 }
+
+const below =
+  (account: string) =>
+  ({ pages: [first, ...rest], ...section }: Section): Section => {
+    const at = (page: MenuPage) => ({ ...page, to: `/a/${encodeURIComponent(account)}${page.to}` })
+    return { ...section, pages: [at(first), ...rest.map(at)] }
+  }
+
+/** What of a section the person may see. */
+const only =
+  (has: (right: Permission) => boolean) =>
+  (section: Section): Section[] => {
+    const [first, ...rest] = section.pages.filter(({ right }) => right === undefined || has(right))
+    return first ? [{ ...section, pages: [first, ...rest] }] : []
+  }
 
 /** The overview's address is the beginning of all the others. */
 function isWithin(to: string, path: string): boolean {
@@ -156,8 +230,8 @@ export interface CurrentAccount {
 
 /** The account of the address, also among the operator's pages; on pages without one, the account that was open last. */
 export function useCurrentAccount(path: string): CurrentAccount {
-  const { user, accounts } = useSession()
-  const operator = user.role === 'operator'
+  const { accounts } = useSession()
+  const operator = useMay()('accounts:read')
   const inPath = (
     match('/a/:account', path) ??
     match('/a/:account/:rest', path) ??

@@ -1,9 +1,10 @@
 // Who is signed in, and what that person may see. The server decides; this only hides links that would be refused.
 import { createContext, type ReactNode, useContext } from 'react'
+import { roleMay } from '../../src/identity/roles.ts'
 import { api } from './api.ts'
 import { clearDrafts } from './draft.ts'
 import { clearCache } from './query.ts'
-import type { Session } from './wire.ts'
+import type { Permission, Session } from './wire.ts'
 
 const SessionContext = createContext<Session | undefined>(undefined)
 
@@ -20,15 +21,13 @@ export function useSession(): Session {
 /** Pages for whoever is not signed in show faults too. */
 export const useSignedIn = (): boolean => useContext(SessionContext) !== undefined
 
-export function useIsOperator(): boolean {
-  return useSession().user.role === 'operator'
-}
-
-/** Owners and operators manage members. */
-export function useMayManage(accountId: string): boolean {
-  const session = useSession()
-  const own = session.accounts.find((account) => account.id === accountId)
-  return session.user.role === 'operator' || own?.role === 'owner'
+/** Asks the table of roles: in the whole gateway, or in the account if one is named. */
+export function useMay(): (permission: Permission, account?: string) => boolean {
+  const { user, accounts } = useSession()
+  return (permission, account) => {
+    const role = account === undefined ? undefined : accounts.find(({ id }) => id === account)?.role
+    return (user.role !== 'user' && roleMay(user.role, permission)) || (role !== undefined && roleMay(role, permission))
+  }
 }
 
 const LAST_ACCOUNT = 'account'

@@ -1,4 +1,5 @@
 // The frame around every page: navigation at the side, on phones at the bottom and in a sheet.
+
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
 import { BalanceBanner } from './banner.tsx'
@@ -12,6 +13,7 @@ import {
   useCurrentAccount,
   useNavigation,
 } from './navigation.ts'
+import { ROLE_NAMES } from './pages/roles.tsx'
 import { Link, useLocation } from './router.tsx'
 import { signOut, useSession } from './session.tsx'
 import { setTheme, type Theme, useTheme } from './theme.ts'
@@ -194,7 +196,7 @@ function SideNav({
           </span>
           <span className="who-text">
             <span>{user.email}</span>
-            <span className="who-role">{user.role === 'operator' ? 'Operator' : 'Profile'}</span>
+            <span className="who-role">{user.role === 'user' ? 'Profile' : ROLE_NAMES[user.role]}</span>
           </span>
         </Link>
         <div className="side-tools">

@@ -34,13 +34,13 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
+export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
   InviteView as Invite,
   LinkView as Link,
   MemberView as Member,
   OperatorView as Operator,
   PendingInvite,
-  Role,
   SavedView,
   SessionView as SessionRow,
   SetupView as Setup,

@@ -328,10 +328,9 @@ create table invite (
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
   constraint invite_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint invite_check CHECK (((kind = 'member'::text) = ((account_id IS NOT NULL) AND (role IS NOT NULL)))),
+  constraint invite_check CHECK ((((kind = 'member'::text) = (account_id IS NOT NULL)) AND ((kind = ANY (ARRAY['member'::text, 'operator'::text])) = (role IS NOT NULL)))),
   constraint invite_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'operator'::text, 'password'::text, 'sign-up'::text]))),
-  constraint invite_pkey PRIMARY KEY (digest),
-  constraint invite_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
+  constraint invite_pkey PRIMARY KEY (digest)
 );
 CREATE INDEX invite_age ON public.invite USING btree (expires_at);
 CREATE INDEX invite_email ON public.invite USING btree (email);
@@ -509,8 +508,7 @@ create table membership (
   created_at timestamp with time zone not null default now(),
   constraint membership_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint membership_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
-  constraint membership_pkey PRIMARY KEY (person_id, account_id),
-  constraint membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text])))
+  constraint membership_pkey PRIMARY KEY (person_id, account_id)
 );
 CREATE INDEX membership_account ON public.membership USING btree (account_id);
 
@@ -600,14 +598,15 @@ CREATE INDEX payment_event_age ON public.payment_event USING btree (received_at)
 create table person (
   id text collate "C" not null,
   email text not null,
-  operator boolean not null default false,
   password text not null,
   created_at timestamp with time zone not null default now(),
   terms_version text,
   terms_at timestamp with time zone,
+  operator_role text,
   constraint person_email_key UNIQUE (email),
   constraint person_pkey PRIMARY KEY (id)
 );
+CREATE INDEX person_operator ON public.person USING btree (operator_role) WHERE (operator_role IS NOT NULL);
 
 create table quota_slice (
   account_id text collate "C" not null,

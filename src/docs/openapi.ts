@@ -27,6 +27,7 @@ import { COMPONENTS, envelope } from '../catalog/generation-answers.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { rulesOf } from '../catalog/reference.ts'
 import { SOCIAL_COMPONENTS } from '../catalog/social.ts'
+import { rolesWith } from '../identity/roles.ts'
 import { FAULTS } from '../kernel/fault.ts'
 import type { Resource } from '../operator/resource.ts'
 
@@ -333,10 +334,11 @@ const OPERATOR_SECURITY = {
   },
 } as const
 
-const IN_CONSOLE: Record<Resource['access'], string> = {
-  operator: 'In the console: operators.',
-  owner: 'In the console also: owners of the account.',
-  member: 'In the console also: members of the account.',
+/** Who may, by the table of roles. */
+function rightOf({ access, account, own, isSensitive }: Resource): string {
+  if (access === 'self' || access === 'visitor') return ''
+  const roles = rolesWith(access, account !== undefined || own === true)
+  return `Needs the right \`${access}\`. In the console: ${roles.join(', ')}.${isSensitive ? ' It is sensitive.' : ''}`
 }
 
 type Fields = { properties?: Record<string, JsonSchema>; required?: string[] }
@@ -386,7 +388,7 @@ function operatorOperationOf(entry: Resource): unknown {
     operationId: `operator_${entry.method.toLowerCase()}${entry.path.replaceAll(/[^a-zA-Z0-9]+/g, '_').replace(/_$/, '')}`,
     tags: [OPERATOR_TAG.name],
     summary: summaryOf(entry),
-    description: `${IN_CONSOLE[entry.access]}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}${filesOf(entry)}`,
+    description: `${rightOf(entry)}${entry.csv ? ' Answers CSV for `accept: text/csv`.' : ''}${filesOf(entry)}`,
     security: [{ operatorToken: [] }],
     parameters: [...inPath, ...inQuery, ...inHeader],
     ...(entry.body ? { requestBody: { content: { 'application/json': { schema: viewSchema(entry.body) } } } } : {}),

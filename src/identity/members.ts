@@ -2,7 +2,7 @@
 
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Keys } from '../admission/keys.ts'
-import type { By } from '../database/audit.ts'
+import type { Audit, By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import {
@@ -17,23 +17,27 @@ import {
   replacePassword,
   requireGood,
 } from './people.ts'
+import { type AccountRole, type AnyRole, coversRole, type OperatorRole, roleMay } from './roles.ts'
 import type { SessionUse } from './sessions.ts'
-import type { InviteView, MemberView, OperatorView, PendingInvite, Role } from './views.ts'
+import type { InviteView, MemberView, OperatorView, PendingInvite } from './views.ts'
+
+/** Whether whoever asks may give this role, and take it: `coversRole` says who may. */
+type MayGive = (role: AnyRole) => boolean
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
   /** Returns the token of a link that is valid for a week. */
-  invite(account: string, input: { email: string; role: Role }, by: By): Promise<string>
+  invite(account: string, input: { email: string; role: AccountRole }, mayGive: MayGive, by: By): Promise<string>
   /** Also revokes the OAuth programs that the person authorized and the links that they made or were sent, so that none of these lead back in. */
-  remove(account: string, person: string, options: { mayRemoveLastOwner: boolean }, by: By): Promise<void>
-  changeRole(account: string, person: string, input: { role: Role; mayRemoveLastOwner: boolean }, by: By): Promise<void>
+  remove(account: string, person: string, options: Leave, by: By): Promise<void>
+  changeRole(account: string, person: string, input: Leave & { role: AccountRole }, by: By): Promise<void>
   /** Links that have not been used yet: those of an account, or with null those for new operators. */
   pending(account: string | null): Promise<PendingInvite[]>
-  withdraw(account: string | null, invite: string, by: By): Promise<void>
+  withdraw(account: string | null, invite: string, mayGive: MayGive, by: By): Promise<void>
   operators(): Promise<OperatorView[]>
-  inviteOperator(email: string, by: By): Promise<string>
-  /** The person stays, with their account memberships. */
-  removeOperator(person: string, by: By): Promise<void>
+  inviteOperator(input: { email: string; role: OperatorRole }, mayGive: MayGive, by: By): Promise<string>
+  /** Null: none any more; the person stays, with their account memberships. The last operator stays one. */
+  changeOperator(person: string, role: OperatorRole | null, mayGive: MayGive, by: By): Promise<void>
   /** Returns the token of a password-reset link that is valid for a day. */
   resetPassword(email: string, by: By): Promise<string>
   look(token: string): Promise<InviteView>
@@ -41,12 +45,17 @@ export interface Members {
   accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
 }
 
+interface Leave {
+  readonly mayRemoveLastOwner: boolean
+  readonly mayGive: MayGive
+}
+
 interface InviteRow {
   kind: InviteView['kind']
   account_id: string | null
   account: string | null
   email: string
-  role: Role | null
+  role: AnyRole | null
 }
 
 const LIST = statement(
@@ -66,11 +75,14 @@ const LOOK = statement(
    where i.digest = $1 and i.expires_at > now() and i.kind <> 'sign-up'`,
 )
 export const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
-// An owner who uses an older link stays an owner.
+const LOCK_MEMBER = statement(
+  'member_lock_one',
+  'select role from membership where account_id = $1 and person_id = $2 for update',
+)
 export const JOIN = statement(
   'member_join',
   `insert into membership (account_id, person_id, role) values ($1, $2, $3)
-   on conflict (person_id, account_id) do update set role = excluded.role where membership.role = 'member'`,
+   on conflict (person_id, account_id) do update set role = excluded.role`,
 )
 const LOCK_MEMBERS = statement(
   'member_lock',
@@ -84,7 +96,7 @@ const PENDING = statement(
 )
 const WITHDRAW = statement(
   'invite_withdraw',
-  `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email`,
+  `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email, role`,
 )
 const MINE = (column: string) => `${column} = (select email from person where id = $1)`
 const REMOVE_INVITES = statement(
@@ -97,14 +109,15 @@ const REMOVE_OPERATOR_INVITES = statement(
 )
 const OPERATORS = statement(
   'operator_list',
-  `select p.id, p.email, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
-   from person p where p.operator order by p.email limit 200`,
+  `select p.id, p.email, p.operator_role as role, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
+   from person p where p.operator_role is not null order by p.email limit 200`,
 )
 export const LOCK_OPERATORS = statement(
   'operator_lock',
-  'select id, email from person where operator order by id for update',
+  'select id, email, operator_role as role from person where operator_role is not null order by id for update',
 )
-const SET_OPERATOR = statement('operator_set', 'update person set operator = $2 where id = $1')
+const LOCK_PERSON = statement('person_lock', 'select operator_role as role from person where id = $1 for update')
+const SET_OPERATOR = statement('operator_set', 'update person set operator_role = $2 where id = $1')
 const SET_ROLE = statement('member_role', 'update membership set role = $3 where account_id = $1 and person_id = $2')
 const REMOVE = statement('member_remove', 'delete from membership where account_id = $1 and person_id = $2')
 
@@ -127,11 +140,12 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
 
   return {
     async list(account) {
-      const rows = await database.query<PersonSeen & { role: Role }>(LIST, [account])
+      const rows = await database.query<PersonSeen & { role: AccountRole }>(LIST, [account])
       return rows.map((row) => ({ ...personView(row), role: row.role }))
     },
 
-    async invite(account, { email, role }, by) {
+    async invite(account, { email, role }, mayGive, by) {
+      requireCovered(mayGive, role)
       const token = newToken(world)
       await database.transaction(async (tx) => {
         const [found] = await tx.query(ACCOUNT, [account])
@@ -146,11 +160,11 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       return token
     },
 
-    async remove(account, person, { mayRemoveLastOwner }, by) {
+    async remove(account, person, options, by) {
       await database.transaction(async (tx) => {
         // Before the members are locked: accepting a link takes the two locks in the same order.
         await tx.query(REMOVE_INVITES, [person, account])
-        const before = await lockMember(tx, account, person, mayRemoveLastOwner)
+        const before = await lockMember(tx, account, person, options)
         await tx.query(REMOVE, [account, person])
         await keys.endConnections(tx, { account, person }, by)
         await audit.write(tx, by, {
@@ -164,10 +178,12 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       await keys.noticed()
     },
 
-    async changeRole(account, person, { role, mayRemoveLastOwner }, by) {
+    async changeRole(account, person, { role, mayRemoveLastOwner, mayGive }, by) {
+      requireCovered(mayGive, role)
       await database.transaction(async (tx) => {
-        if (role === 'member') await tx.query(REMOVE_INVITES, [person, account])
-        const before = await lockMember(tx, account, person, mayRemoveLastOwner || role === 'owner')
+        if (role !== 'owner') await tx.query(REMOVE_INVITES, [person, account])
+        const isKept = mayRemoveLastOwner || role === 'owner'
+        const before = await lockMember(tx, account, person, { mayGive, mayRemoveLastOwner: isKept })
         await tx.query(SET_ROLE, [account, person, role])
         await audit.write(tx, by, {
           ...{ action: 'member.role', object: account, detail: { person, email: before.email, role } },
@@ -218,35 +234,65 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       return database.transaction(async (tx) => {
         await use(tx, token)
         const person =
-          known?.id ?? (await insertPerson(tx, world, { email: invite.email, operator: false, password: hash! }))
-        const { account_id: account, role } = invite
-        if (account === null || role === null) {
-          await tx.query(SET_OPERATOR, [person, true])
-          await audit.write(tx, mine, { action: 'operator.join', object: person })
-        } else {
-          await tx.query(JOIN, [account, person, role])
-          await audit.write(tx, mine, {
-            ...{ action: 'member.join', object: account, detail: { person, role } },
-            before: {},
-            after: { email, role },
-          })
-        }
+          known?.id ?? (await insertPerson(tx, world, { email: invite.email, role: null, password: hash! }))
+        await join(tx, { person, invite }, audit, mine)
         return { session: await sessions.start(tx, person, visit), email }
       })
     },
   }
 }
 
-/** Returns the member as it was. Throws if there is no such member, or if it is the last owner and that is not allowed. */
+function requireCovered(mayGive: MayGive, role: AnyRole): void {
+  if (!mayGive(role))
+    throw new Fault('access_denied', {
+      message: `Nobody gives or takes a role that may do more than their own: ${role}.`,
+    })
+}
+
+/** A link never takes anything away: whoever may do more already keeps their role. */
+async function join(
+  tx: Queryable,
+  { person, invite }: { person: string; invite: InviteRow },
+  audit: Audit,
+  by: By,
+): Promise<void> {
+  const { account_id: account, role } = invite
+  if (role === null) return
+  const [held] =
+    account === null
+      ? await tx.query<{ role: AnyRole | null }>(LOCK_PERSON, [person])
+      : await tx.query<{ role: AnyRole | null }>(LOCK_MEMBER, [account, person])
+  const before = held?.role ?? null
+  const isMore = before === null || coversRole((permission) => roleMay(role, permission), before)
+  if (account === null) {
+    if (isMore) await tx.query(SET_OPERATOR, [person, role])
+    await audit.write(tx, by, {
+      ...{ action: 'operator.join', object: person, detail: { role } },
+      before: { role: before },
+      after: { role: isMore ? role : before },
+    })
+  } else {
+    if (isMore) await tx.query(JOIN, [account, person, role])
+    await audit.write(tx, by, {
+      ...{ action: 'member.join', object: account, detail: { person, role } },
+      before: before === null ? {} : { role: before },
+      after: { email: invite.email, role: isMore ? role : before },
+    })
+  }
+}
+
+/** Returns the member as it was. Throws if there is no such member, or if it is the last owner or above whoever asks and that is not allowed. */
 async function lockMember(
   tx: Queryable,
   account: string,
   person: string,
-  mayRemoveLastOwner: boolean,
-): Promise<{ email: string; role: Role }> {
-  const members = await tx.query<{ person_id: string; email: string; role: Role }>(LOCK_MEMBERS, [account])
+  options: Leave,
+): Promise<{ email: string; role: AccountRole }> {
+  const { mayGive, mayRemoveLastOwner } = options
+  const members = await tx.query<{ person_id: string; email: string; role: AccountRole }>(LOCK_MEMBERS, [account])
   const member = members.find((entry) => entry.person_id === person)
   if (!member) throw new Fault('not_found', { message: 'There is no such member of this account.' })
+  requireCovered(mayGive, member.role)
   const owners = members.filter(({ role }) => role === 'owner').length
   if (member.role === 'owner' && owners === 1 && !mayRemoveLastOwner)
     throw new Fault('conflict', {
@@ -262,7 +308,7 @@ interface PersonSeen {
   seen_at: Date | null
 }
 
-function personView(row: PersonSeen): OperatorView {
+function personView(row: PersonSeen): Omit<OperatorView, 'role'> {
   return {
     userId: row.id,
     email: row.email,
@@ -278,13 +324,13 @@ function operatorsOf({
   database,
   world,
   audit,
-}: PeopleDeps): Pick<Members, 'pending' | 'withdraw' | 'operators' | 'inviteOperator' | 'removeOperator'> {
+}: PeopleDeps): Pick<Members, 'pending' | 'withdraw' | 'operators' | 'inviteOperator' | 'changeOperator'> {
   return {
     async pending(account) {
       const rows = await database.query<{
         id: string
         email: string
-        role: Role | null
+        role: AnyRole
         created_at: Date
         expires_at: Date
       }>(PENDING, [kindOf(account), account])
@@ -293,40 +339,48 @@ function operatorsOf({
       }))
     },
 
-    async withdraw(account, invite, by) {
+    async withdraw(account, invite, mayGive, by) {
       await database.transaction(async (tx) => {
-        const [gone] = await tx.query<{ email: string }>(WITHDRAW, [kindOf(account), account, invite])
+        const [gone] = await tx.query<{ email: string; role: AnyRole }>(WITHDRAW, [kindOf(account), account, invite])
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
+        requireCovered(mayGive, gone.role)
         const detail = { email: gone.email }
         await audit.write(tx, by, { action: 'invite.withdraw', object: account ?? 'operators', detail })
       })
     },
 
-    operators: async () => (await database.query<PersonSeen>(OPERATORS)).map(personView),
+    async operators() {
+      const rows = await database.query<PersonSeen & { role: OperatorRole }>(OPERATORS)
+      return rows.map((row) => ({ ...personView(row), role: row.role }))
+    },
 
-    async inviteOperator(email, by) {
+    async inviteOperator({ email, role }, mayGive, by) {
+      requireCovered(mayGive, role)
       const token = newToken(world)
       await database.transaction(async (tx) => {
-        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, null, by.actor, INVITE_HOURS])
-        await audit.write(tx, by, { action: 'operator.invite', object: 'operators', detail: { email } })
+        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, role, by.actor, INVITE_HOURS])
+        await audit.write(tx, by, { action: 'operator.invite', object: 'operators', detail: { email, role } })
       })
       return token
     },
 
-    async removeOperator(person, by) {
+    async changeOperator(person, role, mayGive, by) {
+      if (role !== null) requireCovered(mayGive, role)
       await database.transaction(async (tx) => {
-        await tx.query(REMOVE_OPERATOR_INVITES, [person])
-        const all = await tx.query<{ id: string; email: string }>(LOCK_OPERATORS)
-        const gone = all.find(({ id }) => id === person)
-        if (!gone) throw new Fault('not_found', { message: 'There is no such operator.' })
-        if (all.length === 1)
+        if (role !== 'operator') await tx.query(REMOVE_OPERATOR_INVITES, [person])
+        const all = await tx.query<{ id: string; email: string; role: OperatorRole }>(LOCK_OPERATORS)
+        const held = all.find(({ id }) => id === person)
+        if (!held) throw new Fault('not_found', { message: 'There is no such operator.' })
+        requireCovered(mayGive, held.role)
+        const operators = all.filter((one) => one.role === 'operator').length
+        if (held.role === 'operator' && role !== 'operator' && operators === 1)
           throw new Fault('conflict', { message: 'This is the last operator. Invite another one first.' })
-        await tx.query(SET_OPERATOR, [person, false])
-        const detail = { name: gone.email }
+        await tx.query(SET_OPERATOR, [person, role])
+        const detail = { name: held.email, ...(role === null ? {} : { role }) }
         await audit.write(tx, by, {
-          ...{ action: 'operator.remove', object: person, detail },
-          before: { operator: true },
-          after: { operator: false },
+          ...{ action: role === null ? 'operator.remove' : 'operator.role', object: person, detail },
+          before: { role: held.role },
+          after: { role },
         })
       })
     },

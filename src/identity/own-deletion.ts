@@ -11,6 +11,7 @@ import { Fault } from '../kernel/fault.ts'
 import { LOCK_OPERATORS } from './members.ts'
 import { checkLogin, type PeopleDeps } from './people.ts'
 import { PERSON_MAILS } from './person-mails.ts'
+import type { OperatorRole } from './roles.ts'
 import type { Person, SessionUse } from './sessions.ts'
 import type { PersonMails } from './sign-up.ts'
 
@@ -73,7 +74,8 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
       throw new Fault('conflict', {
         message: `"${left.name}" has ${formatCredits(left.posted)} credits. They are lost with your login: confirm that, or ask for a refund first.`,
       })
-    if (person.operator && (await on.query(LOCK_OPERATORS)).length === 1)
+    const staff = person.role === null ? [] : await on.query<{ role: OperatorRole }>(LOCK_OPERATORS)
+    if (person.role === 'operator' && staff.filter(({ role }) => role === 'operator').length === 1)
       throw new Fault('conflict', { message: 'You are the last operator. Invite another one first.' })
     return last
   }

@@ -7,6 +7,7 @@ import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Attempt, Attempts } from './attempts.ts'
 import { type Passwords, passwordProblem } from './password.ts'
+import type { OperatorRole } from './roles.ts'
 import type { Browsers, Person, Sessions, SessionUse } from './sessions.ts'
 
 export interface People {
@@ -39,11 +40,14 @@ export interface PersonRow {
   readonly password: string
 }
 
-const OPERATOR_EXISTS = statement('person_operator', 'select exists (select 1 from person where operator) as some')
+const OPERATOR_EXISTS = statement(
+  'person_operator',
+  `select exists (select 1 from person where operator_role = 'operator') as some`,
+)
 export const FIND_PERSON = statement('person_find', 'select id, password from person where email = $1')
 const INSERT_PERSON = statement(
   'person_insert',
-  `insert into person (id, email, operator, password) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
+  `insert into person (id, email, operator_role, password) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
 )
 const SET_PASSWORD = statement('person_password', 'update person set password = $2 where id = $1')
 const END_LINKS = statement(
@@ -125,7 +129,7 @@ export function createPeople(deps: PeopleDeps): People {
       return database.transaction(async (tx) => {
         const [used] = await tx.query(USE_TOKEN, [stored(token)])
         if (!used || (await operatorExists(tx))) throw setupClosed()
-        const person = await insertPerson(tx, world, { email, operator: true, password: hash })
+        const person = await insertPerson(tx, world, { email, role: 'operator', password: hash })
         const cookie = await sessions.start(tx, person, visit)
         await audit.write(tx, { ...by, actor: email }, { action: 'setup.finish', object: person })
         return cookie
@@ -220,12 +224,12 @@ export function requireGood(password: string, email: string): void {
 export async function insertPerson(
   tx: Queryable,
   world: World,
-  person: { email: string; operator: boolean; password: string },
+  person: { email: string; role: OperatorRole | null; password: string },
 ): Promise<string> {
   const [row] = await tx.query<{ id: string }>(INSERT_PERSON, [
     `usr_${newId(world)}`,
     person.email,
-    person.operator,
+    person.role,
     person.password,
   ])
   if (!row) throw new Fault('conflict', { message: 'Somebody has this e-mail address already.' })

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
+import type { OperatorRole } from './roles.ts'
 import type { SessionView, WhoView } from './views.ts'
 
 export interface SessionUse {
@@ -16,7 +17,8 @@ export interface SessionUse {
 export interface Person {
   readonly id: string
   readonly email: string
-  readonly operator: boolean
+  /** In the whole gateway. */
+  readonly role: OperatorRole | null
 }
 
 export interface Session {
@@ -46,7 +48,7 @@ const INSERT = statement(
 )
 const FIND = statement(
   'session_find',
-  `select s.id, s.seen_at < now() - interval '60 seconds' as resting, p.id as person_id, p.email, p.operator,
+  `select s.id, s.seen_at < now() - interval '60 seconds' as resting, p.id as person_id, p.email, p.operator_role,
      coalesce((select json_agg(json_build_object('id', a.id, 'name', a.name, 'role', m.role) order by a.name)
        from membership m join account a on a.id = m.account_id where m.person_id = p.id), '[]') as accounts
    from session s join person p on p.id = s.person_id where s.digest = $1 and ${ALIVE}`,
@@ -65,7 +67,7 @@ interface FoundRow {
   resting: boolean
   person_id: string
   email: string
-  operator: boolean
+  operator_role: OperatorRole | null
   accounts: WhoView['accounts']
 }
 
@@ -84,7 +86,7 @@ export function createSessions({ database, world }: { database: Database; world:
       if (row.resting) await database.query(SEEN, [row.id])
       return {
         id: row.id,
-        person: { id: row.person_id, email: row.email, operator: row.operator },
+        person: { id: row.person_id, email: row.email, role: row.operator_role },
         accounts: row.accounts,
       }
     },

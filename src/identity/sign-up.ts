@@ -269,7 +269,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
         const [used] = await tx.query(USE, [digest])
         if (!used) throw linkUnknown()
         await tx.query(END_OTHERS, [email])
-        const person = await insertPerson(tx, world, { email, operator: false, password: hash })
+        const person = await insertPerson(tx, world, { email, role: null, password: hash })
         if (now.terms) await tx.query(ACCEPT_TERMS, [person, now.terms.version])
         const account = await openAccount(tx, box, { name: name ?? email, settings: now, by: mine })
         await tx.query(JOIN, [account, person, 'owner'])

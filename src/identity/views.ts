@@ -2,9 +2,10 @@
 import * as z from 'zod'
 import { time } from '../kernel/view.ts'
 import { creditWorth } from '../reports/views.ts'
+import { ACCOUNT_ROLES, OPERATOR_ROLES } from './roles.ts'
 
-export const role = z.enum(['owner', 'member'])
-export type Role = z.infer<typeof role>
+export const role = z.enum(ACCOUNT_ROLES)
+export const operatorRole = z.enum(OPERATOR_ROLES)
 
 export const memberView = z.object({
   userId: z.string(),
@@ -21,7 +22,8 @@ export const inviteView = z.object({
   /** The account's name; empty if the link is not about an account. */
   account: z.string(),
   email: z.string(),
-  role: role.nullable(),
+  /** Null: it is for a new password. */
+  role: z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES]).nullable(),
 })
 export type InviteView = z.infer<typeof inviteView>
 
@@ -29,19 +31,18 @@ export type InviteView = z.infer<typeof inviteView>
 export const pendingInvite = z.object({
   id: z.string(),
   email: z.string(),
-  /** Null: an invitation to become an operator. */
-  role: role.nullable(),
+  role: z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES]),
   createdAt: time,
   expiresAt: time,
 })
 export type PendingInvite = z.infer<typeof pendingInvite>
 
-export const operatorView = memberView.omit({ role: true })
+export const operatorView = memberView.extend({ role: operatorRole })
 export type OperatorView = z.infer<typeof operatorView>
 
 /** The signed-in person and their accounts. */
 export const whoView = z.object({
-  user: z.object({ id: z.string(), email: z.string(), role: z.enum(['operator', 'user']) }),
+  user: z.object({ id: z.string(), email: z.string(), role: z.enum([...OPERATOR_ROLES, 'user']) }),
   accounts: z.array(z.object({ id: z.string(), name: z.string(), role })),
   /** What a credit is worth; null: not configured. */
   worth: creditWorth.nullable(),

@@ -83,7 +83,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
 }
 
 export const ADMIN_PREFIX = '/admin/v1'
-const TOKEN_HOLDER: Actor = { name: 'operator token', operator: true, roles: new Map(), session: null }
+const TOKEN_HOLDER: Actor = { name: 'operator token', role: 'operator', roles: new Map(), session: null }
 
 /** `resources`: those of `operatorResources`, made once for all who mount or describe them. */
 export function mountAdmin(app: FastifyInstance, resources: readonly Resource[], operatorToken: string): void {

@@ -5,7 +5,7 @@ import { accountUnknown } from '../admission/accounts.ts'
 import type { Session } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { ResourceDeps } from './admin.ts'
-import { type Actor, checkOrigin, mountResources, type Resource, readSession, requireRole } from './resource.ts'
+import { type Actor, checkOrigin, mountResources, type Resource, readSession, requireRight } from './resource.ts'
 import {
   type Connections,
   consentResources,
@@ -29,7 +29,7 @@ export interface ConsoleDeps extends ResourceDeps, SessionDeps, SignUpPageDeps {
 }
 
 const CONSOLE_PREFIX = '/console/api'
-const VISITOR: Actor = { name: 'visitor', operator: false, roles: new Map(), session: null }
+const VISITOR: Actor = { name: 'visitor', role: null, roles: new Map(), session: null }
 /** The public API, and nothing else of this server. */
 const PLAYABLE = /^\/(v1|alpha|beta)\//
 
@@ -40,7 +40,7 @@ export function mountConsole(app: FastifyInstance, resources: readonly Resource[
     if (!session) throw new Fault('key_missing', { message: 'You are not signed in.' })
     return {
       name: session.person.email,
-      operator: session.person.operator,
+      role: session.person.role,
       roles: new Map(session.accounts.map(({ id, role }) => [id, role])),
       session,
     }
@@ -67,8 +67,8 @@ export function mountConsole(app: FastifyInstance, resources: readonly Resource[
           checkOrigin(request, deps.publicUrl())
           const actor = await authenticate(request)
           const { id: account } = request.params as { id: string }
-          requireRole(actor, account, 'member')
-          if (actor.operator && !(await deps.statements.account(account))) throw accountUnknown()
+          requireRight(actor, 'playground:write', account)
+          if (actor.role !== null && !(await deps.statements.account(account))) throw accountUnknown()
           const raw = request.raw.url ?? ''
           const url = raw.slice(raw.indexOf('/play/') + '/play'.length)
           if (!PLAYABLE.test(url)) throw new Fault('not_found')

@@ -8,6 +8,14 @@ import * as z from 'zod'
 import { readIdempotencyKey } from '../admission/idempotency.ts'
 import { parseRawQuery } from '../catalog/value.ts'
 import type { By } from '../database/audit.ts'
+import {
+  type AccountRole,
+  type AnyRole,
+  isSensitive,
+  type OperatorRole,
+  type Permission,
+  roleMay,
+} from '../identity/roles.ts'
 import type { Session, SessionUse } from '../identity/sessions.ts'
 import { DAY_MS, dayNumber, parseDay } from '../kernel/calendar.ts'
 import { parseCredits } from '../kernel/credits.ts'
@@ -111,14 +119,16 @@ declare module 'fastify' {
   }
 }
 
-/** `member` and `owner` are roles in the account that the resource belongs to; operators may do everything. */
-type Access = 'operator' | 'owner' | 'member'
+/** A right of the table of roles; or nothing but a session, about oneself; or nothing at all. */
+type Access = Permission | 'self' | 'visitor'
 
 export interface Actor {
   /** For the audit. */
   readonly name: string
-  readonly operator: boolean
-  readonly roles: ReadonlyMap<string, 'owner' | 'member'>
+  /** In the whole gateway. */
+  readonly role: OperatorRole | null
+  /** In accounts. */
+  readonly roles: ReadonlyMap<string, AccountRole>
   /** Of somebody in the console. */
   readonly session: Session | null
   /** The name of the token by which it came, for the audit; absent for somebody in the console. */
@@ -154,8 +164,12 @@ export interface Resource {
   /** Below the prefix, with its parameters in braces. */
   readonly path: string
   readonly access: Access
-  /** The account whose members may ask. Absent on a resource for members: `run` shows each only their own. */
+  /** A person proves again who they are before they do it. */
+  readonly isSensitive: boolean
+  /** The account in which a role counts too. Absent: only roles of the whole gateway count. */
   readonly account?: (params: never) => string | Promise<string>
+  /** It spans accounts, and `run` shows each person only those in which they have the right (`accountsOf`). */
+  readonly own?: true
   readonly params?: z.ZodType
   /** Strict, so that a misspelt filter is refused and not ignored. */
   readonly query?: z.ZodType
@@ -192,7 +206,7 @@ type ParamsOf<Path> = { readonly [Name in NamesIn<Path>]: string }
 const PARAMS: Readonly<Record<string, z.ZodType<string>>> = { name: text(100), uid: text(100), token: linkToken }
 
 interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>
-  extends Omit<Resource, 'method' | 'path' | 'access' | 'params'> {
+  extends Omit<Resource, 'method' | 'path' | 'access' | 'isSensitive' | 'params'> {
   readonly query?: Q
   readonly body?: B
   /** Left out for what lies below an account. */
@@ -217,7 +231,7 @@ export function resource<Path extends string, Q extends z.ZodType, B extends z.Z
   // The type of the route says what stands before its space.
   const [method, path = ''] = route.split(' ') as [Resource['method'], string]
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-  const below = access !== 'operator' && path.startsWith('/accounts/{id}')
+  const below = path.startsWith('/accounts/{id}')
   return {
     ...(below ? { account: ({ id: account }: { id: string }) => account } : {}),
     ...(names.length === 0
@@ -227,6 +241,7 @@ export function resource<Path extends string, Q extends z.ZodType, B extends z.Z
     method,
     path,
     access,
+    isSensitive: access !== 'self' && access !== 'visitor' && isSensitive(access),
   }
 }
 
@@ -253,7 +268,7 @@ export function mountResources(
         const actor = await authenticate(request)
         await checkAccess(entry, request, actor)
         actors.set(request, actor)
-        if (!actor.operator && !actor.session) scope.bodyDeadline(reply.raw)
+        if (entry.access === 'visitor') scope.bodyDeadline(reply.raw)
       },
       handler: async (request, reply) => {
         await scope.posted()
@@ -264,17 +279,41 @@ export function mountResources(
 }
 
 async function checkAccess(entry: Resource, request: FastifyRequest, actor: Actor): Promise<void> {
-  if (actor.operator) return
-  if (entry.access === 'operator') throw new Fault('access_denied', { message: 'Only operators may do that.' })
-  if (entry.account) requireRole(actor, await entry.account(readParams(entry, request) as never), entry.access)
+  const { access } = entry
+  if (access === 'visitor' || access === 'self' || may(actor, access)) return
+  if (entry.own) {
+    if (accountsOf(actor, access)?.length === 0 && actor.roles.size > 0)
+      throw refusal(access, [...actor.roles.values()])
+    return
+  }
+  // `resource` gave it the types of its path.
+  requireRight(actor, access, await entry.account?.(readParams(entry, request) as never))
 }
 
-export function requireRole(actor: Actor, account: string, least: 'owner' | 'member'): void {
-  if (actor.operator) return
-  const role = actor.roles.get(ownAccountOf(account))
-  if (role === undefined) throw new Fault('access_denied', { message: 'You do not belong to this account.' })
-  if (least === 'owner' && role !== 'owner')
-    throw new Fault('access_denied', { message: 'Only owners of the account may do that.' })
+/** In the whole gateway, or in the account if one is named. */
+export function may(actor: Actor, permission: Permission, account?: string): boolean {
+  if (actor.role !== null && roleMay(actor.role, permission)) return true
+  const role = account === undefined ? undefined : actor.roles.get(ownAccountOf(account))
+  return role !== undefined && roleMay(role, permission)
+}
+
+/** The accounts in which the actor has the right; null: all. */
+export function accountsOf(actor: Actor, permission: Permission): string[] | null {
+  return may(actor, permission) ? null : [...actor.roles.keys()].filter((account) => may(actor, permission, account))
+}
+
+export function requireRight(actor: Actor, permission: Permission, account?: string): void {
+  if (may(actor, permission, account)) return
+  const role = account === undefined ? undefined : actor.roles.get(ownAccountOf(account))
+  const own = [actor.role ?? undefined, role].filter((one) => one !== undefined)
+  if (own.length > 0) throw refusal(permission, own)
+  const message = account === undefined ? 'Only operators may do that.' : 'You do not belong to this account.'
+  throw new Fault('access_denied', { message })
+}
+
+function refusal(permission: Permission, roles: readonly AnyRole[]): Fault {
+  const message = `That needs the right ${permission}, which the role ${[...new Set(roles)].join(', ')} does not have.`
+  return new Fault('access_denied', { message })
 }
 
 async function answer(entry: Resource, request: FastifyRequest, reply: FastifyReply, actor: Actor): Promise<unknown> {

@@ -136,44 +136,44 @@ const FOUND_MAX = 8
 /** What all keys begin with finds none of them. */
 const PREFIX_CHARS_MIN = 9
 
-interface SeenAccounts {
-  readonly read: readonly string[]
-  /** Those whose members the person may see. */
-  readonly manage: readonly string[]
-}
+/** Of each kind, the accounts in which the person may see it; null: all. */
+type SeenAccounts = Readonly<Record<'calls' | 'jobs' | 'keys' | 'accounts' | 'members', readonly string[] | null>>
 
-/** `only`: the accounts that the person may see; null: all. */
-export async function search(database: Queryable, q: string, only: SeenAccounts | null): Promise<Found[]> {
+export async function search(database: Queryable, q: string, seen: SeenAccounts): Promise<Found[]> {
   const rows = await database.query<{ kind: Found['kind']; id: string; label: string; account: string }>(SEARCH, [
     q,
     q.replace(/^req_/, ''),
-    only?.read ?? null,
     FOUND_MAX,
-    only?.manage ?? null,
+    seen.calls,
+    seen.jobs,
+    seen.keys,
+    seen.accounts,
+    seen.members,
   ])
   return rows.map((row) => ({ ...row, account: ownAccountOf(row.account) }))
 }
 
 // A test account belongs to whoever sees the account of which it is the twin. What is sought is the text itself, and no pattern.
-const SEEN = (COLUMN: string) => `($3::text[] is null or regexp_replace(${COLUMN}, '_test$', '') = any($3))`
+const SEEN = (PARAMETER: string) =>
+  `(${PARAMETER}::text[] is null or regexp_replace(account_id, '_test$', '') = any(${PARAMETER}))`
 // Exactly this name comes first: a command that names an account or a key must see all of that name.
 const NAMED = 'lower(name) = lower($1) desc'
 const SEARCH = statement(
   'search',
-  `(select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('account_id')} limit 1)
+  `(select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('$4')} limit 1)
    union all
-   (select 'call', 'req_' || id, 'refused · ' || fault, account_id from refusal where id = $2 and ${SEEN('account_id')} limit 1)
+   (select 'call', 'req_' || id, 'refused · ' || fault, account_id from refusal where id = $2 and ${SEEN('$4')} limit 1)
    union all
-   (select 'job', id, product || ' · ' || status, account_id from job where id = $1 and ${SEEN('account_id')} limit 1)
+   (select 'job', id, product || ' · ' || status, account_id from job where id = $1 and ${SEEN('$5')} limit 1)
    union all
    (select 'key', id, name || ' · …' || last4 || case when revoked_at <= now() then ' · revoked' else '' end, account_id from api_key
     where (id = $1 or last4 = $1 or strpos(lower(name), lower($1)) > 0 or $1 = prefix || '…' || last4
-      or (length($1) >= ${PREFIX_CHARS_MIN} and starts_with(prefix, $1))) and ${SEEN('account_id')} order by ${NAMED}, id desc limit $4)
+      or (length($1) >= ${PREFIX_CHARS_MIN} and starts_with(prefix, $1))) and ${SEEN('$6')} order by ${NAMED}, id desc limit $3)
    union all
-   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($3::text[] is null or id = any($3)) order by ${NAMED}, id desc limit $4)
+   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($7::text[] is null or id = any($7)) order by ${NAMED}, id desc limit $3)
    union all
    (select 'member', p.id, p.email || ' · ' || a.name, a.id from person p join membership m on m.person_id = p.id join account a on a.id = m.account_id
-    where strpos(p.email, lower($1)) > 0 and ($5::text[] is null or a.id = any($5)) order by p.email, a.id limit $4)`,
+    where strpos(p.email, lower($1)) > 0 and ($8::text[] is null or a.id = any($8)) order by p.email, a.id limit $3)`,
 )
 
 // How the routes of one product have done lately, from the calls themselves: to decide by which of them to take.

@@ -1,14 +1,37 @@
 // The operator API, from the table of resources that both the operator token and the console reach.
 import * as z from 'zod'
+import { ACCOUNT_ROLES, type AnyRole, OPERATOR_ROLES, RIGHTS, ROLE_WORDS } from '../../src/identity/roles.ts'
 import { ADMIN_PREFIX, operatorResources, type ResourceDeps } from '../../src/operator/admin.ts'
 import type { Resource } from '../../src/operator/resource.ts'
 import { code, page, table } from './markdown.ts'
 
-const WHO: Record<Resource['access'], string> = {
-  operator: 'operators',
-  owner: 'owners of the account',
-  member: 'members of the account',
+function rightOf({ access }: Resource): string {
+  return access === 'self' || access === 'visitor' ? '' : code(access)
 }
+
+/** The table of roles as a table. */
+export function rolesPage(): string {
+  const all = [...OPERATOR_ROLES, ...ACCOUNT_ROLES]
+  return page(
+    'Roles and rights',
+    'What each role may do, by resource and verb. Roles of the gateway hold everywhere; roles of an account hold in that account. The names of the first column are also the scopes of tokens.',
+    table(
+      ['Role', 'Of', 'For'],
+      all.map((role) => [code(role), ofWhat(role), ROLE_WORDS[role]]),
+    ),
+    'An asterisk marks what is sensitive: a person proves again who they are. [The operator API](operator-api.md) says which right each of its resources needs. Nobody gives or takes a role that may do more than their own. An account keeps at least one owner, unless an operator takes the last one away; the gateway keeps at least one operator.',
+    table(
+      ['Right', 'About', ...all],
+      RIGHTS.map(({ permission, about, roles, isSensitive }) => [
+        `${code(permission)}${isSensitive ? ' *' : ''}`,
+        about,
+        ...all.map((role) => (roles.has(role) ? '✓' : '')),
+      ]),
+    ),
+  )
+}
+
+const ofWhat = (role: AnyRole) => (OPERATOR_ROLES.some((one) => one === role) ? 'the gateway' : 'an account')
 
 /** The table needs nothing of its dependencies until a resource is asked for. */
 const nothing: object = new Proxy(() => nothing, { get: () => nothing, apply: () => nothing })
@@ -40,7 +63,7 @@ function answerOf({ properties = {}, required = [], anyOf = [] }: Shape): string
 export function operatorApiPage(): string {
   const rows = listResources().map((entry) => [
     code(`${entry.method} ${entry.path}`),
-    WHO[entry.access],
+    rightOf(entry),
     [fieldsOf(entry.query), fieldsOf(entry.body), entry.repeatable ? 'header `Idempotency-Key`' : '']
       .filter(Boolean)
       .join('; '),
@@ -48,12 +71,12 @@ export function operatorApiPage(): string {
   ])
   return page(
     'Operator API',
-    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <operator token>\`; the token may do everything. The console reaches the same resources for people with a session, who may do what the second column says.`,
+    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <operator token>\`; the token may do everything. The console reaches the same resources for people with a session, whose role must have the right of the second column ([roles and rights](roles.md)).`,
     'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). The types of every field are in `/openapi.json`. Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`, with a column for every field. The ledger lists what moved money in the order in which it moved, with the balance that was true then; rows that moved nothing are listed by `zero=true`. Every change writes an audit row, and so does reading what a call sent (`/usage/{requestId}/content`). Fields that are not listed are refused. An `Idempotency-Key` is kept for ever: sent again with the same body it gets the same `data` and a header `idempotent-replayed: true`, and nothing happens twice; with another body it gets 409.',
     table(
       [
         'Resource',
-        'In the console also',
+        'Right',
         'Query and body fields (bold: required)',
         'Data of the answer (in brackets: not always there)',
       ],

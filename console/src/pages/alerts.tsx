@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useList } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
-import { useMayManage } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Notice } from '../ui/dialog.tsx'
@@ -19,13 +19,13 @@ import { DeliveryTable } from './deliveries.tsx'
 const EVERY_MS = 10_000
 
 export function AlertsPage({ account, tab = 'list' }: { account: string; tab?: string }) {
-  const owner = useMayManage(account)
+  const mayRule = useMay()('alert-settings:read', account)
   return (
     <Page
       title={tab === 'rules' ? 'Alert rules' : 'Alerts'}
       lead="Low balances, spending limits, failing calls and expiring keys."
     >
-      {tab === 'rules' && owner ? <AlertSettingsPanel account={account} /> : <AlertList account={account} />}
+      {tab === 'rules' && mayRule ? <AlertSettingsPanel account={account} /> : <AlertList account={account} />}
     </Page>
   )
 }

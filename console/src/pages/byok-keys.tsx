@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useQuery } from '../query.ts'
-import { useMayManage } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { Confirm, FormDialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
@@ -14,7 +14,7 @@ import type { ByokKey } from '../wire.ts'
 type Ask = { about: 'store' | 'fallback' | 'remove'; key: ByokKey }
 
 export function ByokKeysCard({ account }: { account: string }) {
-  const owner = useMayManage(account)
+  const owner = useMay()('byok-keys:write', account)
   const keys = useQuery(`byok-keys/${account}`, (signal) => api.byokKeys(account, signal))
   const [ask, setAsk] = useState<Ask>()
   const items = keys.data?.items ?? []

@@ -6,7 +6,7 @@ import { PERIODS, spanOf } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
 import { withoutSecrets } from '../secret.ts'
-import { useIsOperator } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { keyLabels } from './key-label.ts'
@@ -99,11 +99,11 @@ function exactSpan(query: URLSearchParams): string | undefined {
 }
 
 function RareFilters({ account, filter }: { account: string | undefined; filter: CallFilter }) {
-  const operator = useIsOperator()
+  const seesVendors = useMay()('vendors:read')
   return (
     <>
       <EndpointChoice account={account} filter={filter} />
-      {operator ? <VendorChoice value={filter.vendor} /> : null}
+      {seesVendors ? <VendorChoice value={filter.vendor} /> : null}
       <TypedField name="minMs" label="Min duration (ms)" value={filter.minMs} pattern={/^\d{1,9}$/} />
       <TypedField name="minCharged" label="Min credits" value={filter.minCharged} pattern={/^\d{1,9}(\.\d{1,6})?$/} />
       <TypedField

@@ -1,7 +1,7 @@
 // Why a call ended as it did: what went wrong in a sentence, what to do about it, and where its time went.
 import { formatMs } from '../format.ts'
 import { Link } from '../router.tsx'
-import { useIsOperator } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { Card, Note } from '../ui/page.tsx'
 import type { Attempt, UsageDetail } from '../wire.ts'
 import { faultAdvice, faultPage, faultText, faultTitle } from './fault-words.ts'
@@ -24,7 +24,7 @@ const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
 const failedLast = (call: UsageDetail) => call.attemptLog?.attempts.findLast(({ fault }) => fault !== null)
 
 export function Verdict({ call }: { call: UsageDetail }) {
-  const operator = useIsOperator()
+  const seesVendors = useMay()('vendors:read')
   const fault = call.attemptLog?.fault
   const name = fault?.name ?? call.fault
   const attempt = failedLast(call)
@@ -50,7 +50,7 @@ export function Verdict({ call }: { call: UsageDetail }) {
           <b>What to do:</b> {advice}
         </p>
       ) : null}
-      {operator && attempt ? <ForOperators attempt={attempt} /> : null}
+      {seesVendors && attempt ? <ForOperators attempt={attempt} /> : null}
     </Card>
   )
 }

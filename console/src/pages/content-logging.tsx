@@ -3,7 +3,7 @@ import { type FormEvent, useState } from 'react'
 import { api } from '../api.ts'
 import { plural } from '../format.ts'
 import { refresh, useQuery } from '../query.ts'
-import { useMayManage } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
@@ -29,7 +29,7 @@ export function ContentLoggingPage({ account }: { account: string }) {
   const rules = useQuery(`content/${account}`, (signal) => api.contentRules(account, signal))
   const keys = useQuery(`keys/${account}/choice`, (signal) => api.keys(account, { limit: 200 }, signal))
   const labels = keyLabels(keys.data?.items ?? [])
-  const may = useMayManage(account)
+  const may = useMay()('content-logging:write', account)
   return (
     <Page
       title="Content logging"
@@ -41,7 +41,7 @@ export function ContentLoggingPage({ account }: { account: string }) {
         {may ? (
           <RuleForm account={account} labels={labels} />
         ) : (
-          <p className="muted">Owners of the account and operators can turn it on.</p>
+          <p className="muted">Owners and admins of the account and operators can turn it on.</p>
         )}
       </Card>
       <Card title="What is stored, and who can read it">

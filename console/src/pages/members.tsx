@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { api } from '../api.ts'
 import { refresh, useList, useQuery } from '../query.ts'
 import { useDialogInAddress } from '../router.tsx'
-import { useIsOperator, useSession } from '../session.tsx'
+import { useMay, useSession } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
@@ -12,7 +12,7 @@ import { Ago, Badge, Note, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import { toast, toastError } from '../ui/toast.tsx'
-import type { Member, Role } from '../wire.ts'
+import type { AccountRole, Member } from '../wire.ts'
 import { PassOn, PendingInvites } from './pending-invites.tsx'
 
 export function MembersPage({ account }: { account: string }) {
@@ -49,7 +49,7 @@ export function MembersPanel({
   onInviting: (on: boolean) => void
 }) {
   const { user } = useSession()
-  const operator = useIsOperator()
+  const operator = useMay()('password-links:write')
   const [forgetful, setForgetful] = useState<string>()
   const members = useList(`members/${account}`, (_, signal) => api.members(account, signal))
   const [leaving, setLeaving] = useState<Member>()
@@ -157,7 +157,7 @@ function WebhookSecret({ account, onClose }: { account: string; onClose: () => v
 
 function InviteForm({ account, onClose }: { account: string; onClose: () => void }) {
   const [email, setEmail] = useState('')
-  const [role, setRole] = useState<Role>('member')
+  const [role, setRole] = useState<AccountRole>('member')
   const [link, setLink] = useState<string>()
   if (link)
     return (
@@ -181,7 +181,7 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
       <SelectField
         label="Role"
         value={role}
-        onText={(text) => setRole(text as Role)}
+        onText={(text) => setRole(text as AccountRole)}
         options={[
           ['member', 'Member: uses the account'],
           ['owner', 'Owner: also manages members'],

@@ -8,8 +8,7 @@ import { Ago, Note } from '../ui/page.tsx'
 import { TableCard } from '../ui/table.tsx'
 import { toast, toastError } from '../ui/toast.tsx'
 import type { Page, PendingInvite } from '../wire.ts'
-
-const ROLES = { owner: 'Owner', member: 'Member' }
+import { ROLE_NAMES } from './roles.tsx'
 
 export function PendingInvites({
   name,
@@ -36,7 +35,7 @@ export function PendingInvites({
       rowKey={(row) => row.id}
       columns={[
         { head: 'Email', main: true, cell: (row) => <b>{row.email}</b> },
-        { head: 'Role', cell: ({ role }) => (role ? ROLES[role] : 'Operator') },
+        { head: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
         { head: 'Made', cell: (row) => <Ago at={row.createdAt} /> },
         { head: 'Ends', cell: (row) => <Ago at={row.expiresAt} /> },
         {

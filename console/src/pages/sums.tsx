@@ -5,7 +5,7 @@ import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '
 import { callsPath, stepSpan } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
-import { useIsOperator } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { Amount, Card, Stat, Stats } from '../ui/page.tsx'
@@ -70,13 +70,13 @@ interface SumsScope {
 }
 
 function useChoice({ account, query }: Pick<SumsScope, 'account' | 'query'>) {
-  const operator = useIsOperator()
+  const seesVendors = useMay()('vendors:read')
   const labels = useQuery(account === undefined ? undefined : `labels/${account}`, (signal) =>
     api.labels(account ?? '', signal),
   )
   const groupings: ReadonlyArray<readonly [Grouping, string]> = [
     ...GROUPINGS.filter(
-      ([value]) => (value !== 'vendor' || operator) && (value !== 'account' || account === undefined),
+      ([value]) => (value !== 'vendor' || seesVendors) && (value !== 'account' || account === undefined),
     ),
     ...(labels.data?.names ?? []).map((name) => [`label:${name}`, name] as const),
   ]

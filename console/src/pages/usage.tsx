@@ -5,7 +5,7 @@ import { creditsText } from '../credits.ts'
 import { formatCompact, formatMs, plural } from '../format.ts'
 import { type List, useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
-import { useIsOperator } from '../session.tsx'
+import { useMay } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { Checkbox } from '../ui/field.tsx'
@@ -89,7 +89,7 @@ interface CallsProps {
 
 function Calls({ account, filter, filtered, everyMs }: CallsProps) {
   const { query } = useLocation()
-  const operator = useIsOperator()
+  const seesVendors = useMay()('vendors:read')
   const keys = useKeyLabels(account)
   const [sort, order] = [query.get('sort') ?? undefined, query.get('order') ?? undefined]
   const list: List<ListedCall> = useList(
@@ -101,7 +101,7 @@ function Calls({ account, filter, filtered, everyMs }: CallsProps) {
   const to = (row: ListedCall) =>
     `/a/${encodeURIComponent(account ?? row.account ?? '')}/usage/${encodeURIComponent(row.id)}`
   const columns = callColumns(keys, to).filter(
-    ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Vendor' || operator),
+    ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Vendor' || seesVendors),
   )
   return (
     <>

@@ -6,7 +6,8 @@ import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import { keyView, newKey } from '../../admission/views.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
-import { linkView, memberView, operatorView, pendingInvite, role } from '../../identity/views.ts'
+import { type AnyRole, coversRole } from '../../identity/roles.ts'
+import { linkView, memberView, operatorRole, operatorView, pendingInvite, role } from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { LABEL_NAME } from '../../kernel/label.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
@@ -14,7 +15,20 @@ import { page } from '../../kernel/view.ts'
 import { type AccountView, accountView, webhookSecretView } from '../../ledger/views.ts'
 import { limitsInput, limitsView } from '../../meter/limits.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { amount, email, moment, paging, type Resource, resource, test, text, WithHeaders } from '../resource.ts'
+import {
+  type Actor,
+  accountsOf,
+  amount,
+  email,
+  may,
+  moment,
+  paging,
+  type Resource,
+  resource,
+  test,
+  text,
+  WithHeaders,
+} from '../resource.ts'
 
 /** Callers of the account read it. */
 const reason = text(200)
@@ -35,13 +49,16 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
   }
 
   return [
-    resource('GET /accounts', 'member', {
+    resource('GET /accounts', 'accounts:read', {
+      own: true,
       query: z.strictObject({ ...paging, q: text(100, 0).optional() }),
       answer: page(accountView),
-      run: ({ query, actor }) =>
-        statements.accounts({ ...query, ...(actor.operator ? {} : { only: [...actor.roles.keys()] }) }),
+      run({ query, actor }) {
+        const only = accountsOf(actor, 'accounts:read')
+        return statements.accounts({ ...query, ...(only === null ? {} : { only }) })
+      },
     }),
-    resource('POST /accounts', 'operator', {
+    resource('POST /accounts', 'accounts:write', {
       body: z.strictObject({
         name: text(100),
         credits: amount.refine((value) => value >= 0n, 'must not be negative').optional(),
@@ -56,11 +73,11 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return again ? new WithHeaders(await show(id), { 'idempotent-replayed': 'true' }) : show(id)
       },
     }),
-    resource('GET /accounts/{id}', 'member', {
+    resource('GET /accounts/{id}', 'accounts:read', {
       answer: accountView,
       run: ({ params }) => show(params.id),
     }),
-    resource('PATCH /accounts/{id}', 'operator', {
+    resource('PATCH /accounts/{id}', 'accounts:write', {
       body: z.strictObject({ name: text(100).optional(), limits: limitsInput.nullable().optional() }),
       answer: accountView,
       async run({ params, body, by }) {
@@ -68,7 +85,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return show(params.id)
       },
     }),
-    resource('POST /accounts/{id}/credits', 'operator', {
+    resource('POST /accounts/{id}/credits', 'credits:write', {
       body: z.strictObject({
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
         note: text(200, 0).default(''),
@@ -82,7 +99,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
       },
     }),
-    resource('POST /accounts/{id}/suspend', 'operator', {
+    resource('POST /accounts/{id}/suspend', 'accounts:write', {
       body: z.strictObject({ reason }),
       answer: accountView,
       async run({ params, body, by }) {
@@ -90,7 +107,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return show(params.id)
       },
     }),
-    resource('POST /accounts/{id}/close', 'operator', {
+    resource('POST /accounts/{id}/close', 'accounts:write', {
       body: z.strictObject({ reason, balance: z.enum(['payout', 'writeoff']) }),
       answer: accountView,
       async run({ params, body, by }) {
@@ -98,18 +115,18 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return show(params.id)
       },
     }),
-    resource('POST /accounts/{id}/reopen', 'operator', {
+    resource('POST /accounts/{id}/reopen', 'accounts:write', {
       answer: accountView,
       async run({ params, by }) {
         await accounts.reopen(params.id, by)
         return show(params.id)
       },
     }),
-    resource('GET /accounts/{id}/test-balance', 'member', {
+    resource('GET /accounts/{id}/test-balance', 'accounts:read', {
       answer: accountView,
       run: ({ params }) => show(testAccountOf(params.id)),
     }),
-    resource('PUT /accounts/{id}/test-balance', 'member', {
+    resource('PUT /accounts/{id}/test-balance', 'test-balance:write', {
       body: z.strictObject({
         available: amount
           .refine(
@@ -121,7 +138,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       answer: accountView,
       run: ({ params, body, by }) => accounts.refillTest(params.id, body.available, by),
     }),
-    resource('GET /accounts/{id}/webhook-secret', 'owner', {
+    resource('GET /accounts/{id}/webhook-secret', 'webhook-secret:read', {
       query: z.strictObject({ test }),
       answer: webhookSecretView,
       run: async ({ params, query }) => {
@@ -136,11 +153,11 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
 /** Those of the whole system. */
 function limitResources(accounts: Accounts): Resource[] {
   return [
-    resource('GET /limits', 'operator', {
+    resource('GET /limits', 'limits:read', {
       answer: limitsView,
       run: () => accounts.systemLimits(),
     }),
-    resource('PATCH /limits', 'operator', {
+    resource('PATCH /limits', 'limits:write', {
       body: limitsInput,
       answer: limitsView,
       run: ({ body, by }) => accounts.changeSystemLimits(body, by),
@@ -207,33 +224,33 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
   }
 
   return [
-    resource('GET /accounts/{id}/keys', 'member', {
+    resource('GET /accounts/{id}/keys', 'keys:read', {
       query: z.strictObject(paging),
       answer: page(keyView),
       run: ({ params, query }) => keys.list(params.id, query),
     }),
-    resource('POST /accounts/{id}/keys', 'member', {
+    resource('POST /accounts/{id}/keys', 'keys:write', {
       body: creation,
       answer: newKey,
       run: ({ params, body, by }) => keys.create(params.id, body, by),
     }),
-    resource('POST /accounts/{id}/imported-keys', 'operator', {
+    resource('POST /accounts/{id}/imported-keys', 'imported-keys:write', {
       body: imported,
       answer: keyView,
       run: ({ params, body, by }) => keys.import(params.id, body, by),
     }),
-    resource('PATCH /keys/{id}', 'member', {
+    resource('PATCH /keys/{id}', 'keys:write', {
       account: accountOf,
       body: change,
       answer: keyView,
       run: ({ params, body, by }) => keys.change(params.id, body, by),
     }),
-    resource('DELETE /keys/{id}', 'member', {
+    resource('DELETE /keys/{id}', 'keys:write', {
       account: accountOf,
       answer: keyView,
       run: ({ params, by }) => keys.revoke(params.id, by),
     }),
-    resource('POST /keys/{id}/rotate', 'member', {
+    resource('POST /keys/{id}/rotate', 'keys:write', {
       account: accountOf,
       body: rotation,
       answer: newKey,
@@ -249,52 +266,60 @@ export interface MemberDeps {
   readonly publicUrl: () => string
 }
 
+const mayGive = (actor: Actor, account?: string) => (given: AnyRole) =>
+  coversRole((permission) => may(actor, permission, account), given)
+
+/** Whoever runs the gateway may leave an account without an owner. */
+const leave = (actor: Actor, account: string) => ({
+  mayGive: mayGive(actor, account),
+  mayRemoveLastOwner: may(actor, 'accounts:write'),
+})
+
 export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
   return [
-    resource('GET /accounts/{id}/members', 'owner', {
+    resource('GET /accounts/{id}/members', 'members:read', {
       answer: page(memberView),
       run: async ({ params }) => ({ items: await members.list(params.id), next: null }),
     }),
-    resource('POST /accounts/{id}/invites', 'owner', {
+    resource('POST /accounts/{id}/invites', 'members:write', {
       body: z.strictObject({ email, role }),
       answer: linkView,
-      run: async ({ params, body, by }) => ({
-        link: inviteLink(publicUrl(), await members.invite(params.id, body, by)),
+      run: async ({ params, body, actor, by }) => ({
+        link: inviteLink(publicUrl(), await members.invite(params.id, body, mayGive(actor, params.id), by)),
       }),
     }),
-    resource('DELETE /accounts/{id}/members/{userId}', 'owner', {
+    resource('DELETE /accounts/{id}/members/{userId}', 'members:write', {
       answer: z.object({ removed: z.string() }),
       async run({ params, actor, by }) {
-        await members.remove(params.id, params.userId, { mayRemoveLastOwner: actor.operator }, by)
+        await members.remove(params.id, params.userId, leave(actor, params.id), by)
         return { removed: params.userId }
       },
     }),
-    resource('PATCH /accounts/{id}/members/{userId}', 'owner', {
+    resource('PATCH /accounts/{id}/members/{userId}', 'members:write', {
       body: z.strictObject({ role }),
       answer: z.object({ userId: z.string(), role }),
       async run({ params, body, actor, by }) {
-        const input = { role: body.role, mayRemoveLastOwner: actor.operator }
-        await members.changeRole(params.id, params.userId, input, by)
+        await members.changeRole(params.id, params.userId, { ...body, ...leave(actor, params.id) }, by)
         return { userId: params.userId, role: body.role }
       },
     }),
-    resource('GET /accounts/{id}/invites', 'owner', {
+    resource('GET /accounts/{id}/invites', 'members:read', {
       answer: page(pendingInvite),
       run: async ({ params }) => ({ items: await members.pending(params.id), next: null }),
     }),
-    resource('DELETE /accounts/{id}/invites/{inviteId}', 'owner', {
+    resource('DELETE /accounts/{id}/invites/{inviteId}', 'members:write', {
       answer: z.object({ withdrawn: z.string() }),
-      async run({ params, by }) {
-        await members.withdraw(params.id, params.inviteId, by)
+      async run({ params, actor, by }) {
+        await members.withdraw(params.id, params.inviteId, mayGive(actor, params.id), by)
         return { withdrawn: params.inviteId }
       },
     }),
     ...operatorResources(members, publicUrl),
-    resource('POST /setup-link', 'operator', {
+    resource('POST /setup-link', 'operators:write', {
       answer: linkView,
       run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
     }),
-    resource('POST /password-link', 'operator', {
+    resource('POST /password-link', 'password-links:write', {
       body: z.strictObject({ email }),
       answer: linkView,
       run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),
@@ -305,30 +330,40 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
 /** Those who run the gateway. */
 function operatorResources(members: Members, publicUrl: () => string): Resource[] {
   return [
-    resource('GET /operators', 'operator', {
+    resource('GET /operators', 'operators:read', {
       answer: page(operatorView),
       run: async () => ({ items: await members.operators(), next: null }),
     }),
-    resource('DELETE /operators/{userId}', 'operator', {
+    resource('DELETE /operators/{userId}', 'operators:write', {
       answer: z.object({ removed: z.string() }),
-      async run({ params, by }) {
-        await members.removeOperator(params.userId, by)
+      async run({ params, actor, by }) {
+        await members.changeOperator(params.userId, null, mayGive(actor), by)
         return { removed: params.userId }
       },
     }),
-    resource('GET /operator-invites', 'operator', {
+    resource('PATCH /operators/{userId}', 'operators:write', {
+      body: z.strictObject({ role: operatorRole }),
+      answer: z.object({ userId: z.string(), role: operatorRole }),
+      async run({ params, body, actor, by }) {
+        await members.changeOperator(params.userId, body.role, mayGive(actor), by)
+        return { userId: params.userId, role: body.role }
+      },
+    }),
+    resource('GET /operator-invites', 'operators:read', {
       answer: page(pendingInvite),
       run: async () => ({ items: await members.pending(null), next: null }),
     }),
-    resource('POST /operator-invites', 'operator', {
-      body: z.strictObject({ email }),
+    resource('POST /operator-invites', 'operators:write', {
+      body: z.strictObject({ email, role: operatorRole.default('operator') }),
       answer: linkView,
-      run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.inviteOperator(body.email, by)) }),
+      run: async ({ body, actor, by }) => ({
+        link: inviteLink(publicUrl(), await members.inviteOperator(body, mayGive(actor), by)),
+      }),
     }),
-    resource('DELETE /operator-invites/{inviteId}', 'operator', {
+    resource('DELETE /operator-invites/{inviteId}', 'operators:write', {
       answer: z.object({ withdrawn: z.string() }),
-      async run({ params, by }) {
-        await members.withdraw(null, params.inviteId, by)
+      async run({ params, actor, by }) {
+        await members.withdraw(null, params.inviteId, mayGive(actor), by)
         return { withdrawn: params.inviteId }
       },
     }),

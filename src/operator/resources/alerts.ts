@@ -53,12 +53,12 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
   }
 
   return [
-    resource('GET /alerts', 'operator', {
+    resource('GET /alerts', 'alerts:read', {
       query: z.strictObject({ ...paging, of: z.enum(['all', 'gateway']).default('all') }),
       answer: alertPage,
       run: ({ query }) => alerts.list(query.of === 'gateway' ? GATEWAY : null, query),
     }),
-    resource('POST /alerts/read', 'operator', {
+    resource('POST /alerts/read', 'alerts:write', {
       body: readBody,
       answer: done,
       run: async ({ body }) => {
@@ -66,19 +66,22 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
         return DONE
       },
     }),
-    resource('POST /alerts/test', 'operator', { answer: alertView, run: () => alerts.test(GATEWAY) }),
-    resource('GET /alert-settings', 'operator', { answer: alertSettings, run: () => alerts.settings(GATEWAY) }),
-    resource('PUT /alert-settings', 'operator', {
+    resource('POST /alerts/test', 'alert-settings:write', { answer: alertView, run: () => alerts.test(GATEWAY) }),
+    resource('GET /alert-settings', 'alert-settings:read', {
+      answer: alertSettings,
+      run: () => alerts.settings(GATEWAY),
+    }),
+    resource('PUT /alert-settings', 'alert-settings:write', {
       body: alertSettingsInput,
       answer: alertSettings,
       run: ({ body, by }) => change(GATEWAY, body, by),
     }),
-    resource('GET /accounts/{id}/alerts', 'member', {
+    resource('GET /accounts/{id}/alerts', 'alerts:read', {
       query: z.strictObject(paging),
       answer: alertPage,
       run: ({ params, query }) => alerts.list(params.id, query),
     }),
-    resource('POST /accounts/{id}/alerts/read', 'member', {
+    resource('POST /accounts/{id}/alerts/read', 'alerts:write', {
       body: readBody,
       answer: done,
       run: async ({ params, body }) => {
@@ -86,15 +89,15 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
         return DONE
       },
     }),
-    resource('POST /accounts/{id}/alerts/test', 'owner', {
+    resource('POST /accounts/{id}/alerts/test', 'alert-settings:write', {
       answer: alertView,
       run: ({ params }) => alerts.test(params.id),
     }),
-    resource('GET /accounts/{id}/alert-settings', 'owner', {
+    resource('GET /accounts/{id}/alert-settings', 'alert-settings:read', {
       answer: alertSettings,
       run: ({ params }) => alerts.settings(params.id),
     }),
-    resource('PUT /accounts/{id}/alert-settings', 'owner', {
+    resource('PUT /accounts/{id}/alert-settings', 'alert-settings:write', {
       body: alertSettingsInput,
       answer: alertSettings,
       run: ({ params, body, by }) => change(params.id, body, by),
@@ -112,31 +115,31 @@ const bothOf = (account: string) => [account, testAccountOf(account)]
 
 export function deliveryResources({ deliveries }: DeliveryDeps): Resource[] {
   return [
-    resource('GET /deliveries', 'operator', {
+    resource('GET /deliveries', 'deliveries:read', {
       query: z.strictObject({ ...filter, account: id.optional(), of: z.enum(['all', 'gateway']).default('all') }),
       answer: deliveryPage,
       run: ({ query: { of, account, ...query } }) =>
         deliveries.list({ ...query, account: of === 'gateway' ? '' : account }),
     }),
-    resource('GET /deliveries/{delivery}', 'operator', {
+    resource('GET /deliveries/{delivery}', 'deliveries:read', {
       answer: deliveryDetail,
       run: ({ params }) => deliveries.find(params.delivery),
     }),
-    resource('POST /deliveries/{delivery}/repeat', 'operator', {
+    resource('POST /deliveries/{delivery}/repeat', 'deliveries:write', {
       answer: deliveryView,
       run: ({ params, by }) => deliveries.repeat(params.delivery, by),
     }),
-    resource('GET /accounts/{id}/deliveries', 'member', {
+    resource('GET /accounts/{id}/deliveries', 'deliveries:read', {
       query: z.strictObject({ ...filter, test }),
       answer: deliveryPage,
       run: ({ params, query: { test: isTest, ...query } }) =>
         deliveries.list({ ...query, account: isTest === 'true' ? testAccountOf(params.id) : params.id }),
     }),
-    resource('GET /accounts/{id}/deliveries/{delivery}', 'member', {
+    resource('GET /accounts/{id}/deliveries/{delivery}', 'deliveries:read', {
       answer: deliveryDetail,
       run: ({ params }) => deliveries.find(params.delivery, bothOf(params.id)),
     }),
-    resource('POST /accounts/{id}/deliveries/{delivery}/repeat', 'member', {
+    resource('POST /accounts/{id}/deliveries/{delivery}/repeat', 'deliveries:write', {
       answer: deliveryView,
       run: ({ params, by }) => deliveries.repeat(params.delivery, by, bothOf(params.id)),
     }),

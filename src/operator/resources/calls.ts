@@ -23,7 +23,7 @@ import {
   type SumsOrder,
 } from '../../reports/sums.ts'
 import { grouping, step, usageLatency, usageSums } from '../../reports/views.ts'
-import { type Actor, amount, id, paging, type Resource, range, resource, test, text } from '../resource.ts'
+import { type Actor, amount, id, may, paging, type Resource, range, resource, test, text } from '../resource.ts'
 
 export interface CallDeps {
   readonly database: Database
@@ -182,21 +182,21 @@ export function callResources({ database, statements, world }: CallDeps): Resour
   }
 
   return [
-    resource('GET /accounts/{id}/usage', 'member', {
+    resource('GET /accounts/{id}/usage', 'usage:read', {
       query: listQuery,
       answer: page(usageView),
       async run({ params, query, actor }) {
         mayAsk(actor, query)
         const { items, next } = await statements.usage(listOf(params.id, query))
         const own = items.map(({ account: _, ...item }) => item)
-        return { items: actor.operator ? own : own.map(withoutVendor), next }
+        return { items: may(actor, 'vendors:read') ? own : own.map(withoutVendor), next }
       },
       csv: ({ params, query, actor }) => {
         mayAsk(actor, query)
-        return callsCsv(statements.usage, listOf(params.id, query), actor.operator ? 'operator' : 'member')
+        return callsCsv(statements.usage, listOf(params.id, query), may(actor, 'vendors:read') ? 'operator' : 'member')
       },
     }),
-    resource('GET /accounts/{id}/usage/sums', 'member', {
+    resource('GET /accounts/{id}/usage/sums', 'usage:read', {
       query: sumsQuery,
       answer: usageSums,
       run: ({ params, query, actor }) => {
@@ -208,7 +208,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
         return sumsCsv(() => readSums(database, ...sumsOf(params.id, query)))
       },
     }),
-    resource('GET /accounts/{id}/usage/latency', 'member', {
+    resource('GET /accounts/{id}/usage/latency', 'usage:read', {
       query: latencyQuery,
       answer: usageLatency,
       run: ({ params, query, actor }) => {
@@ -216,43 +216,57 @@ export function callResources({ database, statements, world }: CallDeps): Resour
         return readLatency(database, ...sumsOf(params.id, query, true))
       },
     }),
-    resource('GET /accounts/{id}/labels', 'member', {
+    resource('GET /accounts/{id}/labels', 'usage:read', {
       answer: z.object({ names: z.array(z.string()) }),
       run: async ({ params }) => ({ names: await readLabelNames(database, params.id) }),
     }),
-    resource('GET /usage', 'operator', {
+    resource('GET /usage', 'usage:read', {
       query: allListQuery,
       answer: page(callView),
-      async run({ query: { account, ...query } }) {
+      async run({ query: { account, ...query }, actor }) {
+        mayAsk(actor, query)
         const { items, next } = await statements.usage(listOf(account, query))
-        return { items: await withNames(items), next }
+        const named = await withNames(items)
+        return { items: may(actor, 'vendors:read') ? named : named.map(withoutVendor), next }
       },
-      csv: ({ query: { account, ...query } }) =>
-        callsCsv(
+      csv: ({ query: { account, ...query }, actor }) => {
+        mayAsk(actor, query)
+        return callsCsv(
           async (filter) => {
             const { items, next } = await statements.usage(filter)
-            return { items: await withNames(items), next }
+            const named = await withNames(items)
+            return { items: may(actor, 'vendors:read') ? named : named.map(withoutVendor), next }
           },
           listOf(account, query),
           'all',
-        ),
+        )
+      },
     }),
-    resource('GET /usage/sums', 'operator', {
+    resource('GET /usage/sums', 'usage:read', {
       query: allSumsQuery,
       answer: usageSums,
-      run: ({ query: { account, ...query } }) => readSums(database, ...sumsOf(account, query)),
-      csv: ({ query: { account, ...query } }) => sumsCsv(() => readSums(database, ...sumsOf(account, query))),
+      run: ({ query: { account, ...query }, actor }) => {
+        mayAsk(actor, query)
+        return readSums(database, ...sumsOf(account, query))
+      },
+      csv: ({ query: { account, ...query }, actor }) => {
+        mayAsk(actor, query)
+        return sumsCsv(() => readSums(database, ...sumsOf(account, query)))
+      },
     }),
-    resource('GET /usage/latency', 'operator', {
+    resource('GET /usage/latency', 'usage:read', {
       query: allLatencyQuery,
       answer: usageLatency,
-      run: ({ query: { account, ...query } }) => readLatency(database, ...sumsOf(account, query, true)),
+      run: ({ query: { account, ...query }, actor }) => {
+        mayAsk(actor, query)
+        return readLatency(database, ...sumsOf(account, query, true))
+      },
     }),
   ]
 }
 
 /** Who the vendors are is the operator's. */
 function mayAsk(actor: Actor, { vendor, by }: { vendor?: string | undefined; by?: string }): void {
-  if (!actor.operator && (vendor !== undefined || by === 'vendor'))
+  if (!may(actor, 'vendors:read') && (vendor !== undefined || by === 'vendor'))
     throw new Fault('access_denied', { message: 'Only operators see which vendors answered.' })
 }

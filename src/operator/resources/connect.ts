@@ -89,13 +89,13 @@ type Place = Pick<ConnectBody, keyof typeof connectFields>
 
 export function connectResources({ database, audit, catalog, credentials, probe }: ConnectDeps): Resource[] {
   return [
-    resource('GET /presets', 'operator', {
+    resource('GET /presets', 'vendors:read', {
       answer: page(presetView),
       async run() {
         return { items: (await readPresets()).map((one) => show(one, catalog.current.input)), next: null }
       },
     }),
-    resource('POST /connect/test', 'operator', {
+    resource('POST /connect/test', 'vendors:write', {
       body: z.strictObject({ ...connectFields, model: z.string().max(200).default('') }),
       answer: vendorTest,
       async run({ body, by }) {
@@ -122,7 +122,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         return probe(target, factsFor(target.model, place.preset))
       },
     }),
-    resource('POST /connect', 'operator', {
+    resource('POST /connect', 'vendors:write', {
       query: z.strictObject({ dryRun }),
       body: connectBody,
       answer: z.union([appliedView.extend({ notes: z.array(z.string()) }), connectCheckView]),
@@ -341,7 +341,7 @@ const json = z
 
 export function catalogResources({ catalog }: { readonly catalog: CatalogStore }): Resource[] {
   return [
-    resource('GET /catalog', 'operator', {
+    resource('GET /catalog', 'catalog:read', {
       answer: currentView,
       async run() {
         const { version, input, document } = catalog.current
@@ -350,7 +350,7 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         return { ...info!, document: input, notes: lossNotes(document) }
       },
     }),
-    resource('PUT /catalog', 'operator', {
+    resource('PUT /catalog', 'catalog:write', {
       query: z.strictObject({ dryRun }),
       body: z.strictObject({ document: json, note: text(200, 0).default('') }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,
@@ -360,7 +360,7 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         return catalog.apply(body.document, by, body.note)
       },
     }),
-    resource('PATCH /catalog', 'operator', {
+    resource('PATCH /catalog', 'catalog:write', {
       body: z.strictObject({
         allClientFormats: z.boolean().describe('Whether every text model is offered in every client format.'),
       }),
@@ -372,12 +372,12 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
           body.allClientFormats ? 'every client format' : 'client formats as each model lists them',
         ),
     }),
-    resource('GET /catalog/versions', 'operator', {
+    resource('GET /catalog/versions', 'catalog:read', {
       query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
       answer: page(versionView),
       run: async () => ({ items: await catalog.versions(), next: null }),
     }),
-    resource('POST /catalog/rollback', 'operator', {
+    resource('POST /catalog/rollback', 'catalog:write', {
       query: z.strictObject({ dryRun }),
       body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
       answer: z.union([appliedView, vendorCheckView]),
@@ -391,7 +391,7 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
         return { ...catalog.check(document), losing, document }
       },
     }),
-    resource('PATCH /models/{uid}', 'operator', {
+    resource('PATCH /models/{uid}', 'catalog:write', {
       body: z
         .strictObject({
           enabled: z.boolean().optional(),

@@ -11,7 +11,7 @@ import type { Statements } from '../../reports/statement.ts'
 import { fillView, found, homeFigures, keyFigures } from '../../reports/views.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import type { Reports } from '../../telemetry/reports.ts'
-import { type Resource, resource, test, text } from '../resource.ts'
+import { accountsOf, may, type Resource, resource, test, text } from '../resource.ts'
 
 export interface FiguresDeps {
   readonly database: Database
@@ -29,14 +29,14 @@ const days = z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX)
 
 export function figureResources({ database, catalog, statements, reports }: FiguresDeps): Resource[] {
   return [
-    resource('GET /accounts/{id}/limits', 'member', {
+    resource('GET /accounts/{id}/limits', 'accounts:read', {
       answer: page(fillView),
       async run({ params }) {
         if (!(await statements.account(params.id))) throw accountUnknown()
         return { items: (await readFills(database, params.id)).get('account') ?? [], next: null }
       },
     }),
-    resource('GET /accounts/{id}/keys/figures', 'member', {
+    resource('GET /accounts/{id}/keys/figures', 'usage:read', {
       query: days.extend({ test }),
       answer: page(keyFigures),
       run: async ({ params, query }) => ({
@@ -44,7 +44,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
         next: null,
       }),
     }),
-    resource('GET /home', 'operator', {
+    resource('GET /home', 'home:read', {
       query: days,
       answer: homeFigures,
       async run({ query }) {
@@ -64,7 +64,8 @@ export function figureResources({ database, catalog, statements, reports }: Figu
         }
       },
     }),
-    resource('GET /search', 'member', {
+    resource('GET /search', 'accounts:read', {
+      own: true,
       query: z.strictObject({ q: text(100, 0).default('') }),
       answer: page(found),
       async run({ query: { q }, actor }) {
@@ -76,19 +77,21 @@ export function figureResources({ database, catalog, statements, reports }: Figu
           ...Object.entries(endpoints).map(([uid, { enabled }]) => ({ uid, name: uid, enabled })),
         ]
           // What is not offered, or not yet, is for operators.
-          .filter(({ enabled }) => enabled || actor.operator)
+          .filter(({ enabled }) => enabled || may(actor, 'catalog:read'))
           .filter(({ uid, name }) => uid.includes(sought) || name.toLowerCase().includes(sought))
           .slice(0, MODELS_FOUND)
           .map(({ uid, name }) => ({ kind: 'model' as const, id: uid, label: name, account: null }))
-        const connected = actor.operator ? Object.keys(catalog.current.document.vendors) : []
+        const connected = may(actor, 'vendors:read') ? Object.keys(catalog.current.document.vendors) : []
         const vendors = connected
           .filter((name) => name.toLowerCase().includes(sought))
           .map((name) => ({ kind: 'vendor' as const, id: name, label: name, account: null }))
-        const seen = {
-          read: [...actor.roles.keys()],
-          manage: [...actor.roles].filter(([, role]) => role === 'owner').map(([account]) => account),
-        }
-        const rows = await search(database, q, actor.operator ? null : seen)
+        const rows = await search(database, q, {
+          calls: accountsOf(actor, 'usage:read'),
+          jobs: accountsOf(actor, 'jobs:read'),
+          keys: accountsOf(actor, 'keys:read'),
+          accounts: accountsOf(actor, 'accounts:read'),
+          members: accountsOf(actor, 'members:read'),
+        })
         return { items: [...rows, ...vendors, ...offered], next: null }
       },
     }),

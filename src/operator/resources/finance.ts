@@ -99,8 +99,8 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
   }
 
   return [
-    resource('GET /billing', 'operator', { answer: billingView, run: () => billing.get() }),
-    resource('PATCH /billing', 'operator', {
+    resource('GET /billing', 'billing:read', { answer: billingView, run: () => billing.get() }),
+    resource('PATCH /billing', 'billing:write', {
       body: z.strictObject({
         worth: z
           .strictObject({ currency: text(3), rate: text(20) })
@@ -111,7 +111,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
       answer: billingView,
       run: ({ body, by }) => billing.change(body, by),
     }),
-    resource('GET /accounts/{id}/statements/{month}', 'member', {
+    resource('GET /accounts/{id}/statements/{month}', 'statements:read', {
       answer: monthlyStatement,
       run: ({ params }) => read(params.id, monthOf(params.month, 'month')),
       files: {
@@ -119,7 +119,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
         'text/csv': async ({ params }) => asFile.csv(await read(params.id, monthOf(params.month, 'month'))),
       },
     }),
-    resource('GET /statements/{month}', 'operator', {
+    resource('GET /statements/{month}', 'statements:read', {
       query: z.strictObject({ ...paging, format: z.enum(['pdf', 'csv']).default('pdf') }),
       answer: page(statementSummary),
       run: ({ params, query }) => monthly.list(monthOf(params.month, 'month'), query),
@@ -130,7 +130,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
         },
       },
     }),
-    resource('GET /margins', 'operator', {
+    resource('GET /margins', 'margins:read', {
       query: marginQuery,
       answer: marginPage,
       async run({ query }) {

@@ -56,27 +56,30 @@ const asked = ({ from, to, ...rest }: { from?: number | undefined; to?: number |
 
 export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
   return [
-    resource('GET /invoice-settings', 'operator', { answer: invoiceSettings, run: () => invoices.settings() }),
-    resource('PATCH /invoice-settings', 'operator', {
+    resource('GET /invoice-settings', 'invoice-settings:read', {
+      answer: invoiceSettings,
+      run: () => invoices.settings(),
+    }),
+    resource('PATCH /invoice-settings', 'invoice-settings:write', {
       body: z.strictObject({ issuer: issuerInput.nullable().optional(), monthly: z.boolean().optional() }),
       answer: invoiceSettings,
       run: ({ body, by }) => invoices.changeSettings(body, by),
     }),
-    resource('GET /invoices', 'operator', {
+    resource('GET /invoices', 'invoices:read', {
       query: z.strictObject({ ...filter, account: id.optional() }),
       answer: invoicePage,
       run: ({ query }) => invoices.list(asked(query)),
     }),
-    resource('GET /accounts/{id}/invoices', 'member', {
+    resource('GET /accounts/{id}/invoices', 'invoices:read', {
       query: z.strictObject(filter),
       answer: invoicePage,
       run: ({ params, query }) => invoices.list({ ...asked(query), account: ownAccountOf(params.id) }),
     }),
-    resource('GET /accounts/{id}/billing-details', 'member', {
+    resource('GET /accounts/{id}/billing-details', 'billing-details:read', {
       answer: billingDetailsView,
       run: ({ params }) => invoices.details(ownAccountOf(params.id)),
     }),
-    resource('PUT /accounts/{id}/billing-details', 'owner', {
+    resource('PUT /accounts/{id}/billing-details', 'billing-details:write', {
       body: detailsInput,
       answer: billingDetailsView,
       run: ({ params, body, by }) => invoices.changeDetails(ownAccountOf(params.id), body, by),

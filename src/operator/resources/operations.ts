@@ -40,16 +40,16 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
   const { database, catalog, audit, world, system } = deps
   const startedMs = world.elapsedMs()
   return [
-    resource('GET /ledger/verify', 'operator', {
+    resource('GET /ledger/verify', 'ledger:read', {
       answer: verificationState,
       run: () => deps.verifier.state(),
     }),
-    resource('POST /ledger/verify', 'operator', {
+    resource('POST /ledger/verify', 'ledger:write', {
       body: z.strictObject({ full: z.boolean().optional() }),
       answer: verificationRun,
       run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
     }),
-    resource('GET /audit', 'operator', {
+    resource('GET /audit', 'audit:read', {
       query: z.strictObject({
         ...paging,
         actor: text(200).optional(),
@@ -61,18 +61,18 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       answer: page(auditView),
       run: ({ query }) => audit.list(query),
     }),
-    resource('GET /audit/verify', 'operator', {
+    resource('GET /audit/verify', 'audit:read', {
       answer: auditCheck,
       run: () => audit.verify(),
     }),
-    resource('GET /requests/live', 'operator', {
+    resource('GET /requests/live', 'live-calls:read', {
       answer: livePage,
       async run() {
         const { calls: items, running, processes } = await deps.reports.read()
         return { items, next: null, running, processes }
       },
     }),
-    resource('GET /system', 'operator', {
+    resource('GET /system', 'system:read', {
       answer: systemView,
       async run() {
         const [size, processes, queue] = await Promise.all([

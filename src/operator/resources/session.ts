@@ -28,7 +28,7 @@ import {
   NO_SESSION,
   password,
   type Resource,
-  requireRole,
+  requireRight,
   resource,
   text,
   WithHeaders,
@@ -64,25 +64,25 @@ const signing =
 export function visitorResources({ people, members, browsers }: SessionDeps): Resource[] {
   const signedIn = signing(browsers)
   return [
-    resource('GET /setup', 'member', {
+    resource('GET /setup', 'visitor', {
       answer: setupView,
       run: async () => ({ open: await people.setupOpen() }),
     }),
-    resource('POST /setup', 'member', {
+    resource('POST /setup', 'visitor', {
       body: z.strictObject({ token: linkToken, email, password }),
       answer: signingView,
       run: async ({ body, visit, by }) => signedIn({ session: await people.setUp(body, visit, by), email: body.email }),
     }),
-    resource('POST /login', 'member', {
+    resource('POST /login', 'visitor', {
       body: z.strictObject({ email, password }),
       answer: signingView,
       run: async ({ body, visit, by }) => signedIn({ session: await people.logIn(body, visit, by), email: body.email }),
     }),
-    resource('GET /invites/{token}', 'member', {
+    resource('GET /invites/{token}', 'visitor', {
       answer: inviteView,
       run: ({ params }) => members.look(params.token),
     }),
-    resource('POST /invites/{token}', 'member', {
+    resource('POST /invites/{token}', 'visitor', {
       body: z.strictObject({ password }),
       answer: signingView,
       run: async ({ params, body, visit, by }) =>
@@ -97,16 +97,16 @@ export function sessionResources(deps: SessionDeps): Resource[] {
   const signedIn = signing(deps.browsers)
   const readPublicCatalog = createPublicCatalog(() => catalog.current)
   return [
-    resource('GET /session', 'member', {
+    resource('GET /session', 'self', {
       answer: whoView,
       async run({ actor }): Promise<WhoView> {
         const { person, accounts } = sessionOf(actor)
         const { worth } = await deps.billing.get()
-        const user = { id: person.id, email: person.email, role: person.operator ? 'operator' : 'user' } as const
+        const user = { id: person.id, email: person.email, role: person.role ?? 'user' } as const
         return { user, accounts, worth }
       },
     }),
-    resource('POST /logout', 'member', {
+    resource('POST /logout', 'self', {
       answer: signingView,
       async run({ actor, by }) {
         const { id, person } = sessionOf(actor)
@@ -115,7 +115,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         return new WithHeaders({ signedIn: false }, NO_SESSION)
       },
     }),
-    resource('POST /password', 'member', {
+    resource('POST /password', 'self', {
       body: z.strictObject({ current: password, next: password }),
       answer: signingView,
       async run({ actor, body, visit, by }) {
@@ -123,14 +123,14 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         return signedIn({ session: await people.changePassword(person, body, visit, by), email: person.email })
       },
     }),
-    resource('GET /sessions', 'member', {
+    resource('GET /sessions', 'self', {
       answer: page(sessionView),
       async run({ actor }) {
         const { id, person } = sessionOf(actor)
         return { items: await sessions.list(person.id, id), next: null }
       },
     }),
-    resource('DELETE /sessions/{id}', 'member', {
+    resource('DELETE /sessions/{id}', 'self', {
       answer: z.object({ ended: z.string() }),
       async run({ actor, params, by }) {
         const ended = await sessions.end(sessionOf(actor).person.id, params.id)
@@ -139,7 +139,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         return { ended: params.id }
       },
     }),
-    resource('GET /views', 'member', {
+    resource('GET /views', 'self', {
       query: z.strictObject({ page: viewPage }),
       answer: page(savedView),
       run: async ({ actor, query }) => ({
@@ -147,7 +147,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         next: null,
       }),
     }),
-    resource('PUT /views', 'member', {
+    resource('PUT /views', 'self', {
       body: z.strictObject({ page: viewPage, name: text(60), query: text(SAVED_CHARS_MAX, 0) }),
       answer: savedView,
       async run({ actor, body: { page: on, ...view } }) {
@@ -155,7 +155,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         return view
       },
     }),
-    resource('DELETE /views', 'member', {
+    resource('DELETE /views', 'self', {
       query: z.strictObject({ page: viewPage, name: text(60) }),
       answer: z.object({ deleted: z.string() }),
       async run({ actor, query }) {
@@ -164,11 +164,11 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         return { deleted: query.name }
       },
     }),
-    resource('GET /catalog/public', 'member', {
+    resource('GET /catalog/public', 'self', {
       answer: publicCatalog,
       run: () => readPublicCatalog(),
     }),
-    resource('GET /agent-setup', 'member', {
+    resource('GET /agent-setup', 'self', {
       query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
       answer: page(agentSetup),
       run({ query }) {
@@ -220,11 +220,11 @@ const onward = z.object({ redirect: z.string() })
 
 export function consentResources({ connections }: { readonly connections: Connections }): Resource[] {
   return [
-    resource('GET /connect/{uid}/details', 'member', {
+    resource('GET /connect/{uid}/details', 'self', {
       answer: consentView,
       run: ({ params, http }) => connections.look(http, params.uid),
     }),
-    resource('POST /connect/{uid}/allow', 'member', {
+    resource('POST /connect/{uid}/allow', 'self', {
       body: z.strictObject({
         account: id,
         models: z.array(text(100)).min(1).max(500).nullable(),
@@ -232,12 +232,12 @@ export function consentResources({ connections }: { readonly connections: Connec
       }),
       answer: onward,
       async run({ params, body, actor, by, http }) {
-        requireRole(actor, body.account, 'member')
+        requireRight(actor, 'keys:write', body.account)
         const { person } = sessionOf(actor)
         return { redirect: await connections.allow(http, params.uid, { ...body, person: person.id, by }) }
       },
     }),
-    resource('POST /connect/{uid}/refuse', 'member', {
+    resource('POST /connect/{uid}/refuse', 'self', {
       answer: onward,
       run: async ({ params, http }) => ({ redirect: await connections.refuse(http, params.uid) }),
     }),

@@ -72,34 +72,34 @@ const DOMAINS_BODY_BYTES = 2_000_000
 
 export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resource[] {
   return [
-    resource('GET /sign-up', 'operator', { answer: signUpSettings, run: () => signUp.settings() }),
-    resource('PUT /sign-up', 'operator', {
+    resource('GET /sign-up', 'sign-up:read', { answer: signUpSettings, run: () => signUp.settings() }),
+    resource('PUT /sign-up', 'sign-up:write', {
       body: settingsInput,
       bodyBytesMax: DOMAINS_BODY_BYTES,
       answer: signUpSettings,
       run: ({ body, by }) => signUp.change(body, by),
     }),
-    resource('GET /sign-up/invites', 'operator', {
+    resource('GET /sign-up/invites', 'sign-up:read', {
       answer: page(signUpInvite),
       run: async () => ({ items: await signUp.pending(), next: null }),
     }),
-    resource('POST /sign-up/invites', 'operator', {
+    resource('POST /sign-up/invites', 'sign-up:write', {
       body: z.strictObject({ email }),
       answer: linkView,
       run: async ({ body, by }) => ({ link: await signUp.invite(body.email, by) }),
     }),
-    resource('DELETE /sign-up/invites/{inviteId}', 'operator', {
+    resource('DELETE /sign-up/invites/{inviteId}', 'sign-up:write', {
       answer: z.object({ withdrawn: z.string() }),
       async run({ params, by }) {
         await signUp.withdraw(params.inviteId, by)
         return { withdrawn: params.inviteId }
       },
     }),
-    resource('GET /mails', 'operator', {
+    resource('GET /mails', 'branding:read', {
       answer: page(mailPreview),
       run: () => ({ items: signUp.previews(), next: null }),
     }),
-    resource('GET /mails/{name}', 'operator', {
+    resource('GET /mails/{name}', 'branding:read', {
       answer: mailPreview,
       html: ({ params }) => signUp.previewHtml(params.name),
       run({ params }) {
@@ -108,19 +108,19 @@ export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resou
         return found
       },
     }),
-    resource('GET /branding', 'operator', { answer: brandingView, run: () => branding.get() }),
-    resource('PUT /branding', 'operator', {
+    resource('GET /branding', 'branding:read', { answer: brandingView, run: () => branding.get() }),
+    resource('PUT /branding', 'branding:write', {
       body: brandingInput,
       answer: brandingView,
       run: ({ body, by }) => branding.change(body, by),
     }),
-    resource('PUT /branding/logo', 'operator', {
+    resource('PUT /branding/logo', 'branding:write', {
       body: logoInput,
       bodyBytesMax: LOGO_BASE64_CHARS_MAX + 1_000,
       answer: brandingView,
       run: ({ body, by }) => branding.changeLogo(Buffer.from(body.data, 'base64'), by),
     }),
-    resource('DELETE /branding/logo', 'operator', {
+    resource('DELETE /branding/logo', 'branding:write', {
       answer: brandingView,
       run: ({ by }) => branding.changeLogo(null, by),
     }),
@@ -138,15 +138,15 @@ const signingView = z.object({ signedIn: z.boolean() })
 /** For whoever comes, without a session. */
 export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPageDeps): Resource[] {
   return [
-    resource('GET /public/branding', 'member', {
+    resource('GET /public/branding', 'visitor', {
       answer: publicBranding,
       run() {
         const { sender: _, ...shown } = branding.get()
         return shown
       },
     }),
-    resource('GET /public/sign-up', 'member', { answer: signUpView, run: () => signUp.view() }),
-    resource('POST /public/sign-up', 'member', {
+    resource('GET /public/sign-up', 'visitor', { answer: signUpView, run: () => signUp.view() }),
+    resource('POST /public/sign-up', 'visitor', {
       body: z.strictObject({ email }),
       answer: mailAsked,
       async run({ body, visit }) {
@@ -154,7 +154,7 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
         return SENT
       },
     }),
-    resource('POST /public/password', 'member', {
+    resource('POST /public/password', 'visitor', {
       body: z.strictObject({ email }),
       answer: mailAsked,
       async run({ body, visit }) {
@@ -162,11 +162,11 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
         return SENT
       },
     }),
-    resource('GET /public/sign-up/{token}', 'member', {
+    resource('GET /public/sign-up/{token}', 'visitor', {
       answer: signUpLink,
       run: ({ params }) => signUp.look(params.token),
     }),
-    resource('POST /public/sign-up/{token}', 'member', {
+    resource('POST /public/sign-up/{token}', 'visitor', {
       body: z.strictObject({ password, name: text(100).optional(), terms: text(60).optional() }),
       answer: signingView,
       async run({ params, body, visit, by }) {
@@ -180,7 +180,7 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
 /** For whoever has a session, about themselves. */
 export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[] {
   return [
-    resource('POST /me/delete', 'member', {
+    resource('POST /me/delete', 'self', {
       body: z.strictObject({ password, forfeit: z.boolean().default(false) }),
       answer: signingView,
       async run({ actor, body, visit, by }) {

@@ -30,7 +30,7 @@ import { ledgerCsv } from '../../reports/csv.ts'
 import { readRouteFigures } from '../../reports/figures.ts'
 import { readMargin, readOverview } from '../../reports/overview.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { id, paging, type Resource, range, resource, test } from '../resource.ts'
+import { id, may, paging, type Resource, range, resource, test } from '../resource.ts'
 import { withoutVendor } from './calls.ts'
 
 const DAYS_MAX = 366
@@ -97,17 +97,19 @@ export function usageResources(deps: UsageDeps): Resource[] {
   }
 
   return [
-    resource('GET /accounts/{id}/overview', 'member', {
+    resource('GET /accounts/{id}/overview', 'usage:read', {
       query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
       answer: overview,
       async run({ params, query, actor }) {
         const account = chosen(params.id, query)
         const found = await readOverview(database, account, query.days)
         if (!found) throw accountUnknown()
-        return actor.operator ? { ...found, margin: await readMargin(database, account, query.days) } : found
+        return may(actor, 'margins:read')
+          ? { ...found, margin: await readMargin(database, account, query.days) }
+          : found
       },
     }),
-    resource('GET /models/{uid}/routes', 'operator', {
+    resource('GET /models/{uid}/routes', 'catalog:read', {
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
       answer: page(routeFigures),
       async run({ params, query }) {
@@ -117,7 +119,7 @@ export function usageResources(deps: UsageDeps): Resource[] {
         }
       },
     }),
-    resource('GET /accounts/{id}/usage-by-client', 'member', {
+    resource('GET /accounts/{id}/usage-by-client', 'usage:read', {
       query: z.strictObject({ ...range, test }),
       answer: page(clientSum),
       run: async ({ params, query }) => ({
@@ -125,24 +127,24 @@ export function usageResources(deps: UsageDeps): Resource[] {
         next: null,
       }),
     }),
-    resource('GET /usage/{requestId}', 'member', {
+    resource('GET /usage/{requestId}', 'usage:read', {
       account: async ({ requestId }) => (await usageOf(requestId)).account,
       answer: usageDetail,
       run: async ({ params, actor }) => {
         const { account, detail } = await usageOf(params.requestId)
         const whole = { ...detail, content: await contents.has(account, params.requestId) }
-        if (!actor.operator) return withoutVendors(whole)
+        if (!may(actor, 'vendors:read')) return withoutVendors(whole)
         const trace = deps.traceUrl?.replaceAll('{request_id}', encodeURIComponent(params.requestId))
         return { ...whole, ...(trace === undefined ? {} : { trace }) }
       },
     }),
-    resource('GET /accounts/{id}/ledger', 'member', {
+    resource('GET /accounts/{id}/ledger', 'statements:read', {
       query: ledgerQuery,
       answer: page(ledgerView),
       run: ({ params, query }) => statements.ledger(movementsOf(params.id, query)),
       csv: ({ params, query }) => ledgerCsv(statements, movementsOf(params.id, query)),
     }),
-    resource('GET /accounts/{id}/jobs', 'member', {
+    resource('GET /accounts/{id}/jobs', 'jobs:read', {
       query: z.strictObject({
         ...paging,
         test,
@@ -171,11 +173,11 @@ export function contentResources({ contents, contentRules: rules, statements }: 
   }
 
   return [
-    resource('GET /accounts/{id}/content', 'member', {
+    resource('GET /accounts/{id}/content', 'content-logging:read', {
       answer: contentRules,
       run: ({ params }) => rules.get(params.id),
     }),
-    resource('PUT /accounts/{id}/content', 'owner', {
+    resource('PUT /accounts/{id}/content', 'content-logging:write', {
       body: z.strictObject({
         key: id.optional(),
         days: z.number().int().min(CONTENT_DAYS.min).max(CONTENT_DAYS.max).default(CONTENT_DAYS.usual),
@@ -184,12 +186,12 @@ export function contentResources({ contents, contentRules: rules, statements }: 
       answer: contentRules,
       run: ({ params, body: { key, ...rule }, by }) => rules.set(params.id, key, rule, by),
     }),
-    resource('DELETE /accounts/{id}/content', 'owner', {
+    resource('DELETE /accounts/{id}/content', 'content-logging:write', {
       query: z.strictObject({ key: id.optional(), keep: test }),
       answer: contentRules,
       run: ({ params, query, by }) => rules.unset(params.id, query.key, query.keep !== 'true', by),
     }),
-    resource('GET /usage/{requestId}/content', 'member', {
+    resource('GET /usage/{requestId}/content', 'recordings:read', {
       account: accountOf,
       answer: contentView,
       async run({ params, by }) {
@@ -198,7 +200,7 @@ export function contentResources({ contents, contentRules: rules, statements }: 
         return found
       },
     }),
-    resource('DELETE /usage/{requestId}/content', 'member', {
+    resource('DELETE /usage/{requestId}/content', 'recordings:write', {
       account: accountOf,
       answer: done,
       async run({ params, by }) {
@@ -228,17 +230,17 @@ function found<T>(what: T | undefined, name: string): T {
 
 export function batchResources({ batches }: BatchResourceDeps): Resource[] {
   return [
-    resource('GET /accounts/{id}/batches', 'member', {
+    resource('GET /accounts/{id}/batches', 'jobs:read', {
       query: z.strictObject({ ...paging, test, status: z.enum(BATCH_STATUSES).optional() }),
       answer: page(batchView),
       run: ({ params, query }) => batches.queries.list(of(params.id, query), query),
     }),
-    resource('GET /accounts/{id}/batches/{batch}', 'member', {
+    resource('GET /accounts/{id}/batches/{batch}', 'jobs:read', {
       query: whose,
       answer: batchDetail,
       run: async ({ params, query }) => found(await batches.queries.find(of(params.id, query), params.batch), 'batch'),
     }),
-    resource('GET /accounts/{id}/batches/{batch}/lines', 'member', {
+    resource('GET /accounts/{id}/batches/{batch}/lines', 'jobs:read', {
       query: z.strictObject({ ...paging, test, outcome: z.enum(['failed', 'completed']).default('failed') }),
       answer: page(batchLine),
       async run({ params, query: { outcome, ...query } }) {
@@ -246,7 +248,7 @@ export function batchResources({ batches }: BatchResourceDeps): Resource[] {
         return found(await batches.queries.lines(of(params.id, query), params.batch, wanted), 'batch')
       },
     }),
-    resource('POST /accounts/{id}/batches/{batch}/cancel', 'member', {
+    resource('POST /accounts/{id}/batches/{batch}/cancel', 'jobs:write', {
       query: whose,
       answer: batchDetail,
       async run({ params, query, by }) {
@@ -255,7 +257,7 @@ export function batchResources({ batches }: BatchResourceDeps): Resource[] {
         return found(await batches.queries.find(account, params.batch), 'batch')
       },
     }),
-    resource('GET /accounts/{id}/files/{file}/check', 'member', {
+    resource('GET /accounts/{id}/files/{file}/check', 'jobs:read', {
       query: z.strictObject({ test, endpoint: z.enum(ENDPOINT_URLS).default('/v1/chat/completions') }),
       answer: fileCheck,
       run: async ({ params, query }) =>

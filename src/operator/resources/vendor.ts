@@ -50,7 +50,7 @@ type Change = z.output<typeof change>
 export function vendorEditResources(deps: VendorEditDeps): Resource[] {
   const { catalog, credentials, database, world } = deps
   return [
-    resource('PATCH /vendors/{name}', 'operator', {
+    resource('PATCH /vendors/{name}', 'vendors:write', {
       query: z.strictObject({ dryRun }),
       body: change,
       answer: z.union([appliedView, vendorCheckView]),
@@ -63,7 +63,7 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
         return changeVendor(name, body, by, deps)
       },
     }),
-    resource('DELETE /vendors/{name}', 'operator', {
+    resource('DELETE /vendors/{name}', 'vendors:write', {
       query: z.strictObject({ dryRun, force: z.enum(['true', 'false']).optional(), note: text(200, 0).default('') }),
       answer: z.union([appliedView, vendorCheckView]),
       async run({ params: { name }, query, by }) {
@@ -74,7 +74,7 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
         return removeVendor(name, { force: query.force === 'true', note: query.note }, by, deps)
       },
     }),
-    resource('GET /vendors/{name}/errors', 'operator', {
+    resource('GET /vendors/{name}/errors', 'vendors:read', {
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
       answer: page(vendorError),
       run: async ({ params: { name }, query }) => ({

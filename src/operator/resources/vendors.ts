@@ -100,7 +100,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
   }
 
   return [
-    resource('GET /vendors', 'operator', {
+    resource('GET /vendors', 'vendors:read', {
       answer: page(vendorView),
       async run() {
         const [known, tests] = await Promise.all([reports.read(), readTests(database)])
@@ -108,7 +108,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
         return { items: vendors.map(([name, vendor]) => show(name, vendor, known.vendors, tests)), next: null }
       },
     }),
-    resource('GET /vendors/history', 'operator', {
+    resource('GET /vendors/history', 'vendors:read', {
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
       answer: page(vendorHistory),
       async run({ query }) {
@@ -117,7 +117,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
         return { items: history.filter(({ vendor }) => Object.hasOwn(vendors, vendor)), next: null }
       },
     }),
-    resource('POST /vendors/{name}/test', 'operator', {
+    resource('POST /vendors/{name}/test', 'vendors:write', {
       query: z.strictObject({ credential: credentialName.optional() }),
       answer: vendorTest,
       async run({ params: { name }, query }) {
@@ -146,7 +146,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
         return tested
       },
     }),
-    resource('PUT /vendors/{name}/credential', 'operator', {
+    resource('PUT /vendors/{name}/credential', 'vendor-credentials:write', {
       body: z.strictObject({ value: secret }),
       answer: credentialView,
       async run({ params, body, by }) {
@@ -155,7 +155,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
         return { name, present: true, source: credentials.source(name) }
       },
     }),
-    resource('DELETE /vendors/{name}/credential', 'operator', {
+    resource('DELETE /vendors/{name}/credential', 'vendor-credentials:write', {
       answer: credentialView,
       async run({ params, by }) {
         const name = credentialOf(params.name)
@@ -242,11 +242,11 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
   }
 
   return [
-    resource('GET /vendors/{name}/credentials', 'operator', {
+    resource('GET /vendors/{name}/credentials', 'vendor-credentials:read', {
       answer: page(vendorCredentialView),
       run: ({ params }) => listed(params.name),
     }),
-    resource('PUT /vendors/{name}/credentials/{credential}', 'operator', {
+    resource('PUT /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
       body: z.strictObject({ value: secret.optional(), weight: z.number().int().min(1).max(1000).optional() }),
       answer: page(vendorCredentialView),
       async run({ params: { name: vendorName, credential }, body: { value, weight }, by }) {
@@ -276,7 +276,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
         return listed(vendorName)
       },
     }),
-    resource('DELETE /vendors/{name}/credentials/{credential}', 'operator', {
+    resource('DELETE /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
       query: z.strictObject({ force: z.enum(['true', 'false']).optional() }),
       answer: page(vendorCredentialView),
       async run({ params: { name: vendorName, credential }, query, by }) {
@@ -381,11 +381,11 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
   }
 
   return [
-    resource('GET /accounts/{id}/byok-keys', 'member', {
+    resource('GET /accounts/{id}/byok-keys', 'byok-keys:read', {
       answer: page(byokKeyView),
       run: ({ params }) => list(params.id),
     }),
-    resource('PUT /accounts/{id}/byok-keys/{name}', 'owner', {
+    resource('PUT /accounts/{id}/byok-keys/{name}', 'byok-keys:write', {
       body: z.strictObject({ value: secret.optional(), fallback: z.boolean().optional() }),
       answer: byokKeyStored,
       async run({ params: { id, name: vendor }, body: { value, fallback }, by }) {
@@ -406,7 +406,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
         return { ...(await list(id)), test: { ok: told.ok, message: told.message } }
       },
     }),
-    resource('DELETE /accounts/{id}/byok-keys/{name}', 'owner', {
+    resource('DELETE /accounts/{id}/byok-keys/{name}', 'byok-keys:write', {
       answer: page(byokKeyView),
       async run({ params: { id, name }, by }) {
         if (!(await byokKeys.remove(id, name, by)))

@@ -1,0 +1,174 @@
+// What each role may do: one table by resource and verb. The routes of the operator API and of the console, what the console shows, the scopes
+// of tokens, the reference page and the test of all rights are made from it. A new resource adds its row here, and its routes name
+// `<resource>:<verb>`; the compiler asks for the row.
+
+/** Of people who run the gateway; each holds in every account too. */
+export const OPERATOR_ROLES = ['operator', 'finance', 'support', 'auditor'] as const
+export type OperatorRole = (typeof OPERATOR_ROLES)[number]
+
+/** Of people in one account. */
+export const ACCOUNT_ROLES = ['owner', 'admin', 'member', 'viewer', 'billing'] as const
+export type AccountRole = (typeof ACCOUNT_ROLES)[number]
+
+export type AnyRole = OperatorRole | AccountRole
+
+/** What each role is for, in the words that the console and the reference show. */
+export const ROLE_WORDS: Readonly<Record<AnyRole, string>> = {
+  operator: 'runs the gateway: everything',
+  finance: 'money: credits, statements, margins, what a credit is worth',
+  support: 'reads accounts and calls; changes nothing',
+  auditor: 'reads everything but secrets and recorded content; changes nothing',
+  owner: 'everything in the account',
+  admin: 'everything in the account but its money; cannot give or take the owner role',
+  member: 'uses the account: keys, playground, usage',
+  viewer: 'reads; changes nothing and spends nothing',
+  billing: 'the account’s money: balance, statements, payments',
+}
+
+const VERBS = ['read', 'write'] as const
+type Verb = (typeof VERBS)[number]
+
+interface Row {
+  readonly about: string
+  /** Who may, besides operators, who may do everything. Account roles count only in their account. */
+  readonly read?: readonly Exclude<AnyRole, 'operator'>[]
+  readonly write?: readonly Exclude<AnyRole, 'operator'>[]
+  /** A person proves again who they are before they do it. */
+  readonly sensitive?: readonly Verb[]
+}
+
+const STAFF = ['finance', 'support', 'auditor'] as const
+const EVERYBODY = [...STAFF, ...ACCOUNT_ROLES] as const
+/** Those who work with the account, and those who only look. */
+const USERS = ['owner', 'admin', 'member'] as const
+const MANAGERS = ['owner', 'admin'] as const
+
+const TABLE = {
+  accounts: { about: 'accounts: name, status, balance, limits', read: EVERYBODY, write: [] },
+  credits: { about: 'credits given or taken back by hand', write: ['finance'], sensitive: ['write'] },
+  'test-balance': { about: 'the credits of the test account', write: USERS },
+  keys: { about: 'API keys, and programs that act for a person', read: [...STAFF, ...USERS, 'viewer'], write: USERS },
+  'imported-keys': { about: 'API keys brought from another gateway', write: [] },
+  'webhook-secret': { about: 'the secret that signs webhooks', read: MANAGERS, sensitive: ['read'] },
+  playground: { about: 'calls from the console, on the account’s credits', write: USERS },
+  usage: { about: 'calls: lists, sums, latencies', read: EVERYBODY },
+  jobs: { about: 'videos, batches and their files', read: [...STAFF, ...USERS, 'viewer'], write: USERS },
+  statements: { about: 'monthly statements and all movements of credits', read: EVERYBODY },
+  invoices: { about: 'invoices and credit notes', read: [...STAFF, ...MANAGERS, 'billing'] },
+  'billing-details': {
+    about: 'whom the account’s invoices are made out to',
+    read: [...STAFF, ...MANAGERS, 'billing'],
+    write: ['finance', 'owner', 'billing'],
+  },
+  'invoice-settings': {
+    about: 'whether invoices are issued, and by whom',
+    read: ['finance', 'auditor'],
+    write: ['finance'],
+  },
+  recordings: { about: 'what a call sent and was sent, where that is kept', read: USERS, write: USERS },
+  'content-logging': {
+    about: 'whether and how long content is kept',
+    read: [...STAFF, ...USERS, 'viewer'],
+    write: MANAGERS,
+  },
+  'byok-keys': {
+    about: 'the account’s own vendor keys',
+    read: [...STAFF, ...USERS, 'viewer'],
+    write: MANAGERS,
+    sensitive: ['write'],
+  },
+  members: {
+    about: 'people of an account, their roles, invitations',
+    read: ['support', 'auditor', ...MANAGERS],
+    write: MANAGERS,
+    sensitive: ['write'],
+  },
+  owners: {
+    about: 'the owner role: giving and taking it (with members:write)',
+    write: ['owner'],
+    sensitive: ['write'],
+  },
+  alerts: { about: 'alerts that were raised', read: EVERYBODY, write: USERS },
+  'alert-settings': {
+    about: 'alert rules and whom they tell',
+    read: ['support', 'auditor', ...MANAGERS],
+    write: MANAGERS,
+  },
+  deliveries: {
+    about: 'webhooks and messages that were sent',
+    read: ['support', 'auditor', ...USERS, 'viewer'],
+    write: USERS,
+  },
+  operators: {
+    about: 'people who run the gateway, their roles, invitations',
+    read: ['auditor'],
+    write: [],
+    sensitive: ['write'],
+  },
+  'password-links': { about: 'links by which somebody chooses a new password', write: [], sensitive: ['write'] },
+  limits: { about: 'limits of the whole gateway', read: STAFF, write: [] },
+  home: { about: 'the gateway’s figures of a period', read: ['finance', 'auditor'] },
+  margins: { about: 'cost and margin of calls', read: ['finance', 'auditor'] },
+  billing: {
+    about: 'the currency, what a credit is worth, and who issues statements',
+    read: ['finance', 'auditor'],
+    write: ['finance'],
+  },
+  ledger: { about: 'the check of the whole ledger', read: ['finance', 'auditor'], write: ['finance'] },
+  audit: { about: 'who changed what', read: ['auditor'] },
+  'live-calls': { about: 'calls that are running', read: ['support', 'auditor'] },
+  catalog: { about: 'models, prices and routes', read: STAFF, write: [] },
+  vendors: { about: 'vendors, their health, and which one answered a call', read: STAFF, write: [] },
+  'vendor-credentials': {
+    about: 'names and state of vendor credentials',
+    read: ['auditor'],
+    write: [],
+    sensitive: ['write'],
+  },
+  'sign-up': { about: 'who may sign up, and invitations to it', read: ['support', 'auditor'], write: [] },
+  branding: { about: 'name, colours and logo; how mails look', read: ['support', 'auditor'], write: [] },
+  system: { about: 'version, processes, database', read: STAFF },
+} as const satisfies Readonly<Record<string, Row>>
+
+type ResourceName = keyof typeof TABLE
+type VerbOf<R extends ResourceName> = keyof (typeof TABLE)[R] & Verb
+/** `keys:read`. The scopes of tokens are these names too. */
+export type Permission = { [R in ResourceName]: `${R}:${VerbOf<R>}` }[ResourceName]
+
+interface Right {
+  readonly permission: Permission
+  readonly about: string
+  readonly roles: ReadonlySet<AnyRole>
+  readonly isSensitive: boolean
+}
+
+/** The table, line by line. */
+export const RIGHTS: readonly Right[] = Object.entries<Row>(TABLE).flatMap(([resource, row]) =>
+  VERBS.flatMap((verb) => {
+    const others = row[verb]
+    if (!others) return []
+    // `Permission` is made of the same names and verbs.
+    const permission = `${resource}:${verb}` as Permission
+    const isSensitive = row.sensitive?.includes(verb) ?? false
+    return [{ permission, about: row.about, roles: new Set<AnyRole>(['operator', ...others]), isSensitive }]
+  }),
+)
+
+const BY_PERMISSION: ReadonlyMap<string, Right> = new Map(RIGHTS.map((right) => [right.permission, right]))
+
+const rightOf = (permission: Permission): Right => BY_PERMISSION.get(permission)! // The type names only what is in the table.
+
+/** The roles that have the right: of the whole gateway, and of the account where there is one. */
+export const rolesWith = (permission: Permission, inAccount: boolean): AnyRole[] =>
+  [...OPERATOR_ROLES, ...(inAccount ? ACCOUNT_ROLES : [])].filter((role) => roleMay(role, permission))
+
+export const isSensitive = (permission: Permission): boolean => rightOf(permission).isSensitive
+
+export const roleMay = (role: AnyRole, permission: Permission): boolean => rightOf(permission).roles.has(role)
+
+const permissionsOf = (role: AnyRole): Permission[] =>
+  RIGHTS.filter(({ roles }) => roles.has(role)).map(({ permission }) => permission)
+
+/** Nobody gives, changes or takes a role that may do more than they may. */
+export const coversRole = (may: (permission: Permission) => boolean, role: AnyRole): boolean =>
+  permissionsOf(role).every(may)

@@ -1,0 +1,238 @@
+// Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each route is called over HTTP.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import {
+  type Ask,
+  asBrowser,
+  asOperator,
+  type OperatorServer,
+  startOperatorServer,
+} from '../../test/operator-server.ts'
+import {
+  ACCOUNT_ROLES,
+  type AnyRole,
+  coversRole,
+  OPERATOR_ROLES,
+  RIGHTS,
+  roleMay,
+  rolesWith,
+} from '../identity/roles.ts'
+import type { LinkView, MemberView, OperatorView } from '../identity/views.ts'
+import type { Page } from '../kernel/view.ts'
+import type { Resource } from './resource.ts'
+
+const PASSWORD = 'seven tired otters juggle'
+const ROLES: readonly AnyRole[] = [...OPERATOR_ROLES, ...ACCOUNT_ROLES]
+
+let server: OperatorServer
+let mine = ''
+let theirs = ''
+let key = ''
+/** One person of each role; those of accounts in `mine`. */
+const people = new Map<AnyRole | 'outsider', ReturnType<typeof asBrowser>>()
+
+before(async () => {
+  server = await startOperatorServer({
+    overrides: {
+      async play(_request, reply) {
+        reply.hijack()
+        reply.raw.writeHead(200).end('{}')
+      },
+    },
+  })
+  const ask = asOperator(server)
+  mine = (await ask<{ id: string }>('POST', '/accounts', { name: 'Mine', credits: '10' })).data.id
+  theirs = (await ask<{ id: string }>('POST', '/accounts', { name: 'Theirs', credits: '10' })).data.id
+  key = (await ask<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })).data.id
+  for (const role of OPERATOR_ROLES) people.set(role, await follow('/operator-invites', role, role))
+  for (const role of ACCOUNT_ROLES) people.set(role, await follow(`/accounts/${mine}/invites`, role, role))
+  people.set('outsider', await follow(`/accounts/${theirs}/invites`, 'outsider', 'owner'))
+  await useKey()
+})
+after(() => server.close())
+
+async function follow(path: string, name: string, role: AnyRole) {
+  const email = `${name}@roles.example`
+  const { data, text } = await asOperator(server)<LinkView>('POST', path, { email, role })
+  assert.ok(data, text)
+  const browser = asBrowser(server)
+  const token = data.link.slice(data.link.indexOf('#token=') + '#token='.length)
+  assert.equal((await browser('POST', `/invites/${token}`, { password: PASSWORD })).status, 200, role)
+  await server.database.query({ text: 'delete from login_attempt' })
+  return browser
+}
+
+/** A call, so that the routes of one call find it. */
+async function useKey() {
+  const call = { id: '01roles', account: mine, key, product: 'alpha-5.4', catalogVersion: 1 }
+  await server.ledger.reserve({ ...call, want: 5n, floor: 5n, tokens: 1 })
+  await server.ledger.resolve({
+    ...{ ...call, kind: 'released', charge: 0n, lines: [], endpoint: 'chat', status: 500, estimated: false },
+    ...{ stream: false, route: 0, durationMs: 1, firstByteMs: 0, inputTokens: 0, outputTokens: 0, cost: 7n },
+    ...{ vendor: 'textworks' },
+  })
+}
+
+/** The route in the account `mine`, as far as it is of an account. */
+function pathOf({ path }: Pick<Resource, 'path'>): string {
+  return path
+    .replace('/accounts/{id}', `/accounts/${mine}`)
+    .replace('/keys/{id}', `/keys/${key}`)
+    .replace('{requestId}', 'req_01roles')
+    .replace('{month}', '2026-10')
+    .replaceAll(/\{\w+\}/g, 'none')
+}
+
+/** A body that no resource takes: whoever may call it learns that, and nothing changes. */
+const bodyOf = (method: string) => (method === 'GET' ? undefined : { nothingTakesThis: 1 })
+
+type Told = { status: number; text: string }
+const isRefused = ({ status }: Told) => status === 403
+const isLetIn = ({ status }: Told) => [200, 400, 404, 409, 429].includes(status)
+
+test('every route lets in exactly the roles that the table names', async (t) => {
+  const wrong: string[] = []
+  let asked = 0
+  const routes = [
+    ...server.resources.operator.map((entry) => ({
+      ...{ method: entry.method, path: pathOf(entry), access: entry.access },
+      inAccount: entry.account !== undefined || entry.own === true,
+      own: entry.own === true,
+    })),
+    ...['GET', 'POST', 'DELETE'].map((method) => ({
+      ...{ method, path: `/accounts/${mine}/play/v1/models`, access: 'playground:write' as const },
+      ...{ inAccount: true, own: false },
+    })),
+  ]
+  for (const { method, path, access, inAccount, own } of routes) {
+    assert.ok(access !== 'self' && access !== 'visitor', `${method} ${path} has no right in the table`)
+    const allowed = rolesWith(access, inAccount)
+    const answers = await Promise.all(
+      [...people].map(async ([role, ask]) => ({ role, ...(await ask(method, path, bodyOf(method))) })),
+    )
+    for (const { role, ...answer } of answers) {
+      // What spans accounts shows an outsider their own.
+      const may = role === 'outsider' ? own : allowed.includes(role)
+      if (may ? !isLetIn(answer) : !isRefused(answer))
+        wrong.push(`${method} ${path} (${access}) as ${role}: ${answer.status}, and the table says ${may}`)
+      asked += 1
+    }
+    const nobody = await asBrowser(server)(method, path, bodyOf(method))
+    if (nobody.status !== 401) wrong.push(`${method} ${path} without a session: ${nobody.status}`)
+  }
+  t.diagnostic(`${asked} calls of ${routes.length} routes as ${people.size} people`)
+  assert.deepEqual(wrong, [])
+})
+
+test('every right of the table has a route', () => {
+  const used = new Set<string>(server.resources.operator.map(({ access }) => access))
+  // The playground is no resource; the owner role is given through members.
+  for (const right of ['playground:write', 'owners:write']) used.add(right)
+  assert.deepEqual(
+    RIGHTS.map(({ permission }) => permission).filter((permission) => !used.has(permission)),
+    [],
+  )
+})
+
+test('support, auditors and viewers change nothing; nobody in an account may do more than its owner', () => {
+  for (const { permission, roles } of RIGHTS) {
+    assert.ok(roles.has('operator'), permission)
+    for (const role of ['support', 'auditor', 'viewer'] as const)
+      assert.ok(!permission.endsWith(':write') || !roles.has(role), `${role} has ${permission}`)
+    for (const role of ACCOUNT_ROLES) assert.ok(!roles.has(role) || roles.has('owner'), `${role} has ${permission}`)
+  }
+  assert.ok(roleMay('auditor', 'audit:read') && !roleMay('auditor', 'recordings:read'))
+  assert.ok(!roleMay('support', 'recordings:read') && !roleMay('support', 'margins:read'))
+})
+
+test('nobody gives, changes or takes a role above their own', async () => {
+  const gives = (giver: AnyRole) => ROLES.filter((role) => coversRole((permission) => roleMay(giver, permission), role))
+  assert.deepEqual(gives('operator'), ROLES)
+  assert.deepEqual(gives('owner'), ACCOUNT_ROLES)
+  assert.deepEqual(gives('admin').slice(0, 3), ['admin', 'member', 'viewer'])
+  const members = (await people.get('owner')!<Page<MemberView>>('GET', `/accounts/${mine}/members`)).data.items
+  const idOf = (role: string) => members.find((one) => one.role === role)?.userId ?? ''
+  const admin = people.get('admin')!
+  const invite = (ask: Ask, role: string) =>
+    ask('POST', `/accounts/${mine}/invites`, { email: `x-${role}@roles.example`, role })
+  for (const role of ACCOUNT_ROLES) {
+    const status = gives('admin').includes(role) ? 200 : 403
+    assert.equal((await invite(admin, role)).status, status, `an admin invites ${role}`)
+    assert.equal((await invite(people.get('owner')!, role)).status, 200)
+  }
+  assert.equal((await admin('PATCH', `/accounts/${mine}/members/${idOf('viewer')}`, { role: 'owner' })).status, 403)
+  assert.equal((await admin('PATCH', `/accounts/${mine}/members/${idOf('admin')}`, { role: 'owner' })).status, 403)
+  assert.equal((await admin('PATCH', `/accounts/${mine}/members/${idOf('owner')}`, { role: 'viewer' })).status, 403)
+  assert.equal((await admin('DELETE', `/accounts/${mine}/members/${idOf('owner')}`)).status, 403)
+  const pending = (await admin<Page<{ id: string; role: string }>>('GET', `/accounts/${mine}/invites`)).data.items
+  const ofOwner = pending.find(({ role }) => role === 'owner')?.id
+  assert.equal((await admin('DELETE', `/accounts/${mine}/invites/${ofOwner}`)).status, 403)
+  assert.equal((await invite(admin, 'operator')).status, 400, 'a role of the gateway is none of an account')
+  assert.equal((await people.get('owner')!('POST', '/operator-invites', { email: 'x@y.example' })).status, 403)
+})
+
+test('a role change is felt at once', async () => {
+  const viewer = people.get('viewer')!
+  const make = () => viewer('POST', `/accounts/${mine}/keys`, { name: 'v' })
+  const members = (await people.get('owner')!<Page<MemberView>>('GET', `/accounts/${mine}/members`)).data.items
+  const id = members.find((one) => one.role === 'viewer')?.userId
+  const become = (role: string) => people.get('owner')!('PATCH', `/accounts/${mine}/members/${id}`, { role })
+  assert.equal((await make()).status, 403)
+  assert.equal((await become('member')).status, 200)
+  assert.equal((await make()).status, 200)
+  assert.equal((await become('viewer')).status, 200)
+  assert.equal((await make()).status, 403)
+})
+
+test('a link never takes a role away', async () => {
+  const join = async (role: string) => {
+    const { data } = await asOperator(server)<LinkView>('POST', `/accounts/${mine}/invites`, {
+      ...{ email: 'admin@roles.example', role },
+    })
+    const token = data.link.slice(data.link.indexOf('#token=') + '#token='.length)
+    assert.equal((await asBrowser(server)('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
+    const { items } = (await asOperator(server)<Page<MemberView>>('GET', `/accounts/${mine}/members`)).data
+    return items.find(({ email }) => email === 'admin@roles.example')?.role
+  }
+  for (const role of ['viewer', 'member', 'admin']) assert.equal(await join(role), 'admin')
+})
+
+test('of owners, and of operators, who remove each other at the same moment, one stays', async () => {
+  const account = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'Race' })).data.id
+  for (let round = 0; round < 5; round++) {
+    const [one, two] = await Promise.all([
+      follow(`/accounts/${account}/invites`, `one${round}`, 'owner'),
+      follow(`/accounts/${account}/invites`, `two${round}`, 'owner'),
+    ])
+    const { items } = (await one<Page<MemberView>>('GET', `/accounts/${account}/members`)).data
+    const idOf = (name: string) => items.find(({ email }) => email.startsWith(`${name}${round}@`))?.userId
+    const answers = await Promise.all([
+      one('DELETE', `/accounts/${account}/members/${idOf('two')}`),
+      two('PATCH', `/accounts/${account}/members/${idOf('one')}`, { role: 'member' }),
+      one('PATCH', `/accounts/${account}/members/${idOf('one')}`, { role: 'viewer' }),
+      two('DELETE', `/accounts/${account}/members/${idOf('two')}`),
+    ])
+    assert.ok(
+      answers.every(({ status }) => [200, 403, 404, 409].includes(status)),
+      answers.map(({ text }) => text).join(),
+    )
+    const left = (await asOperator(server)<Page<MemberView>>('GET', `/accounts/${account}/members`)).data.items
+    assert.ok(
+      left.some(({ role }) => role === 'owner'),
+      JSON.stringify(left),
+    )
+    for (const { userId } of left) await asOperator(server)('DELETE', `/accounts/${account}/members/${userId}`)
+  }
+  const others = await Promise.all(['a', 'b', 'c'].map((name) => follow('/operator-invites', name, 'operator')))
+  const all = (await others[0]!<Page<OperatorView>>('GET', '/operators')).data.items
+  const operators = all.filter(({ role }) => role === 'operator')
+  const removals = operators.map(({ userId }, at) =>
+    at % 2 === 0
+      ? asOperator(server)('DELETE', `/operators/${userId}`)
+      : asOperator(server)('PATCH', `/operators/${userId}`, { role: 'support' }),
+  )
+  const statuses = (await Promise.all(removals)).map(({ status }) => status)
+  assert.deepEqual(statuses.sort(), [...operators.slice(1).map(() => 200), 409])
+  const left = (await asOperator(server)<Page<OperatorView>>('GET', '/operators')).data.items
+  assert.equal(left.filter(({ role }) => role === 'operator').length, 1)
+})
