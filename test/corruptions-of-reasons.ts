@@ -372,6 +372,8 @@ export const NO_REASON: Readonly<Record<string, string>> = {
     finalizing_at cancelling_at version lease_until step_at open`,
   job: `id input request callback_url created_at started_at completed_at version lease_until step_at open attempts misses submit_started_at submissions vendor
     task_id delivered error files called_back_at watch_until anomaly`,
+  // From where it comes and in which order it is spent: what was spent of it is in the chain.
+  lot: 'source priority created_at',
   // Its id says when, and is part of the chain.
   audit: 'at',
   // Its digest is in the audit.

@@ -49,6 +49,26 @@ export const CORRUPTIONS: readonly Corruption[] = [
     `update lease set key_id = 'key_x', created_at = now() - interval '99 minutes'`,
     /Lease .* is 99 minutes old, and nobody uses it/,
   ],
+  // lot
+  [`update lot set remaining = remaining - 1 where amount = 200`, /its transfers sum to/],
+  [`update lot set amount = amount + 1 where amount = 200`, /is one of .*, but .* were granted/],
+  [`update lot set held = held - 1 where held > 0`, /of lot \S+ are held, but its holds sum to/],
+  [`update lot set id = 'x' where amount = 200`, /name lot \S+, which does not exist/],
+  [
+    `update lot set account_id = '$other' where amount = 300`,
+    /its lots have .* more than its balance|has lots, but is said to have none/,
+  ],
+  [`delete from lot where amount = 200`, /transfers or holds name lot \S+, which does not exist/],
+  [`update lot set products = '{gamma}' where amount = 500`, /call \$spent of \S+ was paid from lot/],
+  [
+    `update lot set ends_at = now() + interval '1 hour' where amount = 500`,
+    /\(expiry\) does not move of lots what its kind moves/,
+  ],
+  [`update account set has_lots = false where id = '$saver'`, /it has lots, but is said to have none/],
+  [`update account set has_lots = true where id = '$other'`, /is said to have lots, but has none/],
+  [`update hold set lots = '[["", 5]]' where id = '$saved'`, /hold \$saved is one of .*, but took/],
+  [`update transfer set lots = lots || '{"x": 0}' where id = '$spent'`, /was changed, or the one before it/],
+  [`update transfer set lots = null where kind = 'expiry'`, /\(expiry\) does not move of lots/],
   // journal
   [`update journal set account_id = 'acc_x'`, /in the journal is of an account that does not exist/],
   [`update journal set outcome = 'gift'`, /in the journal is "gift"/],

@@ -16,6 +16,7 @@ create table account (
   status text not null default 'open'::text,
   status_reason text,
   status_at timestamp with time zone,
+  has_lots boolean not null default false,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -298,6 +299,7 @@ create table hold (
   catalog_version integer not null,
   tokens bigint not null default 0,
   created_at timestamp with time zone not null default now(),
+  lots jsonb,
   constraint hold_pkey PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off);
 
@@ -489,6 +491,23 @@ create table login_attempt (
   constraint login_attempt_pkey PRIMARY KEY (subject)
 );
 CREATE INDEX login_attempt_age ON public.login_attempt USING btree (blocked_until);
+
+create table lot (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  source text not null,
+  amount bigint not null,
+  remaining bigint not null,
+  held bigint not null default 0,
+  ends_at timestamp with time zone,
+  products text[],
+  priority smallint not null default 50,
+  created_at timestamp with time zone not null default now(),
+  constraint lot_check CHECK (((held >= 0) AND (held <= remaining) AND (remaining <= amount))),
+  constraint lot_pkey PRIMARY KEY (account_id, id)
+) with (fillfactor=50);
+CREATE INDEX lot_ends ON public.lot USING btree (ends_at) WHERE (remaining > 0);
+CREATE INDEX lot_open ON public.lot USING btree (account_id) WHERE (remaining > 0);
 
 create table margin_hour (
   hour timestamp with time zone not null,
@@ -729,9 +748,11 @@ create table transfer (
   moved_at timestamp with time zone,
   balance bigint,
   hash bytea,
+  lots jsonb,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text, 'purchase'::text, 'refund'::text]));
+CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text, 'purchase'::text, 'refund'::text, 'plan'::text, 'code'::text, 'expiry'::text]));
+CREATE INDEX transfer_lots ON public.transfer USING btree (account_id, id) WHERE (lots IS NOT NULL);
 CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
 create table usage (
@@ -855,15 +876,19 @@ create view entry as
    FROM transfer t
      CROSS JOIN LATERAL ( VALUES ('account:'::text || t.account_id,
                 CASE
-                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text, 'purchase'::text]) THEN t.amount
-                    WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text, 'refund'::text, 'settled'::text]) THEN - t.amount
+                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text, 'purchase'::text, 'plan'::text, 'code'::text]) THEN t.amount
+                    WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text, 'refund'::text, 'expiry'::text, 'settled'::text]) THEN - t.amount
                     ELSE 0::bigint
                 END), ('platform:grants'::text,
                 CASE
-                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text]) THEN - t.amount
+                    WHEN t.kind = ANY (ARRAY['grant'::text, 'correction'::text, 'plan'::text, 'code'::text]) THEN - t.amount
                     WHEN t.kind = ANY (ARRAY['takeback'::text, 'payout'::text, 'writeoff'::text]) THEN t.amount
                     WHEN t.kind = 'purchase'::text THEN - (t.amount + t.loss)
                     WHEN t.kind = 'refund'::text THEN t.amount + t.loss
+                    ELSE 0::bigint
+                END), ('platform:expiry'::text,
+                CASE
+                    WHEN t.kind = 'expiry'::text THEN t.amount
                     ELSE 0::bigint
                 END), ('platform:loss'::text,
                 CASE
@@ -1050,6 +1075,16 @@ begin
   end case;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.id_at(moment timestamp with time zone, seed text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', (floor(extract(epoch from moment) * 1000)::bigint >> (45 - 5 * n) & 31)::int + 1, 1), '' order by n)
+    || left(encode(sha256(convert_to(seed || moment, 'UTF8')), 'hex'), 16)
+  from generate_series(0, 9) n
+$function$;
+
 CREATE OR REPLACE FUNCTION public.job_forward()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1092,6 +1127,21 @@ begin
       where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.ledger_end_lots(account text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET lock_timeout TO '300ms'
+AS $function$
+declare
+  o record;
+begin
+  select a.posted, a.moved_at, a.chain into o from account a where a.id = account for update;
+  if found then
+    select x.* into o from lot_expire(account, clock_timestamp(), o.posted, o.moved_at, o.chain) x;
+    update account a set posted = o.posted, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ledger_expire(account text, silent interval)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1131,30 +1181,45 @@ begin
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text DEFAULT NULL::text, recovered bigint DEFAULT 0)
- RETURNS TABLE(posted bigint, held bigint)
+CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text DEFAULT NULL::text, recovered bigint DEFAULT 0, lot jsonb DEFAULT NULL::jsonb)
+ RETURNS TABLE(posted bigint, held bigint, moved bigint)
  LANGUAGE plpgsql
 AS $function$
 declare
-  moved bigint;
   moment timestamptz;
   link bytea;
   what text;
   lost bigint;
+  had_lots boolean;
+  of_lots jsonb;
 begin
-  select a.posted, a.held, a.moved_at, a.chain into posted, held, moment, link from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into posted, held, moment, link, had_lots from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
+  if had_lots then
+    select x.posted, x.moved_at, x.chain into posted, moment, link from lot_expire(account, clock_timestamp(), posted, moment, link) x;
+  end if;
   moved := greatest(amount, held - posted);
+  if had_lots and moved < 0 then
+    of_lots := lot_take_back(account, lot ->> 'id', posted - held, '-infinity', -moved);
+  elsif lot ? 'source' and moved > 0 then
+    of_lots := jsonb_build_object(grant_id, moved); had_lots := true;
+    insert into lot (account_id, id, source, amount, remaining, ends_at, products, priority)
+    values (account, grant_id, lot ->> 'source', moved, moved, (lot ->> 'endsAt')::timestamptz,
+      case when jsonb_typeof(lot -> 'products') = 'array' then array(select jsonb_array_elements_text(lot -> 'products')) end, coalesce((lot ->> 'priority')::smallint, 50));
+    -- Calls that a lease covers spend plain credits, also where a lot should be spent first.
+    update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = account;
+  end if;
   posted := posted + moved;
   what := coalesce(kind, case when moved >= 0 then 'grant' else 'takeback' end);
   lost := case what when 'refund' then moved - amount when 'purchase' then recovered else 0 end;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor);
-  update account a set posted = ledger_grant.posted, moved_at = moment, chain = link where a.id = ledger_grant.account;
-  insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash)
-  values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link);
+  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor, of_lots);
+  update account a set posted = ledger_grant.posted, moved_at = moment, chain = link,
+    has_lots = had_lots and exists (select 1 from lot l where l.account_id = ledger_grant.account and l.remaining > 0) where a.id = ledger_grant.account;
+  insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
+  values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link, of_lots);
   return next;
 end $function$;
 
@@ -1181,7 +1246,7 @@ declare
   seconds int;
   slice jsonb;
 begin
-  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' as is_shut into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots into o from account a where a.id = account for update;
   counters := array(select counter_now(c, now_second) from counter c
     where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
   for x in
@@ -1234,7 +1299,8 @@ begin
     end if;
     o.held := o.held + added - freed;
     update account a set held = o.held where a.id = account and added <> freed;
-    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text));
+    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text)
+      || case when o.has_lots then '{"rests": true}'::jsonb else '{}' end);
   end loop;
   perform counter_put(array(select counters[i] from generate_series(1, cardinality(counters)) i where changed[i]));
   return to_jsonb(answers);
@@ -1288,8 +1354,10 @@ declare
   b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
+  -- Of an account with lots: when it is, what a call had of them, and by transfer what came out of them.
+  moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
@@ -1328,7 +1396,17 @@ begin
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
     else
-      o.held := o.held - freed; paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end; o.posted := o.posted - paid;
+      o.held := o.held - freed;
+      if o.has_lots then
+        -- A lease, and a hold that was made before there were lots, have plain credits.
+        select x.lots into h_lots from hold x where x.account_id = account and x.id = r.id and r.lease_id is null and freed > 0;
+        select j.product into h_product from journal j where j.account_id = account and j.id = r.id;
+        select x.paid, x.lots into paid, lots from lot_settle(account, coalesce(h_lots, jsonb_build_array(jsonb_build_array('', freed))), h_product,
+          o.posted - o.held, moment, case when r.waived then 0 else r.charged end) x;
+      else
+        paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end;
+      end if;
+      o.posted := o.posted - paid;
       b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
         b_key := b_key || r.key_id;
@@ -1338,16 +1416,23 @@ begin
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
-      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null); t_hash[at] := o.chain;
+      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null, lots); t_hash[at] := o.chain;
+      if o.has_lots then
+        t_lots[at] := lots;
+      end if;
     end if;
     if b_lost[n] > 0 or r.id = any(told) then
       answers := answers || jsonb_build_array(r.id, what, b_paid[n]::text, b_lost[n]::text, b_held[n]::text);
     end if;
   end loop;
   if t_id is not null then
-    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
-    select account, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash
-    from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash) as x(id, kind, place, moved_at, balance, hash);
+    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash, lots)
+    select account, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash, x.lots
+    from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash, t_lots) as x(id, kind, place, moved_at, balance, hash, lots);
+    if o.has_lots then
+      -- What went back to a lot that has ended meanwhile expires at once.
+      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
+    end if;
     if is_limited then
       perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
     end if;
@@ -1355,7 +1440,7 @@ begin
     if with_holds then
       delete from hold h where h.account_id = account and h.id = any(t_id);
     end if;
-    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain where a.id = account;
+    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
   end if;
   perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
   return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));
@@ -1491,13 +1576,16 @@ declare
   counters counter[] := '{}'; room bigint[]; counted bigint[];
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
+  -- Of an account with lots: from which of them each hold took how much; and when it is.
+  made_lots jsonb[]; moment timestamptz;
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
+  moment := clock_timestamp();
   -- Not before the account is locked: new limits may be what was waited for.
   counters := array(select counter_now(c, now_second) from counter c
     where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
@@ -1521,7 +1609,8 @@ begin
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
-      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end; amount := o.posted - o.held;
+      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end;
+      amount := case when o.has_lots then lot_available(account, x.product, o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
         recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
@@ -1551,6 +1640,9 @@ begin
       else
         amount := least(x.want, amount);
       end if;
+      if o.has_lots then
+        made_lots[cardinality(made) + 1] := lot_hold(account, x.product, o.posted - o.held, moment, amount);
+      end if;
       o.held := o.held + amount;
       for i in 1 .. cardinality(counters) loop
         continue when counters[i].scope not in ('account', x.key);
@@ -1566,8 +1658,8 @@ begin
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)]
     from account a cross join jsonb_to_recordset(calls) as c(id text, key text, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
     update account a set held = o.held where a.id = account;
   end if;
@@ -1667,6 +1759,128 @@ begin
     duration_ms = u.duration_ms + excluded.duration_ms;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.lot_available(account text, product text, free bigint, moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce(sum(x.amount), 0)::bigint from lot_order(account, product, free, moment) x
+$function$;
+
+CREATE OR REPLACE FUNCTION public.lot_expire(account text, moment timestamp with time zone, INOUT posted bigint, INOUT moved_at timestamp with time zone, INOUT chain bytea, OUT has_lots boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+declare
+  l lot;
+  id text;
+  part bigint;
+  said text;
+  moved jsonb;
+begin
+  for l in select * from lot o where o.account_id = account and o.remaining > o.held and o.ends_at <= moment order by o.ends_at, o.id loop
+    part := l.remaining - l.held; posted := posted - part; moved := jsonb_build_object(l.id, -part);
+    moved_at := greatest(clock_timestamp(), moved_at + interval '1 microsecond');
+    id := id_at(moved_at, l.id);
+    said := 'ended on ' || to_char(l.ends_at at time zone 'UTC', 'YYYY-MM-DD');
+    chain := transfer_hash(chain, account, id, 'expiry', part, 0, 0, posted, said, 'system', moved);
+    insert into transfer (account_id, id, kind, amount, note, actor, moved_at, balance, hash, lots)
+    values (account, id, 'expiry', part, said, 'system', lot_expire.moved_at, posted, chain, moved);
+    update lot o set remaining = o.held where o.account_id = account and o.id = l.id;
+  end loop;
+  has_lots := exists (select 1 from lot o where o.account_id = account and o.remaining > 0);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.lot_hold(account text, product text, free bigint, moment timestamp with time zone, amount bigint)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  x record;
+  part bigint;
+  parts jsonb := '[]';
+begin
+  for x in select * from lot_order(account, product, free, moment) loop
+    part := least(x.amount, amount);
+    exit when part <= 0;
+    parts := parts || jsonb_build_array(jsonb_build_array(x.id, part)); amount := amount - part;
+    update lot l set held = l.held + part where l.account_id = account and l.id = x.id;
+  end loop;
+  return parts;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.lot_order(account text, product text, free bigint, moment timestamp with time zone)
+ RETURNS TABLE(id text, amount bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select x.id, x.amount from (
+    select l.id, l.remaining - l.held as amount, l.priority, coalesce(l.ends_at, 'infinity') as ends_at, 0 as plain
+    from lot l where l.account_id = account and l.remaining > l.held and (product is null or lot_serves(l.products, product)) and (l.ends_at is null or l.ends_at > moment)
+    union all
+    select '', free - coalesce((select sum(l.remaining - l.held) from lot l where l.account_id = account and l.remaining > 0), 0)::bigint, 50, 'infinity', 1
+  ) x where x.amount > 0 order by x.priority, x.ends_at, x.plain, x.id
+$function$;
+
+CREATE OR REPLACE FUNCTION public.lot_serves(products text[], product text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select products is null or exists (select 1 from unnest(products) p where p = product or right(p, 1) = '*' and starts_with(product, left(p, -1)))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.lot_settle(account text, parts jsonb, product text, free bigint, moment timestamp with time zone, charge bigint, OUT paid bigint, OUT lots jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+declare
+  x record;
+  part bigint;
+begin
+  paid := 0;
+  for x in select p ->> 0 as id, (p ->> 1)::bigint as amount from jsonb_array_elements(parts) with ordinality as a(p, n) order by n loop
+    part := least(x.amount, charge - paid);
+    paid := paid + part;
+    update lot l set held = l.held - x.amount, remaining = l.remaining - part where l.account_id = account and l.id = x.id;
+    if x.id <> '' and part > 0 then
+      lots := coalesce(lots, '{}') || jsonb_build_object(x.id, -part);
+    end if;
+  end loop;
+  if paid < charge then
+    for x in select * from lot_order(account, product, free - paid, moment) loop
+      part := least(x.amount, charge - paid);
+      exit when part <= 0;
+      paid := paid + part;
+      update lot l set remaining = l.remaining - part where l.account_id = account and l.id = x.id;
+      if x.id <> '' then
+        lots := coalesce(lots, '{}') || jsonb_build_object(x.id, coalesce((lots ->> x.id)::bigint, 0) - part);
+      end if;
+    end loop;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.lot_take_back(account text, first_lot text, free bigint, moment timestamp with time zone, amount bigint)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  x record;
+  part bigint;
+  lots jsonb;
+begin
+  for x in select o.id, o.amount from lot_order(account, null, free, moment) with ordinality as o(id, amount, n) order by o.id is distinct from first_lot, o.n desc loop
+    part := least(x.amount, amount);
+    exit when part <= 0;
+    amount := amount - part;
+    update lot l set remaining = l.remaining - part where l.account_id = account and l.id = x.id;
+    if x.id <> '' then
+      lots := coalesce(lots, '{}') || jsonb_build_object(x.id, -part);
+    end if;
+  end loop;
+  return lots;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.system_closed(c counter)
  RETURNS counter
  LANGUAGE plpgsql
@@ -1685,12 +1899,12 @@ begin
   return c;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.transfer_hash(before bytea, account text, id text, kind text, amount bigint, loss bigint, held bigint, balance bigint, note text, actor text)
+CREATE OR REPLACE FUNCTION public.transfer_hash(before bytea, account text, id text, kind text, amount bigint, loss bigint, held bigint, balance bigint, note text, actor text, lots jsonb)
  RETURNS bytea
  LANGUAGE sql
  STABLE
 AS $function$
-  select sha256(coalesce(before, ''::bytea) || convert_to(concat(account, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor), 'UTF8'))
+  select sha256(coalesce(before, ''::bytea) || convert_to(concat(account, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor, '|' || lots::text), 'UTF8'))
 $function$;
 
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();

@@ -263,10 +263,11 @@ async function leave(options: MoveOptions, move: string, settled: string): Promi
     if (difference) return difference
     // What is left here must be spent by nobody: it is taken back, so that these ledger add up as well.
     const takeback = newId(world)
-    if (row.posted > 0n) await tx.query(TAKE_BACK, [takeback, account, row.posted, `moved to ${to}`, BY.actor])
+    const taking = [takeback, account, row.posted, `moved to ${to}`, BY.actor]
+    const [taken] = row.posted > 0n ? await tx.query<{ moved: bigint }>(TAKE_BACK, taking) : []
     await tx.query(CLOSE, [account, testAccountOf(account)])
     await tx.query(GONE, [account, move, to])
-    const detail = { to, amount: formatCredits(-row.posted), takeback }
+    const detail = { to, amount: formatCredits(taken?.moved ?? 0n), takeback }
     await createAudit({ database: source, world }).write(tx, BY, { action: 'account.move', object: account, detail })
     return undefined
   }, PATIENT)

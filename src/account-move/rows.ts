@@ -18,6 +18,7 @@ const CHANGING: readonly Table[] = [
     ...[
       'api_key',
       'credit_idempotency',
+      'lot',
       'counter',
       'idempotency',
       'vendor_object',
@@ -319,7 +320,7 @@ export const LOCK_LEAVING = statement(
   `select exists (select 1 from job j where j.account_id = $1 and j.open) as busy
    from account_move m where m.account_id = $1 and m.move_id = $2 and m.state = 'leaving' for update of m`,
 )
-export const TAKE_BACK = statement('move_take_back', 'select 1 from ledger_grant($1, $2, -$3::bigint, $4, $5)')
+export const TAKE_BACK = statement('move_take_back', 'select moved from ledger_grant($1, $2, -$3::bigint, $4, $5)')
 export const CLOSE = statement(
   'move_close',
   `update account set posted = case when id = $1 then 0 else posted end, frozen_until = 'infinity' where id in ($1, $2)`,
@@ -346,12 +347,12 @@ export const LOCK_ARRIVAL = statement(
 )
 export const PUT_ACCOUNT = statement(
   'move_put_account',
-  `insert into account (id, name, limits, created_at, moved_at, chain, chained_at, status, status_reason, status_at, posted, frozen_until)
-   select x.id, x.name, x.limits, x.created_at, x.moved_at, x.chain, x.chained_at, x.status, x.status_reason, x.status_at, $2, 'infinity'
+  `insert into account (id, name, limits, created_at, moved_at, chain, chained_at, status, status_reason, status_at, has_lots, posted, frozen_until)
+   select x.id, x.name, x.limits, x.created_at, x.moved_at, x.chain, x.chained_at, x.status, x.status_reason, x.status_at, x.has_lots, $2, 'infinity'
    from jsonb_to_record($1::jsonb) as x(id text, name text, limits jsonb, created_at timestamptz, moved_at timestamptz, chain bytea, chained_at timestamptz,
-     status text, status_reason text, status_at timestamptz)
+     status text, status_reason text, status_at timestamptz, has_lots boolean)
    on conflict (id) do update set name = excluded.name, limits = excluded.limits, created_at = excluded.created_at, moved_at = excluded.moved_at, chain = excluded.chain, chained_at = excluded.chained_at,
-     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, posted = excluded.posted, frozen_until = excluded.frozen_until`,
+     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, posted = excluded.posted, frozen_until = excluded.frozen_until`,
 )
 export const PUT_ARRIVAL = statement(
   'move_put_arrival',

@@ -5,7 +5,7 @@ import type { AuditAction } from '../database/audit-sentence.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
-import { Fault } from '../kernel/fault.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
 import { sleep } from '../kernel/timers.ts'
 import { idFrom, newId, type World } from '../kernel/world.ts'
@@ -18,6 +18,7 @@ import {
   showLimits,
   storeLimits,
 } from '../ledger/limits.ts'
+import type { Lot } from '../ledger/lots.ts'
 import type { AccountStatus, AccountView } from '../ledger/views.ts'
 import type { LimitsView } from '../meter/limits.ts'
 import { createStatements } from '../reports/statement.ts'
@@ -60,6 +61,8 @@ interface CreditInput {
   readonly key?: string | undefined
   /** It is no top-up, but corrects something in the customer's favour. */
   readonly isCorrection?: boolean | undefined
+  /** The credits end, are for some products only, or are spent before or after others. */
+  readonly lot?: Omit<Lot, 'source'> | undefined
 }
 
 interface AccountInput {
@@ -195,22 +198,31 @@ export function createAccounts(options: {
   async function grant(
     tx: Queryable,
     row: { id: string; posted: bigint },
-    { amount, note, key, isCorrection }: CreditInput,
+    { amount, note, key, isCorrection, lot }: CreditInput,
     by: By,
   ): Promise<AccountView> {
     // What is taken back corrects something anyway.
     const kind = isCorrection && amount > 0n ? 'correction' : undefined
-    const after = await ledger.grant({ account: row.id, amount, note, actor: by.actor, kind }, tx)
-    const moved = (after?.posted ?? row.posted) - row.posted
+    const after = await ledger.grant(
+      { account: row.id, amount, note, actor: by.actor, kind, lot: lot && { ...lot, source: 'given' } },
+      tx,
+    )
+    const moved = after?.moved ?? 0n
     // Whoever asked for more has to see what there is, and to ask for that.
     if (moved !== amount) throw lessAvailable(-moved, -amount)
     await audit.write(tx, by, {
       action: 'account.credit',
       object: row.id,
       // By its transfer, the ledger's verification finds that each of the two has the other.
-      detail: { amount: formatCredits(moved), note, transfer: after?.id, ...(key === undefined ? {} : { key }) },
+      detail: {
+        amount: formatCredits(moved),
+        note,
+        transfer: after?.id,
+        ...(lot ? { lot: { ...lot, endsAt: lot.endsAt?.toISOString() } } : {}),
+        ...(key === undefined ? {} : { key }),
+      },
       before: { balance: formatCredits(row.posted) },
-      after: { balance: formatCredits(row.posted + moved) },
+      after: { balance: formatCredits(after?.posted ?? row.posted) },
     })
     return shown(tx, row.id)
   }
@@ -219,10 +231,10 @@ export function createAccounts(options: {
   async function credit(
     tx: Queryable,
     id: string,
-    { amount, note, key, isCorrection, isLast }: CreditInput & { isLast: boolean },
+    { amount, note, key, isCorrection, lot, isLast }: CreditInput & { isLast: boolean },
     by: By,
   ): Promise<{ account: AccountView; again: boolean } | undefined> {
-    const said = [formatCredits(amount), note, ...(isCorrection ? ['correction'] : [])]
+    const said = [formatCredits(amount), note, ...(isCorrection ? ['correction'] : []), ...(lot ? [lot] : [])]
     const hash = hashRequest('credit', JSON.stringify(said))
     // The account's lock makes two requests with one key follow each other.
     const row = await find(tx, id)
@@ -238,7 +250,7 @@ export function createAccounts(options: {
     const isLeased = amount < 0n && available + amount < 0n && (await tx.query(LEASED, [id])).length > 0
     if (isLeased && !isLast) return undefined
     if (isLeased && available === 0n) throw inUse()
-    const account = await grant(tx, { ...row, id }, { amount, note, key, isCorrection }, by)
+    const account = await grant(tx, { ...row, id }, { amount, note, key, isCorrection, lot }, by)
     if (key !== undefined) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(account)])
     return { account, again: false }
   }
@@ -287,7 +299,9 @@ export function createAccounts(options: {
     const moving = { account: id, amount: -posted, note: reason, actor: by.actor, kind: balance }
     const moved = posted > 0n ? await ledger.grant(moving, tx) : undefined
     const keys = await tx.query(END_KEYS, [[id, testAccountOf(id)], world.nowMs()])
-    const booked = moved ? { amount: formatCredits(-posted), note: reason, transfer: moved.id, balance } : { reason }
+    const booked = moved
+      ? { amount: formatCredits(moved.moved), note: reason, transfer: moved.id, balance }
+      : { reason }
     const detail = { ...booked, keysEnded: keys.length }
     return { status: 'closed', reason, action: 'account.close', detail, balance: formatCredits(0n), by }
   }
@@ -358,6 +372,10 @@ export function createAccounts(options: {
     },
 
     async credit(id, input, by) {
+      if (input.lot && input.amount < 0n)
+        throw invalid('amount: only credits that are added have an end, products or a priority.', 'amount')
+      if (input.lot?.endsAt && input.lot.endsAt.getTime() <= world.nowMs())
+        throw invalid('endsAt: must lie in the future.', 'endsAt')
       if (input.amount >= 0n) await ledger.posted(id)
       // What processes have leased of the account comes back before the transaction: it needs the account's lock. Others may lease some in between.
       for (let looks = 1; ; looks++) {

@@ -326,6 +326,7 @@ test('a lease that needs credits keeps what it has of a minute, and asks for mor
       seconds: 4,
       second: 4,
       available: 0n,
+      rests: false,
     })
     await new Promise(setImmediate)
   }

@@ -20,7 +20,7 @@ interface Leases {
   posted(cover: Cover, outcome: Resolved['outcome']): void
   /** No more calls on these; what none needs goes back. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
-  /** Another process needs what is leased of an account: nothing is leased of it for a while, so that the credits are free. */
+  /** Another process needs what is leased of an account, or it has lots: nothing is leased of it for a while. */
   rest(account: string): void
   /** Other processes recall these. */
   asked(ids: ReadonlySet<string>): void
@@ -267,6 +267,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     run(lease, { ...NOTHING, ...wish, ...minute }, (leased) => {
       const { added } = leased
       if (added === undefined) return forget(lease)
+      if (leased.rests) rest(lease.account)
       lease.fresh &&= added === 0n
       lease.amount += added
       lease.beside = leased.available

@@ -11,6 +11,7 @@ import { newId, type World } from '../kernel/world.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten } from './liveness.ts'
+import { endLots, isSpecial, type Lot } from './lots.ts'
 import {
   type Cover,
   type Done,
@@ -35,18 +36,9 @@ export interface Ledger {
   resolve(resolution: Resolution): Promise<Resolved>
   /** `within`: the transaction of which it is a part, which has waited for `returned` or `posted` before it began. */
   grant(
-    grant: {
-      account: string
-      /** Below zero: takes back what is available, and no more. What a refund cannot take back is booked as a loss. */
-      amount: Credits
-      note: string
-      actor: string
-      kind?: Given | undefined
-      /** Of a purchase: a loss that is none any more, because its money came back. */
-      recovered?: Credits
-    },
+    grant: Grant,
     within?: Queryable,
-  ): Promise<{ id: string; posted: Credits; held: Credits } | undefined>
+  ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits } | undefined>
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
   /**
@@ -54,7 +46,7 @@ export interface Ledger {
    * what comes back needs that lock.
    */
   returned(account: string): Promise<void>
-  /** Sends the heartbeat of this process and expires the holds of dead ones. Returns how many expired. */
+  /** Sends the heartbeat of this process, expires the holds of dead ones and what is left of lots that have ended. Returns how many holds expired. */
   sweep(): Promise<number>
   /** Resolves when every settlement of an account, or of all, that was answered is in the ledger, or cannot be now. */
   posted(account?: string): Promise<void>
@@ -64,6 +56,21 @@ export interface Ledger {
   readonly pending: number
   /** Operations of accounts that another transaction has locked. They delay no other account. */
   readonly isolated: number
+}
+
+interface Grant {
+  readonly account: string
+  /** Below zero: takes back what is available, and no more. What a refund cannot take back is booked as a loss. */
+  readonly amount: Credits
+  readonly note: string
+  readonly actor: string
+  readonly kind?: Given | undefined
+  /** Of a purchase: a loss that is none any more, because its money came back. */
+  readonly recovered?: Credits | undefined
+  /** Of credits that are granted: a lot without an end, products and a priority of its own is plain credit. */
+  readonly lot?: Lot | undefined
+  /** The lot from which credits are taken back first: the id of the grant that made it. */
+  readonly from?: string | undefined
 }
 
 /** Metrics, counted where the credits move. */
@@ -374,18 +381,13 @@ export function createLedger(options: LedgerOptions): Ledger {
       count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
       return { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
     },
-    async grant({ account, amount, note, actor, kind, recovered = 0n }, within) {
+    async grant({ account, amount, note, actor, kind, recovered = 0n, lot, from }, within) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
-      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint }>(GRANT, [
-        id,
-        account,
-        amount,
-        note,
-        actor,
-        kind ?? null,
-        recovered,
+      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint }>(GRANT, [
+        ...[id, account, amount, note, actor, kind ?? null, recovered],
+        lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from },
       ])
       return row && { id, ...row }
     },
@@ -393,7 +395,11 @@ export function createLedger(options: LedgerOptions): Ledger {
       leases.recall((lease) => account === undefined || lease.account === account)
     },
     returned,
-    sweep: liveness.sweep,
+    async sweep() {
+      const expired = await liveness.sweep()
+      await endLots(database)
+      return expired
+    },
     posted: (account) => within(post(account), BOOKED_WAIT_MS, world).catch(() => undefined),
     async idle(forMs = Number.POSITIVE_INFINITY) {
       const done = queue
@@ -464,4 +470,4 @@ const IN_USE = statement(
    update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
    where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
 )
-const GRANT = statement('grant', 'select posted, held from ledger_grant($1, $2, $3, $4, $5, $6, $7)')
+const GRANT = statement('grant', 'select posted, held, moved from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)')

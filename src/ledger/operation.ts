@@ -159,6 +159,8 @@ export interface Leased {
   readonly second: number
   /** What the account has that nothing holds. */
   readonly available: Credits
+  /** Nothing is leased of an account with lots. */
+  readonly rests: boolean
 }
 
 export type Op =

@@ -134,6 +134,7 @@ interface LeaseAnswer extends Pick<ReserveAnswer, 'rate_max' | 'rate_left'> {
   readonly seconds: number
   readonly second: number
   readonly available: string
+  readonly rests?: boolean
 }
 
 function readLeased(answer: LeaseAnswer): Leased {
@@ -147,9 +148,12 @@ function readLeased(answer: LeaseAnswer): Leased {
     seconds,
     second,
     available: BigInt(available),
+    rests: answer.rests ?? false,
   }
 }
-const NOTHING_LEASED = { requests: undefined, tokens: undefined, rate: undefined, seconds: 0, second: 0, available: 0n }
+const NOTHING_LEASED = {
+  ...{ requests: undefined, tokens: undefined, rate: undefined, seconds: 0, second: 0, available: 0n, rests: false },
+}
 
 function settlementOf({ value, cover }: OpOf<'resolve'>): object {
   const { idempotent, replay, givenUp: given_up } = value

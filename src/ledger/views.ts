@@ -165,9 +165,23 @@ export type UsageDetail = z.infer<typeof usageDetail>
 
 /**
  * What moves credits without a call. `grant` is a top-up; `takeback` and `correction` correct it, down and up; `payout` and `writeoff` are what becomes of the balance
- * of an account that is closed; `purchase` was paid for, and `refund` is what was taken back when money went back.
+ * of an account that is closed; `purchase` was paid for, and `refund` is what was taken back when money went back. `plan` is the credits of a plan's month, `code` those
+ * of a code; `expiry` is what was left of credits that have ended.
  */
-const given = z.enum(['grant', 'correction', 'takeback', 'payout', 'writeoff', 'purchase', 'refund'])
+const given = z.enum([
+  ...([
+    'grant',
+    'correction',
+    'takeback',
+    'payout',
+    'writeoff',
+    'purchase',
+    'refund',
+    'plan',
+    'code',
+    'expiry',
+  ] as const),
+])
 export type Given = z.infer<typeof given>
 export const GIVEN: readonly string[] = given.options
 export const movement = z.enum([...given.options, ...outcome.options])
@@ -189,6 +203,41 @@ export const ledgerView = z.object({
   actor: z.string().nullable(),
 })
 export type LedgerView = z.infer<typeof ledgerView>
+
+export const lotSource = z.enum(['bought', 'given', 'plan', 'code'])
+export type LotSource = z.infer<typeof lotSource>
+/** Of plain credits, and of lots that name none. */
+export const PRIORITY = 50
+
+/** Credits that end, that only some products may use, or that are spent before or after others. */
+const lotView = z.object({
+  /** The id of the movement that granted it. */
+  id: z.string(),
+  source: lotSource,
+  amount: credits,
+  /** What is left of it, with what running calls hold. */
+  remaining: credits,
+  held: credits,
+  /** Null: it does not end. */
+  endsAt: time.nullable(),
+  /** Null: for all products. */
+  products: z.array(z.string()).nullable(),
+  /** 0 is spent first, 100 last; plain credits have 50. */
+  priority: count,
+  createdAt: time,
+})
+export type LotView = z.infer<typeof lotView>
+
+export const balanceView = z.object({
+  balance: credits,
+  held: credits,
+  available: credits,
+  /** What of the balance is in no lot: it does not end, and is for all products. */
+  plain: credits,
+  /** In the order in which they are spent. */
+  lots: z.array(lotView),
+})
+export type BalanceView = z.infer<typeof balanceView>
 
 /** How one route of a product has done. */
 export const routeFigures = z.object({

@@ -433,6 +433,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['GET', '/margins', undefined, 200, 403, 403, 403],
     ['GET', '/billing', undefined, 200, 403, 403, 403],
     ['PATCH', '/billing', {}, 200, 403, 403, 403],
+    ['GET', `/accounts/${mine}/balance`, undefined, 200, 200, 200, 403],
     ['PUT', `/accounts/${mine}/test-balance`, {}, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}/test-balance`, undefined, 200, 200, 200, 403],
     ['GET', `/accounts/${mine}_test/usage`, undefined, 200, 200, 200, 403],

@@ -29,6 +29,7 @@ interface SumRow {
   top_ups: bigint
   corrections: bigint
   settlement: bigint
+  expired: bigint
 }
 
 // What the account had at a moment: after the last transfer before it, and those that began before it and found their place after it.
@@ -40,7 +41,7 @@ const SUM = (NAME: string, KINDS: string) =>
   `coalesce(sum(${MOVED_BY}) filter (where t.kind in (${KINDS})), 0)::bigint as ${NAME}`
 const SUMS = `select a.id, a.name, ${BALANCE_AT('$2::timestamptz')} as opening, ${BALANCE_AT('$3::timestamptz')} as closing, s.*
    from account a cross join lateral (
-     select ${SUM('top_ups', `'grant', 'purchase'`)}, ${SUM('corrections', `'takeback', 'correction', 'refund'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}
+     select ${SUM('top_ups', `'grant', 'purchase', 'plan', 'code'`)}, ${SUM('corrections', `'takeback', 'correction', 'refund'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}, ${SUM('expired', `'expiry'`)}
      from transfer t where ${IN_MONTH} and t.kind in (${GIVEN_KINDS})
    ) s`
 const ONE = statement('monthly_sums', `${SUMS} where a.id = $1`)
@@ -77,8 +78,8 @@ interface ProductRow {
 }
 
 /** What calls took is what is missing from the balances and what was given: a month has few of these, and may have millions of calls. */
-const usageOf = ({ opening, closing, top_ups, corrections, settlement }: SumRow) =>
-  opening + top_ups + corrections + settlement - closing
+const usageOf = ({ opening, closing, top_ups, corrections, settlement, expired }: SumRow) =>
+  opening + top_ups + corrections + settlement + expired - closing
 const sumOf = (rows: readonly ProductRow[]) => rows.reduce((sum, { charged }) => sum + charged, 0n)
 
 export function createMonthlyStatements(options: {
@@ -150,6 +151,7 @@ function summaryOf(id: string, month: number, row: SumRow): StatementSummary {
     usage: formatCredits(usageOf(row)),
     corrections: formatCredits(row.corrections),
     settlement: formatCredits(row.settlement),
+    expired: formatCredits(row.expired),
     closing: formatCredits(row.closing),
   }
 }

@@ -27,8 +27,8 @@ interface TransferRow {
   balance: bigint | null
 }
 
-const GIVES = ['grant', 'correction', 'purchase']
-const TAKES = ['takeback', 'payout', 'writeoff', 'refund', 'settled']
+const GIVES: readonly string[] = ['grant', 'correction', 'purchase', 'plan', 'code'] satisfies Movement[]
+const TAKES: readonly string[] = ['takeback', 'payout', 'writeoff', 'refund', 'expiry', 'settled'] satisfies Movement[]
 
 /** What the account had more afterwards. */
 export function movedBy({ kind, amount }: { readonly kind: string; readonly amount: bigint }): bigint {

@@ -23,12 +23,15 @@ export const KIND_WORDS: Readonly<Record<Movement, string>> = {
   writeoff: 'Written off',
   purchase: 'Purchase',
   refund: 'Refund',
+  plan: 'Plan',
+  code: 'Code',
+  expiry: 'Expired',
   settled: 'Usage',
   released: 'Hold released',
   expired: 'Hold expired',
 }
 
-/** In the order in which they add up: what each adds to the balance. The settlement of accounts that were not closed is left out. */
+/** In the order in which they add up: what each adds to the balance. Expired credits are left out where there are none, and so is the settlement of accounts that were not closed. */
 export function summaryLines(of: StatementSummary): ReadonlyArray<readonly [name: string, amount: bigint]> {
   const read = (amount: string) => parseCredits(amount) ?? 0n
   return [
@@ -36,6 +39,7 @@ export function summaryLines(of: StatementSummary): ReadonlyArray<readonly [name
     ['Top-ups', read(of.topUps)] as const,
     ['Usage', -read(of.usage)] as const,
     ['Corrections', read(of.corrections)] as const,
+    ...(of.expired === '0' ? [] : [['Expired', read(of.expired)] as const]),
     ...(of.settlement === '0' ? [] : [['Paid out or written off', read(of.settlement)] as const]),
     ['Closing balance', read(of.closing)] as const,
   ]

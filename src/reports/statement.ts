@@ -4,13 +4,16 @@ import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
-import type { AccountStatus, AccountView, LedgerView } from '../ledger/views.ts'
+import type { AccountStatus, AccountView, BalanceView, LedgerView } from '../ledger/views.ts'
+import { readBalance } from './balance.ts'
 import { type ListedCall, readCall, readCalls, type UsageFilter } from './calls.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
 import { HELD } from './overview.ts'
 
 export interface Statements {
   account(id: string): Promise<AccountView | undefined>
+  /** With its lots. */
+  balance(id: string): Promise<BalanceView | undefined>
   /** `only`: the accounts that the asker may see; absent: all. */
   accounts(filter: Paging & { q?: string | undefined; only?: readonly string[] }): Promise<Page<AccountView>>
   usage(filter: UsageFilter): Promise<Page<ListedCall>>
@@ -27,6 +30,7 @@ export function createStatements(database: Queryable): Statements {
       const [row] = await database.query<AccountRow>(ACCOUNT, [id])
       return row && accountView(row)
     },
+    balance: (id) => readBalance(database, id),
     async accounts({ q, only, cursor, limit }) {
       const rows = await database.query<AccountRow>(ACCOUNTS, [cursor ?? LAST, q ?? '', only ?? null, limit + 1])
       return pageOf(rows, limit, accountView)

@@ -147,7 +147,7 @@ export const billingView = z.object({
 })
 export type BillingView = z.infer<typeof billingView>
 
-/** opening + topUps − usage + corrections + settlement = closing, exactly. */
+/** opening + topUps − usage + corrections + expired + settlement = closing, exactly. */
 const statementSums = {
   account: z.object({ id: z.string(), name: z.string() }),
   /** `2026-10`, in UTC. */
@@ -158,6 +158,8 @@ const statementSums = {
   usage: credits,
   /** Signed. */
   corrections: credits,
+  /** What was left of credits that ended: zero or negative. */
+  expired: credits,
   /** What was paid out or written off when the account was closed: zero or negative. */
   settlement: credits,
   closing: credits,

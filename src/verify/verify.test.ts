@@ -79,6 +79,7 @@ before(async () => {
   ids.other = await accounts.create({ name: 'B', credits: 1_000_000n }, BY)
   ids.poor = await accounts.create({ name: 'C', credits: 7n }, BY)
   ids.buyer = await accounts.create({ name: 'D' }, BY)
+  ids.saver = await accounts.create({ name: 'E', credits: 1_000n }, BY)
   await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
   await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
   const keys = createKeys({
@@ -188,6 +189,7 @@ async function useEverything(): Promise<void> {
   ids.unfilmed = await job('job_failed', 'FAILED')
   await useBeta()
   await buy()
+  await useLots()
   const dead = createLedger({ database, world: realWorld, processId: 'dead', leases: false })
   ids.expired = await reserve({ want: 7n }, dead)
   const forgotten = await reserve({ want: 7n }, dead)
@@ -252,6 +254,20 @@ async function buy(): Promise<void> {
   })
 }
 
+/** Credits that end, and credits for some products. */
+async function useLots(): Promise<void> {
+  const give = (amount: bigint, lot: Parameters<Accounts['credit']>[1]['lot']) =>
+    accounts.credit(ids.saver!, { amount, note: 'welcome', lot }, BY)
+  const endsAt = new Date(Date.now() + HOUR_MS)
+  await give(500n, { endsAt })
+  await give(300n, { products: ['alpha*'], endsAt: new Date(Date.now() + 2 * HOUR_MS) })
+  await give(200n, { products: ['beta'] })
+  const saver = { account: ids.saver!, key: 'key_4' }
+  ids.spent = await call({ ...saver, want: 700n, usage: { input: 100 } })
+  await sql(`update lot set ends_at = now() - interval '1 minute' where account_id = '${ids.saver}' and amount = 500`)
+  ids.saved = await reserve({ ...saver, want: 100n })
+}
+
 /** Calls whose price or cost is not only that of their tokens. */
 async function useBeta(): Promise<void> {
   const usage = { input: 200, output: 100 }
@@ -279,12 +295,12 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
   assert.deepEqual(found, [])
   assert.deepEqual(
     { ok, checked },
-    { ok: true, checked: { accounts: 4, transfers: 32, holds: 4, usage: 23, charges: 16, jobs: 3 } },
+    { ok: true, checked: { accounts: 5, transfers: 38, holds: 5, usage: 24, charges: 17, jobs: 3 } },
   )
 })
 
 const TABLES =
-  `account hold lease journal transfer usage usage_hour counter quota_slice setting idempotency job api_key batch background margin_hour
+  `account hold lease lot journal transfer usage usage_hour counter quota_slice setting idempotency job api_key batch background margin_hour
   catalog_version audit credit_idempotency gateway_instance payment`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */

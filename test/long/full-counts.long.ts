@@ -17,6 +17,7 @@ const FILES = [
   'test/hasty-clients.test.ts',
   'test/fuzz.test.ts',
   'test/ledger-model.test.ts',
+  'test/lots-model.test.ts',
   'test/mcp/parity.test.ts',
   'test/mcp/sessions.test.ts',
   'test/simulate.test.ts',

@@ -39,8 +39,19 @@ interface Spent {
   readonly amount: number
 }
 
-interface State {
+interface LotRow {
+  readonly id: string
+  readonly remaining: number
   readonly held: number
+  /** What holds took of it, and what transfers moved. */
+  readonly holds: number
+  readonly moved: number
+}
+
+interface State {
+  readonly posted: number
+  readonly held: number
+  readonly lots: readonly LotRow[]
   readonly holds: readonly Row[]
   readonly leases: readonly Row[]
   /** Settlements that are not in the ledger: what they will take out of their leases. */
@@ -52,7 +63,10 @@ interface State {
 
 const SEE = {
   name: 'books',
-  text: `select (select coalesce(sum(held), 0)::int from account) as held,
+  text: `select (select coalesce(sum(held), 0)::int from account) as held, (select coalesce(sum(posted), 0)::int from account) as posted,
+    (select coalesce(json_agg(json_build_object('id', l.id, 'remaining', l.remaining, 'held', l.held,
+       'holds', (select coalesce(sum((p ->> 1)::int), 0) from hold h, jsonb_array_elements(h.lots) p where h.lots is not null and p ->> 0 = l.id),
+       'moved', (select coalesce(sum((t.lots ->> l.id)::int), 0) from transfer t where t.lots is not null))), '[]') from lot l) as lots,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', case when job then 'jobs' else process_id end, 'amount', amount,
        'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold) as holds,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', process_id, 'amount', amount,
@@ -144,12 +158,31 @@ export class Books {
   #all(name: string, state: State): string[] {
     this.#remember(state)
     const covers = this.#covers(name, state)
-    return [...this.#holds(state), ...covers, ...this.#recalls(state), ...this.#limits(state), ...this.#system(state)]
+    return [
+      ...this.#holds(state),
+      ...this.#lots(state),
+      ...covers,
+      ...this.#recalls(state),
+      ...this.#limits(state),
+      ...this.#system(state),
+    ]
   }
 
   #holds({ held, holds, leases }: State): string[] {
     const sum = sumOf([...holds, ...leases])
     return held === sum ? [] : [`${held} is held, and ${sum} by holds and leases`]
+  }
+
+  /** What is in lots is what moved of them; and what is held of them, or beside them, is there. */
+  #lots({ posted, held, lots }: State): string[] {
+    const plain = lots.reduce((left, lot) => left - lot.remaining, posted)
+    const plainHeld = lots.reduce((left, lot) => left - lot.held, held)
+    return [
+      ...(plainHeld < 0 || plainHeld > plain ? [`${plainHeld} of ${plain} plain credits are held`] : []),
+      ...lots
+        .filter((lot) => lot.held !== lot.holds || lot.remaining !== lot.moved)
+        .map((lot) => `lot ${lot.id} is wrong: ${JSON.stringify(lot)}`),
+    ]
   }
 
   /** Every call under way has a hold of its own, or is covered by what its process has leased. */

@@ -29,6 +29,7 @@ const WRITTEN = [
   'account',
   'hold',
   'lease',
+  'lot',
   'journal',
   'transfer',
   'usage',

@@ -1,5 +1,7 @@
 // What a story is about: who calls when, what they may spend, and what an operator does meanwhile. Drawn from its seed.
 import { type Limits, storeLimits } from '../../src/ledger/limits.ts'
+import { MODEL } from '../faults/chat-vendor.ts'
+import { VIDEO_MODEL } from './catalog.ts'
 import type { Line } from './faulty-database.ts'
 import { keysOf } from './text-calls.ts'
 import type { Chance } from './virtual-world.ts'
@@ -18,6 +20,13 @@ export interface Plot {
   /** When an operator sets the same limits again, and takes credits back. */
   readonly limitsAgainMs: number | undefined
   readonly takeback: { readonly atMs: number; readonly amount: bigint } | undefined
+  /** Credits that are given meanwhile, and end, or are for one product. */
+  readonly lots: ReadonlyArray<{
+    readonly atMs: number
+    readonly amount: bigint
+    readonly forMs: number | undefined
+    readonly product: string | undefined
+  }>
   /** Calls at one process, one after the other for so long that whatever it has leased by then must have gone back when it was asked for. */
   readonly steady: { readonly atMs: number; readonly everyMs: number; readonly askedMs: number } | undefined
 }
@@ -54,6 +63,16 @@ export function drawPlot(
     limitsAgainMs: chance.is(0.3) ? chance.below(STORY_MS) : undefined,
     takeback: chance.is(0.2) ? { atMs: chance.below(STORY_MS), amount: BigInt(1 + chance.below(5_000)) } : undefined,
     steady,
+    lots: chance.is(0.4) ? Array.from({ length: 1 + chance.below(3) }, () => drawLot(chance)) : [],
+  }
+}
+
+function drawLot(chance: Chance): Plot['lots'][number] {
+  return {
+    atMs: chance.below(STORY_MS),
+    amount: BigInt(1 + chance.below(5_000)),
+    forMs: chance.is(0.8) ? 500 + chance.below(30_000) : undefined,
+    product: chance.is(0.4) ? chance.pick([MODEL, VIDEO_MODEL]) : undefined,
   }
 }
 

@@ -121,6 +121,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   }
   if (plot.limitsAgainMs !== undefined) world.after(plot.limitsAgainMs, () => void setLimits(line, plot).catch(wrong))
   const { takeback, steady } = plot
+  for (const lot of plot.lots) world.after(lot.atMs, () => void give(lot))
   if (takeback) world.after(takeback.atMs, () => void takeBack(takeback.amount))
   if (steady) {
     const one = () => (processes[0]!.dead ? some() : processes[0]!)
@@ -146,6 +147,18 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   /** More than is there cannot be taken, and whether it was is seen in the end. */
   async function takeBack(amount: bigint, by = some()): Promise<void> {
     await by.ledger.grant({ account, amount: -amount, note: 'simulated', actor: 'simulated' }).catch(() => undefined)
+  }
+
+  /** Whether it was is seen in the end. */
+  async function give({ amount, forMs, product }: (typeof plot.lots)[number]): Promise<void> {
+    const lot = {
+      source: 'given' as const,
+      endsAt: forMs === undefined ? undefined : new Date(world.nowMs() + forMs),
+      products: product === undefined ? undefined : [product],
+    }
+    await some()
+      .ledger.grant({ account, amount, note: 'simulated', actor: 'simulated', lot })
+      .catch(() => undefined)
   }
 
   await world.runUntil(() => raise() || over(), END_MS)

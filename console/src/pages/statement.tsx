@@ -137,6 +137,9 @@ const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   writeoff: { label: 'Written off', tone: 'warn' },
   purchase: { label: 'Purchase', tone: 'good' },
   refund: { label: 'Refund', tone: 'warn' },
+  plan: { label: 'Plan credits', tone: 'good' },
+  code: { label: 'Code redeemed', tone: 'good' },
+  expiry: { label: 'Credits expired', tone: 'warn' },
   settled: { label: 'Charge', tone: 'calm' },
   released: { label: 'Hold released', tone: 'calm' },
   expired: { label: 'Hold expired', tone: 'warn' },
@@ -146,9 +149,21 @@ const ZERO = 'zero'
 /** What a reader may choose; holds never move anything, and are among those that moved nothing. */
 const CHOICES = [
   ['', 'All movements'],
-  ...(['settled', 'purchase', 'refund', 'grant', 'correction', 'takeback', 'payout', 'writeoff'] as const).map(
-    (kind) => [kind, KINDS[kind].label] as const,
-  ),
+  ...(
+    [
+      'settled',
+      'purchase',
+      'refund',
+      'plan',
+      'code',
+      'grant',
+      'correction',
+      'takeback',
+      'payout',
+      'writeoff',
+      'expiry',
+    ] as const
+  ).map((kind) => [kind, KINDS[kind].label] as const),
   [ZERO, 'Moved nothing'],
 ] as const
 const FILTERS = ['from', 'to', 'kind'] as const

@@ -3,8 +3,8 @@
 -- give, add: what goes back and what it would like to have more; least: the least that is worth having. requests, tokens: what it would like for a second, null where
 -- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
 -- not there has expired, and none is made. close: all goes back.
--- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available}, …]: added is null where the lease has expired, requests and tokens
--- are null where nothing limits them, `second` is the one to which they were counted.
+-- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where the lease has expired, requests and tokens
+-- are null where nothing limits them, `second` is the one to which they were counted. rests: nothing is leased of an account with lots, whose calls have holds of their own.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
 language plpgsql
 set enable_seqscan = off
@@ -27,7 +27,7 @@ declare
   seconds int;
   slice jsonb;
 begin
-  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' as is_shut into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots into o from account a where a.id = account for update;
   counters := array(select counter_now(c, now_second) from counter c
     where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
   for x in
@@ -80,7 +80,8 @@ begin
     end if;
     o.held := o.held + added - freed;
     update account a set held = o.held where a.id = account and added <> freed;
-    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text));
+    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text)
+      || case when o.has_lots then '{"rests": true}'::jsonb else '{}' end);
   end loop;
   perform counter_put(array(select counters[i] from generate_series(1, cardinality(counters)) i where changed[i]));
   return to_jsonb(answers);

@@ -30,8 +30,10 @@ declare
   b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
+  -- Of an account with lots: when it is, what a call had of them, and by transfer what came out of them.
+  moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
@@ -70,7 +72,17 @@ begin
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
     else
-      o.held := o.held - freed; paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end; o.posted := o.posted - paid;
+      o.held := o.held - freed;
+      if o.has_lots then
+        -- A lease, and a hold that was made before there were lots, have plain credits.
+        select x.lots into h_lots from hold x where x.account_id = account and x.id = r.id and r.lease_id is null and freed > 0;
+        select j.product into h_product from journal j where j.account_id = account and j.id = r.id;
+        select x.paid, x.lots into paid, lots from lot_settle(account, coalesce(h_lots, jsonb_build_array(jsonb_build_array('', freed))), h_product,
+          o.posted - o.held, moment, case when r.waived then 0 else r.charged end) x;
+      else
+        paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end;
+      end if;
+      o.posted := o.posted - paid;
       b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
         b_key := b_key || r.key_id;
@@ -80,16 +92,23 @@ begin
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
-      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null); t_hash[at] := o.chain;
+      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null, lots); t_hash[at] := o.chain;
+      if o.has_lots then
+        t_lots[at] := lots;
+      end if;
     end if;
     if b_lost[n] > 0 or r.id = any(told) then
       answers := answers || jsonb_build_array(r.id, what, b_paid[n]::text, b_lost[n]::text, b_held[n]::text);
     end if;
   end loop;
   if t_id is not null then
-    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash)
-    select account, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash
-    from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash) as x(id, kind, place, moved_at, balance, hash);
+    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash, lots)
+    select account, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash, x.lots
+    from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash, t_lots) as x(id, kind, place, moved_at, balance, hash, lots);
+    if o.has_lots then
+      -- What went back to a lot that has ended meanwhile expires at once.
+      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
+    end if;
     if is_limited then
       perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
     end if;
@@ -97,7 +116,7 @@ begin
     if with_holds then
       delete from hold h where h.account_id = account and h.id = any(t_id);
     end if;
-    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain where a.id = account;
+    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
   end if;
   perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
   return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));

@@ -24,13 +24,16 @@ declare
   counters counter[] := '{}'; room bigint[]; counted bigint[];
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
+  -- Of an account with lots: from which of them each hold took how much; and when it is.
+  made_lots jsonb[]; moment timestamptz;
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
+  moment := clock_timestamp();
   -- Not before the account is locked: new limits may be what was waited for.
   counters := array(select counter_now(c, now_second) from counter c
     where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
@@ -54,7 +57,8 @@ begin
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
-      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end; amount := o.posted - o.held;
+      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end;
+      amount := case when o.has_lots then lot_available(account, x.product, o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
         recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
@@ -84,6 +88,9 @@ begin
       else
         amount := least(x.want, amount);
       end if;
+      if o.has_lots then
+        made_lots[cardinality(made) + 1] := lot_hold(account, x.product, o.posted - o.held, moment, amount);
+      end if;
       o.held := o.held + amount;
       for i in 1 .. cardinality(counters) loop
         continue when counters[i].scope not in ('account', x.key);
@@ -99,8 +106,8 @@ begin
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)]
     from account a cross join jsonb_to_recordset(calls) as c(id text, key text, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
     update account a set held = o.held where a.id = account;
   end if;

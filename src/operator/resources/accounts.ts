@@ -12,7 +12,7 @@ import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { LABEL_NAME } from '../../kernel/label.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
-import { type AccountView, accountView, webhookSecretView } from '../../ledger/views.ts'
+import { type AccountView, accountView, balanceView, webhookSecretView } from '../../ledger/views.ts'
 import { limitsInput, limitsView } from '../../meter/limits.ts'
 import type { Statements } from '../../reports/statement.ts'
 import {
@@ -91,11 +91,25 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         note: text(200, 0).default(''),
         /** It is no top-up, but corrects something in the customer's favour: statements list it apart. */
         correction: z.boolean().default(false),
+        /** The credits end then; absent: they do not. */
+        endsAt: moment.optional(),
+        /** The models and data endpoints that they are for; a name that ends in * stands for all that begin so. Absent: for all. */
+        products: z.array(text(100)).min(1).max(200).optional(),
+        /** 0 is spent first; credits without a priority have 50. */
+        priority: z.int().min(0).max(1000).optional(),
       }),
       repeatable: true,
       answer: accountView,
-      async run({ params, body: { correction, ...body }, by, idempotencyKey: key }) {
-        const { account, again } = await accounts.credit(params.id, { ...body, isCorrection: correction, key }, by)
+      async run({ params, body: { amount, note, correction, endsAt, ...of }, by, idempotencyKey: key }) {
+        const lot =
+          endsAt === undefined && Object.keys(of).length === 0
+            ? undefined
+            : { ...of, ...(endsAt === undefined ? {} : { endsAt: new Date(endsAt) }) }
+        const { account, again } = await accounts.credit(
+          params.id,
+          { amount, note, lot, isCorrection: correction, key },
+          by,
+        )
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
       },
     }),
@@ -120,6 +134,15 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       async run({ params, by }) {
         await accounts.reopen(params.id, by)
         return show(params.id)
+      },
+    }),
+    resource('GET /accounts/{id}/balance', 'accounts:read', {
+      query: z.strictObject({ test }),
+      answer: balanceView,
+      async run({ params, query }) {
+        const balance = await statements.balance(query.test === 'true' ? testAccountOf(params.id) : params.id)
+        if (!balance) throw accountUnknown()
+        return balance
       },
     }),
     resource('GET /accounts/{id}/test-balance', 'accounts:read', {

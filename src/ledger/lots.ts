@@ -1,0 +1,31 @@
+// Lots: credits of an account that end, that only some products may use, or that are spent before or after others. How they are held and spent is
+// written in database/functions/lot.sql.
+import { type Database, statement } from '../database/database.ts'
+import { type LotSource, PRIORITY } from './views.ts'
+
+export interface Lot {
+  readonly source: LotSource
+  readonly endsAt?: Date | undefined
+  /** Names of products; one that ends in * stands for all that begin so. Absent: all. */
+  readonly products?: readonly string[] | undefined
+  /** 0 is spent first, 100 last; plain credits have 50. */
+  readonly priority?: number | undefined
+}
+
+/** Whether it needs a row of its own: all other credits are the balance's plain ones. */
+export function isSpecial({ endsAt, products, priority = PRIORITY }: Lot): boolean {
+  return endsAt !== undefined || products !== undefined || priority !== PRIORITY
+}
+
+/** Expires what is left of lots that have ended. Any process may do it at any time: each lot expires once, with its account locked. */
+export async function endLots(database: Pick<Database, 'query'>): Promise<void> {
+  // An account that somebody else has locked waits for the next sweep.
+  for (const { account } of await database.query<{ account: string }>(ENDED))
+    await database.query(END, [account]).catch(() => undefined)
+}
+
+const ENDED = statement(
+  'lots_ended',
+  'select distinct account_id as account from lot where remaining > 0 and remaining > held and ends_at <= now() limit 1000',
+)
+const END = statement('ledger_end_lots', 'select ledger_end_lots($1)')
