@@ -204,7 +204,7 @@ export const ledgerView = z.object({
 })
 export type LedgerView = z.infer<typeof ledgerView>
 
-export const lotSource = z.enum(['bought', 'given', 'plan', 'code'])
+const lotSource = z.enum(['bought', 'given', 'plan', 'code'])
 export type LotSource = z.infer<typeof lotSource>
 /** Of plain credits, and of lots that name none. */
 export const PRIORITY = 50

@@ -85,6 +85,70 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return show(params.id)
       },
     }),
+    resource('POST /accounts/{id}/suspend', 'accounts:write', {
+      body: z.strictObject({ reason }),
+      answer: accountView,
+      async run({ params, body, by }) {
+        await accounts.suspend(params.id, body.reason, by)
+        return show(params.id)
+      },
+    }),
+    resource('POST /accounts/{id}/close', 'accounts:write', {
+      body: z.strictObject({ reason, balance: z.enum(['payout', 'writeoff']) }),
+      answer: accountView,
+      async run({ params, body, by }) {
+        await accounts.close(params.id, body, by)
+        return show(params.id)
+      },
+    }),
+    resource('POST /accounts/{id}/reopen', 'accounts:write', {
+      answer: accountView,
+      async run({ params, by }) {
+        await accounts.reopen(params.id, by)
+        return show(params.id)
+      },
+    }),
+    resource('GET /accounts/{id}/test-balance', 'accounts:read', {
+      answer: accountView,
+      run: ({ params }) => show(testAccountOf(params.id)),
+    }),
+    resource('PUT /accounts/{id}/test-balance', 'test-balance:write', {
+      body: z.strictObject({
+        available: amount
+          .refine(
+            (value) => value >= 0n && value <= TEST_CREDITS_MAX,
+            `must be 0 to ${formatCredits(TEST_CREDITS_MAX)}`,
+          )
+          .default(TEST_CREDITS),
+      }),
+      answer: accountView,
+      run: ({ params, body, by }) => accounts.refillTest(params.id, body.available, by),
+    }),
+    resource('GET /accounts/{id}/webhook-secret', 'webhook-secret:read', {
+      query: z.strictObject({ test }),
+      answer: webhookSecretView,
+      run: async ({ params, query }) => {
+        const account = query.test === 'true' ? testAccountOf(params.id) : params.id
+        return { secret: webhookSecret((await show(account)).id) }
+      },
+    }),
+    ...creditResources({ accounts, statements }),
+    ...limitResources(accounts),
+  ]
+}
+
+/** What an account has, and what it is given. */
+function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' | 'statements'>): Resource[] {
+  return [
+    resource('GET /accounts/{id}/balance', 'accounts:read', {
+      query: z.strictObject({ test }),
+      answer: balanceView,
+      async run({ params, query }) {
+        const balance = await statements.balance(query.test === 'true' ? testAccountOf(params.id) : params.id)
+        if (!balance) throw accountUnknown()
+        return balance
+      },
+    }),
     resource('POST /accounts/{id}/credits', 'credits:write', {
       body: z.strictObject({
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
@@ -113,63 +177,6 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
         return again ? new WithHeaders(account, { 'idempotent-replayed': 'true' }) : account
       },
     }),
-    resource('POST /accounts/{id}/suspend', 'accounts:write', {
-      body: z.strictObject({ reason }),
-      answer: accountView,
-      async run({ params, body, by }) {
-        await accounts.suspend(params.id, body.reason, by)
-        return show(params.id)
-      },
-    }),
-    resource('POST /accounts/{id}/close', 'accounts:write', {
-      body: z.strictObject({ reason, balance: z.enum(['payout', 'writeoff']) }),
-      answer: accountView,
-      async run({ params, body, by }) {
-        await accounts.close(params.id, body, by)
-        return show(params.id)
-      },
-    }),
-    resource('POST /accounts/{id}/reopen', 'accounts:write', {
-      answer: accountView,
-      async run({ params, by }) {
-        await accounts.reopen(params.id, by)
-        return show(params.id)
-      },
-    }),
-    resource('GET /accounts/{id}/balance', 'accounts:read', {
-      query: z.strictObject({ test }),
-      answer: balanceView,
-      async run({ params, query }) {
-        const balance = await statements.balance(query.test === 'true' ? testAccountOf(params.id) : params.id)
-        if (!balance) throw accountUnknown()
-        return balance
-      },
-    }),
-    resource('GET /accounts/{id}/test-balance', 'accounts:read', {
-      answer: accountView,
-      run: ({ params }) => show(testAccountOf(params.id)),
-    }),
-    resource('PUT /accounts/{id}/test-balance', 'test-balance:write', {
-      body: z.strictObject({
-        available: amount
-          .refine(
-            (value) => value >= 0n && value <= TEST_CREDITS_MAX,
-            `must be 0 to ${formatCredits(TEST_CREDITS_MAX)}`,
-          )
-          .default(TEST_CREDITS),
-      }),
-      answer: accountView,
-      run: ({ params, body, by }) => accounts.refillTest(params.id, body.available, by),
-    }),
-    resource('GET /accounts/{id}/webhook-secret', 'webhook-secret:read', {
-      query: z.strictObject({ test }),
-      answer: webhookSecretView,
-      run: async ({ params, query }) => {
-        const account = query.test === 'true' ? testAccountOf(params.id) : params.id
-        return { secret: webhookSecret((await show(account)).id) }
-      },
-    }),
-    ...limitResources(accounts),
   ]
 }
 
