@@ -24,6 +24,7 @@ import { createChanges } from './database/changes.ts'
 import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import { mountDocs } from './docs/routes.ts'
+import { createExports } from './exports/exports.ts'
 import { createInvoices } from './invoices/invoices.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createMailer, type Mailer } from './jobs/mailer.ts'
@@ -44,6 +45,7 @@ import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
 import { createRecordingPolicies } from './recordings/policies.ts'
 import { createRecordings } from './recordings/recordings.ts'
+import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
@@ -132,6 +134,7 @@ export async function createGateway(options: GatewayOptions) {
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
     overruns: monitor.overruns,
   })
+  const exports = createExports({ ...store, upstream, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ secrets, branding, mails, log, operatorToken: options.operatorToken, sandboxUrl: options.sandboxUrl },
@@ -139,6 +142,7 @@ export async function createGateway(options: GatewayOptions) {
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
+    ...{ billing: store.billing, exports },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
@@ -201,7 +205,8 @@ async function openStore(options: GatewayOptions) {
   const branding = await openBranding({ database, changes, audit })
   await changes.start()
   const invoices = createInvoices({ database, world, audit })
-  const kept = { apiKeys, credentials, byokKeys, invoices, branding }
+  const billing = createBilling({ database, audit, world })
+  const kept = { apiKeys, credentials, byokKeys, invoices, branding, billing }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 

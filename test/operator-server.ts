@@ -11,6 +11,7 @@ import { type Credentials, openCredentials } from '../src/credentials/credential
 import { type Audit, createAudit } from '../src/database/audit.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
+import { createExports } from '../src/exports/exports.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
 import { createMembers } from '../src/identity/members.ts'
 import { createOwnDeletion } from '../src/identity/own-deletion.ts'
@@ -37,6 +38,7 @@ import { createRecordings } from '../src/recordings/recordings.ts'
 import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
 import { createServer } from '../src/server/server.ts'
+import { createUpstream } from '../src/upstream/exchange.ts'
 import { createVerifier } from '../src/verify/runs.ts'
 import { checkAnswers } from './answers.ts'
 import { bookedBefore, freshDatabase } from './database.ts'
@@ -110,6 +112,7 @@ export async function startOperatorServer(
     ...{ database, secrets, world, log: silentLog, audit, mailer: undefined, work: idle, timing: JOB_TIMING },
     guard: { post: async () => ({ status: 200, excerpt: '' }) },
   })
+  const billing = createBilling({ database, audit, world })
   let url = ''
   const mailing = { mailboxKey: secrets.key('mailbox'), mails: undefined }
   const deps: ConsoleDeps = {
@@ -117,7 +120,11 @@ export async function startOperatorServer(
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     members: createMembers({ ...identity, keys }),
     statements: createStatements(database),
-    billing: createBilling({ database, audit, world }),
+    billing,
+    exports: createExports({
+      ...{ database, audit, credentials, billing, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
+      upstream: createUpstream({ world }),
+    }),
     invoices: createInvoices({ database, audit, world }),
     contents: createRecordings({
       database,

@@ -15,7 +15,7 @@ const FOLDERS = [
   ['ledger', 'reports', 'verify'],
   ['upstream', 'protocols', 'assets'],
   ['branding', 'credentials', 'admission', 'identity', 'invoices', 'recordings'],
-  ['routing', 'telemetry', 'jobs', 'alerts', 'pipeline', 'background'],
+  ['routing', 'telemetry', 'jobs', 'alerts', 'exports', 'pipeline', 'background'],
   ['server', 'api', 'operator', 'docs', 'oauth', 'mcp'],
   ['account-move', 'process', 'importers', 'cli'],
 ].flat()

@@ -279,6 +279,41 @@ CREATE INDEX delivery_of_account ON public.delivery USING btree (account_id, cre
 CREATE INDEX delivery_open ON public.delivery USING btree (step_at) WHERE open;
 CREATE INDEX delivery_subject ON public.delivery USING btree (subject);
 
+create table export (
+  account_id text collate "C" not null default ''::text,
+  id text collate "C" not null,
+  name text not null,
+  kind text not null,
+  settings jsonb not null,
+  version integer not null default 0,
+  lease_until timestamp with time zone,
+  step_at timestamp with time zone not null default now(),
+  open boolean not null default true,
+  cursor_posting bigint not null,
+  cursor_account text collate "C" not null,
+  cursor_id text collate "C" not null,
+  backfill jsonb,
+  sent bigint not null default 0,
+  skipped bigint not null default 0,
+  failures integer not null default 0,
+  status integer,
+  error text,
+  sent_at timestamp with time zone,
+  paused_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  constraint export_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX export_name ON public.export USING btree (name);
+CREATE INDEX export_open ON public.export USING btree (step_at) WHERE open;
+
+create table export_customer (
+  export_id text collate "C" not null,
+  account_id text collate "C" not null,
+  customer text not null,
+  constraint export_customer_export_id_fkey FOREIGN KEY (export_id) REFERENCES export(id) ON DELETE CASCADE,
+  constraint export_customer_pkey PRIMARY KEY (export_id, account_id)
+);
+
 create table gateway_instance (
   id text collate "C" not null,
   started_at timestamp with time zone not null default now(),
@@ -782,12 +817,14 @@ create table usage (
   cost_basis jsonb,
   vendor text,
   labels jsonb,
+  posting bigint default usage_posting(),
   constraint usage_pkey PRIMARY KEY (account_id, id)
 ) partition by RANGE (id);
 CREATE INDEX usage_attempts ON ONLY public.usage USING btree (id) WHERE (attempt_log IS NOT NULL);
 CREATE INDEX usage_charged ON ONLY public.usage USING btree (account_id, charged, id);
 CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
 CREATE INDEX usage_duration ON ONLY public.usage USING btree (account_id, duration_ms, id);
+CREATE INDEX usage_posting ON ONLY public.usage USING btree (posting) WHERE (posting IS NOT NULL);
 CREATE INDEX usage_time ON ONLY public.usage USING btree (id);
 
 create table usage_hour (
@@ -1906,6 +1943,23 @@ CREATE OR REPLACE FUNCTION public.transfer_hash(before bytea, account text, id t
 AS $function$
   select sha256(coalesce(before, ''::bytea) || convert_to(concat(account, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor, '|' || lots::text), 'UTF8'))
 $function$;
+
+CREATE OR REPLACE FUNCTION public.usage_horizon()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + usage_offset()$function$;
+
+CREATE OR REPLACE FUNCTION public.usage_offset()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$select 0::bigint$function$;
+
+CREATE OR REPLACE FUNCTION public.usage_posting()
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$select pg_current_xact_id()::text::bigint + usage_offset()$function$;
 
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 

@@ -53,8 +53,8 @@ export interface Tally {
   readonly mark: string
 }
 
-/** What may differ: numbers of catalog versions are each database's own, and a key may be used at any time. */
-const HASH = `coalesce(sum(hashtextextended((to_jsonb(t) - 'catalog_version' - 'last_used_at')::text, 0)), 0)::text`
+/** What may differ: numbers of catalog versions and of transactions are each database's own, and a key may be used at any time. */
+const HASH = `coalesce(sum(hashtextextended((to_jsonb(t) - 'catalog_version' - 'posting' - 'last_used_at')::text, 0)), 0)::text`
 
 const GROWN = Object.fromEntries(
   [...GROWING, ...LISTED].map((TABLE) => [
@@ -108,7 +108,9 @@ const insertInto = (TABLE: string) =>
   statement(
     `move_insert_${TABLE}`,
     `insert into ${TABLE} select p.* from jsonb_array_elements($1::jsonb) r, lateral jsonb_populate_record(null::${TABLE},
-         r || jsonb_build_object('catalog_version', coalesce($2::jsonb -> (r ->> 'catalog_version'), r -> 'catalog_version'))) p
+         r || jsonb_build_object('catalog_version', coalesce($2::jsonb -> (r ->> 'catalog_version'), r -> 'catalog_version'),
+           -- Exports of the database where a call was made have sent it: it is not sent from here again.
+           'posting', null)) p
        on conflict do nothing`,
     600_000,
   )

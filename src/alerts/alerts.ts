@@ -376,6 +376,7 @@ async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly stri
     keys(on, thresholds),
     jobs(on, thresholds),
     verification(on, rulesOf),
+    pausedExports(on, rulesOf),
   ])
   return parts.flat()
 }
@@ -471,6 +472,15 @@ async function verification(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[
   return [fact('', 'verification', row.id, { title: 'The ledger or the audit trail is not as it should be', message })]
 }
 
+async function pausedExports(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
+  if (!rulesOf('').exportPaused) return []
+  const rows = await on.query<{ id: string; name: string; error: string }>(PAUSED_EXPORTS)
+  return rows.map(({ id, name, error }) => {
+    const message = `${error} Nothing is lost: correct it, and resume the export.`
+    return fact('', 'export', id, { title: `The export ${name} is paused`, message })
+  })
+}
+
 function fact(
   scope: string,
   rule: AlertFact['rule'],
@@ -480,6 +490,11 @@ function fact(
   return { scope, rule, subject, level: 'on', rank: 1, ...about }
 }
 
+// Not those that an operator has paused.
+const PAUSED_EXPORTS = statement(
+  'alert_exports',
+  'select id, name, error from export where not open and error is not null order by id limit 100',
+)
 const OWN = (COLUMN: string) => `not ${IS_TEST(COLUMN)}`
 // No statement has a limit over all accounts: an omitted condition would count as cleared and fire again at the next evaluation.
 const RULES = `with own as materialized (

@@ -17,41 +17,43 @@ import {
   placeOf,
 } from './store.ts'
 
-interface S3Options {
+interface S3Place {
   readonly world: World
   readonly upstream: Upstream
   /** Such as https://s3.eu-central-1.amazonaws.com. It is trusted, because the operator configured it. */
   readonly endpoint: string
   readonly bucket: string
   readonly credentials: S3Credentials
-  /** A prefix of every key. */
-  readonly prefix?: string
   /** Puts the bucket into the host name instead of the path. */
   readonly virtualHost?: boolean
 }
+
+interface S3Options extends S3Place {
+  /** A prefix of every key. */
+  readonly prefix?: string
+}
+
+interface S3Ask {
+  readonly query?: Record<string, string>
+  readonly headers?: Record<string, string>
+  readonly body?: readonly Buffer[]
+}
+
+/** A signed request to a bucket. Rejects with `unavailable` when the store could not be reached. */
+type S3Send = (method: HttpCall['method'], key: string, ask?: S3Ask) => Promise<UpstreamReply>
 
 const DEADLINES: Deadlines = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 30_000, totalMs: 600_000 }
 /** S3 requires parts of at least 5 MiB. */
 const PART_BYTES = 8 * 1_048_576
 const TEXT_BYTES_MAX = 4 * 1_048_576
 
-export function createS3Store(options: S3Options): AssetStore {
+export function createS3Client(options: S3Place): S3Send {
   const { world, upstream, credentials, bucket } = options
   const endpoint = new URL(options.endpoint)
-  const prefix = (options.prefix ?? 'assets').replace(/^\/+|(?<!\/)\/+$/g, '')
   if (options.virtualHost) endpoint.hostname = `${bucket}.${endpoint.hostname}`
   const root = options.virtualHost ? '' : `/${bucket}`
 
-  function keyOf(name: string): string | undefined {
-    const place = placeOf(name)
-    return place && `${prefix}/${place.hour}/${place.hash}`
-  }
-
-  async function send(
-    method: HttpCall['method'],
-    key: string,
-    ask: { query?: Record<string, string>; headers?: Record<string, string>; body?: readonly Buffer[] } = {},
-  ): Promise<UpstreamReply> {
+  return async (method, key, ask = {}) => {
     const url = new URL(endpoint)
     url.pathname = `${root}/${key}`
     url.search = new URLSearchParams(ask.query).toString().replaceAll('+', '%20')
@@ -69,6 +71,17 @@ export function createS3Store(options: S3Options): AssetStore {
     } catch (cause) {
       throw unavailable({ method, why: cause instanceof Fault ? cause.kind : String(cause) }, cause)
     }
+  }
+}
+
+export function createS3Store(options: S3Options): AssetStore {
+  const { world } = options
+  const send = createS3Client(options)
+  const prefix = (options.prefix ?? 'assets').replace(/^\/+|(?<!\/)\/+$/g, '')
+
+  function keyOf(name: string): string | undefined {
+    const place = placeOf(name)
+    return place && `${prefix}/${place.hour}/${place.hash}`
   }
 
   /** The text of an answer that had to succeed. */
@@ -144,11 +157,7 @@ class S3Writer implements AssetWriter {
   private readonly facts: AssetFacts
   private readonly name: string
   private readonly key: string
-  private readonly send: (
-    method: HttpCall['method'],
-    key: string,
-    ask?: { query?: Record<string, string>; headers?: Record<string, string>; body?: readonly Buffer[] },
-  ) => Promise<UpstreamReply>
+  private readonly send: S3Send
   private readonly done: (reply: UpstreamReply) => Promise<string>
   private part: Buffer[] = []
   private partBytes = 0
@@ -156,7 +165,7 @@ class S3Writer implements AssetWriter {
   private uploadId: string | undefined
   private readonly etags: string[] = []
 
-  constructor({ facts, name, key }: Written, send: S3Writer['send'], done: S3Writer['done']) {
+  constructor({ facts, name, key }: Written, send: S3Send, done: S3Writer['done']) {
     this.facts = facts
     this.name = name
     this.key = key

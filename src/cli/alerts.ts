@@ -58,6 +58,10 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
     ...{ option: 'verification', value: 'on', read: toggle, off: false },
     help: 'A check of the ledger or the audit log found problems (gateway only).',
   },
+  exportPaused: {
+    ...{ option: 'export-paused', value: 'on', read: toggle, off: false },
+    help: 'A receiver of usage rejected what was sent (gateway only).',
+  },
 }
 
 const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(

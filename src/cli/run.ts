@@ -13,6 +13,7 @@ import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, type Invocation, type Option, type Settings, told } from './command.ts'
 import { CONTENT_COMMANDS } from './content.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
+import { EXPORT_COMMANDS } from './exports.ts'
 import { FINANCE_COMMANDS } from './finance.ts'
 import { IMPORT_COMMANDS } from './import.ts'
 import { MONEY_COMMANDS } from './money.ts'
@@ -28,7 +29,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Accounts, keys and people',
     [...ACCOUNT_COMMANDS, MOVE_COMMAND, ...KEY_COMMANDS, ...BYOK_COMMANDS, ...PEOPLE_COMMANDS],
   ],
-  ['Usage and money', [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...CONTENT_COMMANDS]],
+  ['Usage and money', [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS]],
   ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],
   ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
   ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],

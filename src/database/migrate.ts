@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
-import type { Database } from './database.ts'
+import type { Database, Queryable } from './database.ts'
 import { applyFunctions } from './functions.ts'
 import { CHANGE_MS_MAX, changeTables } from './prune.ts'
 
@@ -45,7 +45,24 @@ export async function migrate(database: Database): Promise<Migrations> {
       await tx.query({ text: 'insert into migration (number, name) values ($1, $2)' }, [number, name])
     }
     await applyFunctions(tx)
+    await raiseOffset(tx)
     return { applied: latest, latest }
+  })
+}
+
+/**
+ * Numbers of transactions begin anew in a database that was restored from a backup. What is posted from now on must sort after what is stored, or
+ * exports would never send it (migrations/0025_exports.sql).
+ */
+async function raiseOffset(tx: Queryable): Promise<void> {
+  const [row] = await tx.query<{ missing: bigint; offset: bigint }>({
+    text: `select usage_offset() as "offset", greatest((select max(posting) from usage), (select max(cursor_posting) from export)) + 1
+      - (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + usage_offset()) as missing`,
+  })
+  if (!row?.missing || row.missing <= 0n) return
+  // A number that we computed, and no input: a function's body takes no parameters.
+  await tx.query({
+    text: `create or replace function usage_offset() returns bigint language sql immutable as 'select ${row.offset + row.missing}::bigint'`,
   })
 }
 

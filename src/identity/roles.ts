@@ -65,6 +65,12 @@ const TABLE = {
     read: ['finance', 'auditor'],
     write: ['finance'],
   },
+  exports: { about: 'where usage is sent, and FOCUS files', read: ['finance', 'auditor'], write: ['finance'] },
+  'vendor-reports': {
+    about: 'vendors’ reports compared with recorded costs',
+    read: ['finance', 'auditor'],
+    write: ['finance'],
+  },
   recordings: { about: 'what a call sent and was sent, where that is kept', read: USERS, write: USERS },
   'content-logging': {
     about: 'whether and how long content is kept',

@@ -1,4 +1,4 @@
-// The step runner for all background work: videos, deliveries, batches, background responses. Each kind has a table, and the table is the queue:
+// The step runner for all background work: videos, deliveries, batches, background responses, exports. Each kind has a table, and the table is the queue:
 // a row says when its next step is due, until when it is leased, and which version fences its writes. Any number of processes take due rows from
 // the same tables. A step may be cut off anywhere; the process that takes the row after its lease has expired continues.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
@@ -8,7 +8,7 @@ import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
 /** The tables. Each has account_id, id, version, lease_until, step_at and open. */
-const NAMES = ['job', 'delivery', 'batch', 'background'] as const
+const NAMES = ['job', 'delivery', 'batch', 'background', 'export'] as const
 type WorkName = (typeof NAMES)[number]
 
 /** The columns of every work row. The version is the fence: a worker raises it when it takes the row, and writes only while it is unchanged. */

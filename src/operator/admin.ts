@@ -14,6 +14,7 @@ import {
 import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } from './resources/alerts.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
+import { type ExportDeps, exportResources } from './resources/exports.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
@@ -45,6 +46,7 @@ export interface ResourceDeps
     FiguresDeps,
     FinanceDeps,
     InvoiceDeps,
+    ExportDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
@@ -68,6 +70,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...figureResources(deps),
     ...financeResources(deps),
     ...invoiceResources(deps),
+    ...exportResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

@@ -15,7 +15,6 @@ import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { createBilling } from '../reports/billing.ts'
 import { publicUrlOf } from '../server/address.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
 import { mountConsole } from './console.ts'
@@ -35,7 +34,7 @@ interface BackOffice {
 
 export function openBackOffice(
   app: FastifyInstance,
-  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'billing' | 'signUp'> & {
+  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'signUp'> & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
     readonly ledger: Pick<Ledger, 'posted'>
@@ -63,14 +62,13 @@ export function openBackOffice(
     sessions,
   }
   const people = createPeople(identity)
-  const billing = createBilling({ database, audit, world })
   const mails = parts.mails ? personMails(parts) : undefined
   const { accounts, keys, branding, log } = parts
   const mailboxKey = parts.secrets.key('mailbox')
   const signUp = createSignUp({ ...identity, accounts, branding, publicUrl, log, mailboxKey, mails })
   const ownDeletion = createOwnDeletion({ ...identity, accounts, keys, branding, publicUrl, mails })
   const members = createMembers({ ...identity, keys })
-  const deps = { ...parts, billing, members, people, signUp, ownDeletion, publicUrl }
+  const deps = { ...parts, members, people, signUp, ownDeletion, publicUrl }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, parts.operatorToken)

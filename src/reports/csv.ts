@@ -30,22 +30,22 @@ export async function* callsCsv(
   columnsOf: keyof typeof CALLS,
 ): AsyncGenerator<string> {
   const columns: readonly (keyof CallView)[] = CALLS[columnsOf]
-  yield line(columns)
+  yield csvLine(columns)
   for await (const items of pages((paging) => read({ ...filter, ...paging }), filter.cursor))
-    yield items.map((row) => line(columns.map((name) => row[name] ?? null))).join('')
+    yield items.map((row) => csvLine(columns.map((name) => row[name] ?? null))).join('')
 }
 
 export async function* ledgerCsv(statements: Statements, filter: Omit<LedgerFilter, 'limit'>): AsyncGenerator<string> {
-  yield line(LEDGER)
+  yield csvLine(LEDGER)
   const read = (paging: Paging) => statements.ledger({ ...filter, ...paging })
   for await (const items of pages(read, filter.cursor))
-    yield items.map((row) => line(LEDGER.map((name) => row[name]))).join('')
+    yield items.map((row) => csvLine(LEDGER.map((name) => row[name]))).join('')
 }
 
 export async function* sumsCsv(read: () => Promise<UsageSums>): AsyncGenerator<string> {
   const { series } = await read()
-  yield line(SUMS)
-  yield series.map((row) => line(SUMS.map((name) => row[name]))).join('')
+  yield csvLine(SUMS)
+  yield series.map((row) => csvLine(SUMS.map((name) => row[name]))).join('')
 }
 
 const STATEMENT = [
@@ -70,11 +70,11 @@ export function statementCsv(statement: MonthlyStatement): string {
   const row = (name: string, credits: string, more: Partial<Record<(typeof STATEMENT)[number], Cell>> = {}) => {
     const money = worth && formatMoney(parseCredits(credits) ?? 0n, worth)
     const cells = { customer: account.name, account: account.id, month, line: name, credits, money, ...more }
-    return line(STATEMENT.map((column) => ({ currency: worth?.currency ?? null, ...cells })[column] ?? null))
+    return csvLine(STATEMENT.map((column) => ({ currency: worth?.currency ?? null, ...cells })[column] ?? null))
   }
   const minus = (amount: string) => formatCredits(-(parseCredits(amount) ?? 0n))
   return [
-    line(STATEMENT),
+    csvLine(STATEMENT),
     row('Opening balance', statement.opening),
     ...movements.map(({ at, kind, moved, note }) => row(KIND_WORDS[kind], moved, { at, description: note })),
     ...products.map((one) =>
@@ -86,8 +86,8 @@ export function statementCsv(statement: MonthlyStatement): string {
 }
 
 export async function* marginsCsv(read: () => Promise<readonly MarginRow[]>): AsyncGenerator<string> {
-  yield line(MARGINS)
-  yield (await read()).map((row) => line(MARGINS.map((name) => row[name]))).join('')
+  yield csvLine(MARGINS)
+  yield (await read()).map((row) => csvLine(MARGINS.map((name) => row[name]))).join('')
 }
 
 async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: string | undefined): AsyncGenerator<T[]> {
@@ -102,7 +102,7 @@ async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: strin
 
 type Cell = string | number | boolean | null | Readonly<Record<string, number | string>>
 
-function line(cells: readonly Cell[]): string {
+export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`
 }
 

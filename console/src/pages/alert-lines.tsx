@@ -15,6 +15,7 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     // Of what it does, its name comes first.
     vendor: `/operator/vendors/${encodeURIComponent(subject.split(' ')[0] ?? '')}`,
     verification: '/operator/ledger',
+    export: '/operator/finance/exports',
     test: undefined,
   }
   return places[rule]

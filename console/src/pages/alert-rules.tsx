@@ -55,6 +55,7 @@ const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   vendorOpen: { label: 'The circuit breaker of a vendor is open', gateway: true },
   vendorOverrun: { label: 'A vendor bills more output than its cap', gateway: true },
   verification: { label: 'A check of the ledger or the audit log found problems or did not finish', gateway: true },
+  exportPaused: { label: 'An export of usage is paused because its receiver rejected it', gateway: true },
 }
 const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 
@@ -65,6 +66,7 @@ const OFF: Partial<AlertRules> = {
   vendorOpen: false,
   vendorOverrun: false,
   verification: false,
+  exportPaused: false,
 }
 
 export function AlertSettingsPanel({ account }: { account: string | undefined }) {

@@ -1,0 +1,176 @@
+// Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is named by the first call in it, so one that is
+// written again replaces itself.
+import { createS3Client } from '../assets/s3.ts'
+import { DAY_MS } from '../kernel/calendar.ts'
+import { timeOfId } from '../kernel/world.ts'
+import { csvLine } from '../reports/csv.ts'
+import type { CreditWorth } from '../reports/views.ts'
+import { FOCUS_COLUMNS, FOCUS_NAMES, type FocusRow, focusRows } from './focus.ts'
+import { type Problem, problemOf, type Receiver, type ReceiverDeps } from './receivers.ts'
+import { quantitiesOf, requestIdOf, type UsageRow } from './usage-rows.ts'
+import type { ExportSettings } from './views.ts'
+
+const HOUR_MS = 3_600_000
+/** Rows of one file, which is held in memory while it is written. */
+const FILE_ROWS = 20_000
+const ANSWER_BYTES_MAX = 65_536
+
+interface FileFormat {
+  readonly everyMs: number
+  readonly name: string
+  readonly type: string
+  write(rows: readonly UsageRow[]): Promise<Buffer>
+}
+
+export function fileReceiver(
+  settings: ExportSettings<'s3'>,
+  { upstream, world, secret }: ReceiverDeps,
+  worth: CreditWorth | null,
+): Receiver {
+  const [accessKeyId = '', ...rest] = secret.split(':')
+  const credentials = { accessKeyId, secretAccessKey: rest.join(':'), region: settings.region }
+  const { url: endpoint, bucket, virtualHost, prefix } = settings
+  const send = createS3Client({ world, upstream, endpoint, bucket, virtualHost, credentials })
+  const format = formatOf(settings.format, worth)
+
+  async function put(key: string, type: string, body: Buffer): Promise<Problem | undefined> {
+    try {
+      const reply = await send('PUT', key, { headers: { 'content-type': type }, body: [body] })
+      return problemOf({ status: reply.status, text: String(await reply.read(ANSWER_BYTES_MAX)) })
+    } catch {
+      return { final: false, status: null, message: 'The connection to the bucket failed.' }
+    }
+  }
+
+  return {
+    rowsMax: FILE_ROWS,
+    everyMs: format.everyMs,
+    async send(rows) {
+      if (rest.length === 0) return rejected('The credential of a bucket is "access key id:secret access key".')
+      if (settings.format !== 'parquet' && !worth)
+        return rejected('FOCUS needs money: set what a credit is worth (tollgate billing change).')
+      for (const [folder, some] of byFolder(rows, format.everyMs)) {
+        const [first] = some
+        const key = `${prefix}/${folder}/${format.name.replace('*', first?.id.replace('+', '-') ?? '')}`
+        const problem = await put(key, format.type, await format.write(some))
+        if (problem) return { accepted: 0, problem }
+      }
+      return { accepted: rows.length }
+    },
+  }
+}
+
+const rejected = (message: string) => ({ accepted: 0, problem: { final: true, status: null, message } })
+
+/** By the day, and the hour, in which they were posted. Rows are in the order of their transactions, which is nearly but not always that of time. */
+function byFolder(rows: readonly UsageRow[], everyMs: number): Map<string, UsageRow[]> {
+  const folders = new Map<string, UsageRow[]>()
+  for (const row of rows) {
+    const at = row.at.toISOString()
+    const folder = `date=${at.slice(0, 10)}${everyMs === HOUR_MS ? `/hour=${at.slice(11, 13)}` : ''}`
+    const some = folders.get(folder)
+    if (some) some.push(row)
+    else folders.set(folder, [row])
+  }
+  return folders
+}
+
+const PARQUET_TYPE = 'application/vnd.apache.parquet'
+
+function formatOf(format: ExportSettings<'s3'>['format'], worth: CreditWorth | null): FileFormat {
+  const charges = (rows: readonly UsageRow[]) => (worth ? focusRows(rows, worth) : [])
+  switch (format) {
+    case 'parquet':
+      return { everyMs: HOUR_MS, name: 'usage-*.parquet', type: PARQUET_TYPE, write: usageParquet }
+    case 'focus-csv':
+      return {
+        ...{ everyMs: DAY_MS, name: 'focus-*.csv', type: 'text/csv' },
+        write: async (rows) => Buffer.from(`${focusHeader()}${focusLines(charges(rows))}`),
+      }
+    case 'focus-parquet':
+      return {
+        ...{ everyMs: DAY_MS, name: 'focus-*.parquet', type: PARQUET_TYPE },
+        write: (rows) => focusParquet(charges(rows)),
+      }
+  }
+}
+
+export const focusHeader = () => csvLine(FOCUS_NAMES)
+
+export const focusLines = (rows: readonly FocusRow[]) =>
+  rows.map((row) => csvLine(FOCUS_NAMES.map((name) => row[name]))).join('')
+
+/** Amounts in millionths of a credit, which are whole and exact. */
+async function usageParquet(rows: readonly UsageRow[]): Promise<Buffer> {
+  const counted = rows.map(quantitiesOf)
+  const text = (name: string, of: (row: UsageRow) => string | null) => ({
+    name,
+    data: rows.map(of),
+    type: 'STRING' as const,
+  })
+  const small = (name: string, of: (row: UsageRow) => number) => ({ name, data: rows.map(of), type: 'INT32' as const })
+  const large = (name: string, data: readonly (bigint | null)[]) => ({ name, data, type: 'INT64' as const })
+  const flag = (name: string, of: (row: UsageRow) => boolean) => ({
+    name,
+    data: rows.map(of),
+    type: 'BOOLEAN' as const,
+  })
+  const time = (name: string, of: (row: UsageRow) => Date) => ({ name, data: rows.map(of), type: 'TIMESTAMP' as const })
+  const { parquetWriteBuffer } = await import('hyparquet-writer')
+  return Buffer.from(
+    parquetWriteBuffer({
+      createdBy: 'tollgate',
+      columnData: [
+        text('request_id', requestIdOf),
+        text('account', (row) => row.account_id),
+        text('key', (row) => row.key_id),
+        text('product', (row) => row.product),
+        text('endpoint', (row) => row.endpoint),
+        text('vendor', (row) => row.vendor),
+        text('credential', (row) => row.credential),
+        text('client', (row) => row.client),
+        text('outcome', (row) => row.outcome),
+        small('status', (row) => row.status),
+        time('started_at', (row) => new Date(timeOfId(row.id))),
+        time('posted_at', (row) => row.at),
+        small('duration_ms', (row) => row.duration_ms),
+        small('first_byte_ms', (row) => row.first_byte_ms),
+        flag('stream', (row) => row.stream),
+        flag('estimated', (row) => row.estimated),
+        small('catalog_version', (row) => row.catalog_version),
+        large(
+          'input_tokens',
+          counted.map(({ inputTokens }) => BigInt(inputTokens)),
+        ),
+        large(
+          'output_tokens',
+          counted.map(({ outputTokens }) => BigInt(outputTokens)),
+        ),
+        { name: 'labels', data: rows.map(({ labels }) => labels ?? {}), type: 'JSON' },
+        { name: 'units', data: counted.map(({ units }) => units), type: 'JSON' },
+        large(
+          'charged_microcredits',
+          rows.map(({ charged }) => charged),
+        ),
+        large(
+          'loss_microcredits',
+          rows.map(({ loss }) => loss),
+        ),
+        large(
+          'cost_microcredits',
+          rows.map(({ cost }) => cost),
+        ),
+      ],
+    }),
+  )
+}
+
+async function focusParquet(rows: readonly FocusRow[]): Promise<Buffer> {
+  const { parquetWriteBuffer } = await import('hyparquet-writer')
+  const columnData = FOCUS_NAMES.map((name) => {
+    const isNumber = FOCUS_COLUMNS[name] === 'number'
+    const data = rows.map((row) => (isNumber && row[name] !== null ? Number(row[name]) : row[name]))
+    return { name, data, type: isNumber ? ('DOUBLE' as const) : ('STRING' as const) }
+  })
+  return Buffer.from(parquetWriteBuffer({ createdBy: 'tollgate', columnData }))
+}

@@ -1,0 +1,154 @@
+// Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is what an account used of a product in a day by one key and
+// vendor, as far as one page of calls goes: rows with the same dimensions may appear several times, and add up.
+import { DAY_MS, dayOfMs, monthStart } from '../kernel/calendar.ts'
+import { formatCredits } from '../kernel/credits.ts'
+import type { CreditWorth } from '../reports/views.ts'
+import { quantitiesOf, type UsageRow } from './usage-rows.ts'
+
+type Cell = string | number | null
+
+/** In the order of the file. Those with `x_` are ours, as the specification has it for columns that it does not know. */
+export const FOCUS_COLUMNS = {
+  BilledCost: 'number',
+  BillingAccountId: 'text',
+  BillingAccountName: 'text',
+  BillingAccountType: 'text',
+  BillingCurrency: 'text',
+  BillingPeriodEnd: 'text',
+  BillingPeriodStart: 'text',
+  ChargeCategory: 'text',
+  ChargeClass: 'text',
+  ChargeDescription: 'text',
+  ChargeFrequency: 'text',
+  ChargePeriodEnd: 'text',
+  ChargePeriodStart: 'text',
+  ConsumedQuantity: 'number',
+  ConsumedUnit: 'text',
+  ContractedCost: 'number',
+  ContractedUnitPrice: 'number',
+  EffectiveCost: 'number',
+  InvoiceIssuerName: 'text',
+  ListCost: 'number',
+  ListUnitPrice: 'number',
+  PricingCategory: 'text',
+  PricingCurrency: 'text',
+  PricingCurrencyContractedUnitPrice: 'number',
+  PricingCurrencyEffectiveCost: 'number',
+  PricingCurrencyListUnitPrice: 'number',
+  PricingQuantity: 'number',
+  PricingUnit: 'text',
+  ProviderName: 'text',
+  PublisherName: 'text',
+  RegionId: 'text',
+  RegionName: 'text',
+  ResourceId: 'text',
+  ResourceName: 'text',
+  ResourceType: 'text',
+  ServiceCategory: 'text',
+  ServiceName: 'text',
+  ServiceSubcategory: 'text',
+  SkuId: 'text',
+  SkuMeter: 'text',
+  SkuPriceId: 'text',
+  SubAccountId: 'text',
+  SubAccountName: 'text',
+  Tags: 'text',
+  x_Calls: 'number',
+  x_Endpoint: 'text',
+  x_InputTokens: 'number',
+  x_OutputTokens: 'number',
+  x_Vendor: 'text',
+  x_VendorCost: 'number',
+} as const satisfies Record<string, 'text' | 'number'>
+type FocusColumn = keyof typeof FOCUS_COLUMNS
+export const FOCUS_NAMES = Object.keys(FOCUS_COLUMNS) as FocusColumn[] // its own names
+export type FocusRow = Readonly<Record<FocusColumn, Cell>>
+
+const PROVIDER = 'Tollgate'
+
+interface Group {
+  readonly row: UsageRow
+  readonly day: number
+  calls: number
+  charged: bigint
+  cost: bigint | null
+  inputTokens: number
+  outputTokens: number
+}
+
+export function focusRows(rows: readonly UsageRow[], worth: CreditWorth): FocusRow[] {
+  const groups = new Map<string, Group>()
+  for (const row of rows) {
+    const day = dayOfMs(row.at.getTime())
+    const key = JSON.stringify([
+      day,
+      row.account_id,
+      row.key_id,
+      row.product,
+      row.endpoint,
+      row.vendor,
+      row.catalog_version,
+      row.labels,
+    ])
+    let group = groups.get(key)
+    if (!group) {
+      group = { row, day, calls: 0, charged: 0n, cost: null, inputTokens: 0, outputTokens: 0 }
+      groups.set(key, group)
+    }
+    const { inputTokens, outputTokens } = quantitiesOf(row)
+    group.calls += 1
+    group.charged += row.charged
+    if (row.cost !== null) group.cost = (group.cost ?? 0n) + row.cost
+    group.inputTokens += inputTokens
+    group.outputTokens += outputTokens
+  }
+  return [...groups.values()].map((group) => focusRow(group, worth))
+}
+
+function focusRow(group: Group, { currency, rate }: CreditWorth): FocusRow {
+  const { row, day, calls, charged, cost, inputTokens, outputTokens } = group
+  const at = (of: number) => new Date(of * DAY_MS).toISOString().replace('.000Z', 'Z')
+  const tokens = inputTokens + outputTokens
+  const credits = formatCredits(charged)
+  const money = worthOf(charged, rate)
+  return {
+    ...{ BilledCost: money, ContractedCost: money, EffectiveCost: money, ListCost: money },
+    ...{ BillingAccountId: row.account_id, BillingAccountName: null, BillingAccountType: 'Account' },
+    ...{ BillingCurrency: currency, BillingPeriodStart: at(monthStart(day)), BillingPeriodEnd: at(monthStart(day, 1)) },
+    ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeFrequency: 'Usage-Based' },
+    ChargeDescription: `Calls of ${row.product}`,
+    ...{ ChargePeriodStart: at(day), ChargePeriodEnd: at(day + 1) },
+    ...(tokens > 0
+      ? { ConsumedQuantity: tokens, ConsumedUnit: 'Tokens' }
+      : { ConsumedQuantity: calls, ConsumedUnit: 'Calls' }),
+    ...{ ContractedUnitPrice: rate, ListUnitPrice: rate, PricingCategory: 'Standard' },
+    ...{ PricingCurrency: 'Credits', PricingQuantity: credits, PricingUnit: 'Credits' },
+    ...{
+      PricingCurrencyContractedUnitPrice: 1,
+      PricingCurrencyListUnitPrice: 1,
+      PricingCurrencyEffectiveCost: credits,
+    },
+    ...{ InvoiceIssuerName: PROVIDER, ProviderName: PROVIDER, PublisherName: PROVIDER },
+    ...{ RegionId: null, RegionName: null },
+    ...{ ResourceId: row.key_id, ResourceName: null, ResourceType: 'API key' },
+    ...{ ServiceCategory: 'AI and Machine Learning', ServiceSubcategory: 'Generative AI', ServiceName: row.product },
+    ...{
+      SkuId: row.product,
+      SkuMeter: tokens > 0 ? 'Tokens' : 'Calls',
+      SkuPriceId: `${row.product}@${row.catalog_version}`,
+    },
+    ...{ SubAccountId: null, SubAccountName: null, Tags: JSON.stringify(row.labels ?? {}) },
+    ...{ x_Calls: calls, x_Endpoint: row.endpoint, x_InputTokens: inputTokens, x_OutputTokens: outputTokens },
+    ...{ x_Vendor: row.vendor, x_VendorCost: cost === null ? null : worthOf(cost, rate) },
+  }
+}
+
+/** Exact: a file's sums must be those of the ledger. */
+function worthOf(amount: bigint, rate: string): string {
+  const [whole = '', fraction = ''] = rate.split('.')
+  const digits = 6 + fraction.length
+  const product = amount * BigInt(whole + fraction)
+  const text = (product < 0n ? -product : product).toString().padStart(digits + 1, '0')
+  const decimals = text.slice(-digits).replace(/0+$/, '')
+  return `${product < 0n ? '-' : ''}${text.slice(0, -digits)}${decimals ? `.${decimals}` : ''}`
+}
