@@ -52,7 +52,7 @@ export async function migrate(database: Database): Promise<Migrations> {
 
 /**
  * Numbers of transactions begin anew in a database that was restored from a backup. What is posted from now on must sort after what is stored, or
- * exports would never send it (migrations/0025_exports.sql).
+ * exports would never send it (migrations/0026_exports.sql).
  */
 async function raiseOffset(tx: Queryable): Promise<void> {
   const [row] = await tx.query<{ missing: bigint; offset: bigint }>({
