@@ -138,6 +138,7 @@ export async function createGateway(options: GatewayOptions) {
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ secrets, branding, mails, log, operatorToken: options.operatorToken, sandboxUrl: options.sandboxUrl },
+    guard,
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),

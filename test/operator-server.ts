@@ -13,6 +13,8 @@ import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { createExports } from '../src/exports/exports.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
+import { createFlows } from '../src/identity/flows.ts'
+import { createLogin } from '../src/identity/login.ts'
 import { createMembers } from '../src/identity/members.ts'
 import { createOwnDeletion } from '../src/identity/own-deletion.ts'
 import { type Cost, createPasswords } from '../src/identity/password.ts'
@@ -31,6 +33,7 @@ import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import { mountAdmin, operatorResources } from '../src/operator/admin.ts'
 import { type ConsoleDeps, mountConsole } from '../src/operator/console.ts'
 import type { Resource } from '../src/operator/resource.ts'
+import { loginResources, mountBackchannelLogout, securityResources } from '../src/operator/resources/login.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
 import { ownDeletionResources, signUpVisitorResources } from '../src/operator/resources/sign-up.ts'
 import { createRecordingPolicies } from '../src/recordings/policies.ts'
@@ -39,6 +42,7 @@ import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
 import { createServer } from '../src/server/server.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
+import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { createVerifier } from '../src/verify/runs.ts'
 import { checkAnswers } from './answers.ts'
 import { bookedBefore, freshDatabase } from './database.ts'
@@ -80,7 +84,7 @@ const nobody = async (): Promise<never> => {
 }
 
 export async function startOperatorServer(
-  options: { cost?: Cost; overrides?: Partial<ConsoleDeps>; trustedProxies?: string[] } = {},
+  options: { cost?: Cost; overrides?: Partial<ConsoleDeps>; trustedProxies?: string[]; outboundAllow?: string[] } = {},
 ): Promise<OperatorServer> {
   const fresh = await freshDatabase()
   const database = openDatabase({ connection: fresh.connection })
@@ -103,7 +107,8 @@ export async function startOperatorServer(
   const sessions = createSessions({ database, world })
   const passwords = createPasswords({ world, cost: options.cost ?? CHEAP })
   const browsers = createBrowsers({ key: secrets.key('browser'), world })
-  const identity = { database, world, audit, passwords, attempts: createAttempts(database), browsers, sessions }
+  const flows = createFlows({ database, world })
+  const identity = { database, world, audit, passwords, attempts: createAttempts(database), browsers, sessions, flows }
   const people = createPeople(identity)
   const branding = await openBranding({ database, changes, audit })
   await changes.start()
@@ -115,10 +120,17 @@ export async function startOperatorServer(
   const billing = createBilling({ database, audit, world })
   let url = ''
   const mailing = { mailboxKey: secrets.key('mailbox'), mails: undefined }
+  const members = createMembers({ ...identity, keys })
+  const guard = createGuardedFetch({ world, allow: options.outboundAllow ?? [] })
+  const login = createLogin({
+    ...{ ...identity, credentials, members, guard, factorKey: secrets.key('second-factor') },
+    publicUrl: () => url,
+  })
   const deps: ConsoleDeps = {
+    ...login,
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
-    members: createMembers({ ...identity, keys }),
+    members,
     statements: createStatements(database),
     billing,
     exports: createExports({
@@ -190,6 +202,7 @@ export async function startOperatorServer(
   const operator = operatorResources(deps)
   mountAdmin(app, operator, OPERATOR_TOKEN)
   mountConsole(app, operator, deps)
+  mountBackchannelLogout(app, { sso: login.sso, world })
   await app.listen({ port: 0, host: '127.0.0.1' })
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   return {
@@ -209,8 +222,8 @@ export async function startOperatorServer(
     ...{ people, secrets, logged, environment },
     resources: {
       operator,
-      session: [...sessionResources(deps), ...ownDeletionResources(deps)],
-      visitor: [...visitorResources(deps), ...signUpVisitorResources(deps)],
+      session: [...sessionResources(deps), ...securityResources(deps), ...ownDeletionResources(deps)],
+      visitor: [...visitorResources(deps), ...loginResources(deps), ...signUpVisitorResources(deps)],
     },
     async close() {
       await app.close()

@@ -42,6 +42,7 @@ const FOR_TESTS = [
   'src/operator/console.ts#ConsoleDeps',
   'src/identity/password.ts#Cost',
   'src/identity/password.ts#COST',
+  'src/identity/totp.ts#totpAt',
   'src/jobs/engine.ts#EngineOptions',
   'src/jobs/views.ts#jobView',
   'src/kernel/log.ts#silentLog',

@@ -34,6 +34,13 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run
 }
 
+let onProofNeeded: (ways: readonly string[]) => Promise<boolean> = () => Promise.resolve(false)
+
+/** Called when the server asks for a fresh proof of who somebody is; answers whether it was given. */
+export function whenProofNeeded(run: (ways: readonly string[]) => Promise<boolean>): void {
+  onProofNeeded = run
+}
+
 function apiUrl(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
@@ -59,6 +66,9 @@ async function send(method: string, path: string, options: Options = {}): Promis
   }
   if (response.ok) return response
   const refusal = await readRefusal(response)
+  // A sensitive act: once the person has confirmed who they are, it is sent again.
+  const proofs = response.headers.get('x-tollgate-proof')
+  if (proofs && (await onProofNeeded(proofs.split(' ')))) return send(method, path, options)
   if (response.status === 401 && !path.startsWith('/login') && !path.includes('/play/')) onSignedOut()
   throw refusal
 }
@@ -133,7 +143,35 @@ export const api = {
   session: (signal?: AbortSignal) => get<wire.Session>('/session', undefined, signal),
   setupOpen: () => get<wire.Setup>('/setup'),
   setUp: (input: { token: string; email: string; password: string }) => post<unknown>('/setup', input),
-  logIn: (input: { email: string; password: string }) => post<unknown>('/login', input),
+  logIn: (input: { email: string; password: string }) => post<wire.LoginStep>('/login', input),
+  loginOptions: (signal?: AbortSignal) => get<wire.LoginOptions>('/login', undefined, signal),
+  loginSso: (provider: string) => post<{ redirect: string }>('/login/sso', { provider }),
+  finishSso: (input: { provider: string; parameters: string }) => post<wire.SsoStep>('/login/sso/finish', input),
+  connectLogin: (input: { password: string; code?: string }) => post<wire.LoginStep>('/login/connect', input),
+  loginCode: (code: string) => post<wire.LoginStep>('/login/code', { code }),
+  loginPasskeyOptions: () => post<wire.PasskeyOptions>('/login/passkey/options'),
+  loginPasskey: (response: unknown) => post<wire.LoginStep>('/login/passkey', { response }),
+  loginLink: (token: string) => post<wire.LoginStep>('/login/link', { token }),
+  security: (signal?: AbortSignal) => get<wire.Security>('/security', undefined, signal),
+  beginTotp: () => post<wire.TotpSecret>('/second-factors/totp'),
+  confirmTotp: (code: string) => put<wire.RecoveryCodes>('/second-factors/totp', { code }),
+  removeFactor: (id: string) => remove<unknown>(`/second-factors/${encode(id)}`),
+  renewRecoveryCodes: () => post<wire.RecoveryCodes>('/recovery-codes'),
+  newPasskeyOptions: () => post<wire.PasskeyOptions>('/passkeys/options'),
+  addPasskey: (input: { name: string; response: unknown }) => post<wire.RecoveryCodes>('/passkeys', input),
+  connectProvider: (provider: string) => post<{ redirect: string }>('/identities', { provider }),
+  disconnectLogin: (id: string) => remove<unknown>(`/identities/${encode(id)}`),
+  prove: (input: { code: string } | { password: string }) => post<unknown>('/proof', input),
+  provePasskeyOptions: () => post<wire.PasskeyOptions>('/proof/passkey/options'),
+  provePasskey: (response: unknown) => post<unknown>('/proof/passkey', { response }),
+  proveSso: () => post<{ redirect: string }>('/proof/sso'),
+  loginProviders: (signal?: AbortSignal) => get<wire.Page<wire.LoginProvider>>('/login-providers', undefined, signal),
+  putLoginProvider: (id: string, input: wire.LoginProviderInput) =>
+    put<wire.LoginProvider>(`/login-providers/${encode(id)}`, input),
+  removeLoginProvider: (id: string) => remove<unknown>(`/login-providers/${encode(id)}`),
+  testLoginProvider: (id: string) => post<wire.ProviderTest>(`/login-providers/${encode(id)}/test`),
+  loginPolicy: (signal?: AbortSignal) => get<wire.LoginPolicy>('/login-policy', undefined, signal),
+  changeLoginPolicy: (policy: wire.LoginPolicy) => put<wire.LoginPolicy>('/login-policy', policy),
   logOut: () => post<unknown>('/logout'),
   changePassword: (input: { current: string; next: string }) => post<unknown>('/password', input),
   sessions: (signal?: AbortSignal) => get<wire.Page<wire.SessionRow>>('/sessions', undefined, signal),

@@ -3,6 +3,7 @@ import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from 'r
 import { ApiError, api, whenSignedOut } from './api.ts'
 import { setWorth } from './credits.ts'
 import { Login } from './pages/login.tsx'
+import { ProofDialog } from './proof.tsx'
 import { useQuery } from './query.ts'
 import { BASE, Link, match, navigate, useLocation } from './router.tsx'
 import { lastAccount, SessionProvider, useMay, useSession } from './session.tsx'
@@ -20,6 +21,7 @@ function page<Name extends string>(load: () => Promise<Record<Name, ComponentTyp
 }
 
 const Setup = page(() => import('./pages/setup.tsx'), 'Setup')
+const Sso = page(() => import('./pages/sso.tsx'), 'Sso')
 const Invite = page(() => import('./pages/invite.tsx'), 'Invite')
 
 const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
@@ -69,6 +71,7 @@ const operatorRoutes: typeof routes = [
   ['/operator/ledger', page(() => import('./pages/operator/ledger.tsx'), 'LedgerPage')],
   ['/operator/audit', page(() => import('./pages/operator/audit.tsx'), 'AuditPage')],
   ['/operator/operators', page(() => import('./pages/operator/operators.tsx'), 'OperatorsPage')],
+  ['/operator/login', page(() => import('./pages/operator/login-providers.tsx'), 'LoginProvidersPage')],
   ['/operator/home', page(() => import('./pages/operator/home.tsx'), 'HomePage')],
   ['/operator/system', page(() => import('./pages/operator/system.tsx'), 'SystemPage')],
 ]
@@ -77,7 +80,7 @@ const loginFrom = (path: string) => navigate(`/login?next=${encodeURIComponent(p
 
 export function App() {
   const { path } = useLocation()
-  const outside = path === '/login' || path === '/setup' || path === '/invite'
+  const outside = path === '/login' || path === '/setup' || path === '/invite' || path.startsWith('/sso/')
   return (
     <>
       <ErrorBoundary key={outside ? path : 'inside'}>
@@ -88,11 +91,14 @@ export function App() {
             <Setup />
           ) : path === '/invite' ? (
             <Invite />
+          ) : path.startsWith('/sso/') ? (
+            <Sso />
           ) : (
             <SignedIn />
           )}
         </Suspense>
       </ErrorBoundary>
+      <ProofDialog />
       <Toasts />
     </>
   )

@@ -179,6 +179,12 @@ const OPERATOR: readonly Section[] = [
         right: 'system:read',
       },
       { to: '/operator/operators', label: 'Operators', also: 'invite people', right: 'operators:read' },
+      {
+        to: '/operator/login',
+        label: 'Login',
+        also: 'single sign-on sso oidc provider second factor passkey',
+        right: 'login-providers:read',
+      },
     ],
   },
 ]

@@ -2,6 +2,7 @@
 // credits, times are ISO 8601.
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import type { LoginProvider, LoginStep } from '../../src/identity/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { CallView, UsageView } from '../../src/ledger/views.ts'
 import type { KindName as ModelType } from '../../src/meter/kind.ts'
@@ -38,12 +39,22 @@ export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/i
 export type {
   InviteView as Invite,
   LinkView as Link,
+  LoginOptions,
+  LoginPolicy,
+  LoginProvider,
+  LoginStep,
   MemberView as Member,
   OperatorView as Operator,
+  PasskeyOptions,
   PendingInvite,
+  ProviderTest,
+  RecoveryCodes,
   SavedView,
+  SecurityView as Security,
   SessionView as SessionRow,
   SetupView as Setup,
+  SsoStep,
+  TotpSecret,
   WhoView as Session,
 } from '../../src/identity/views.ts'
 export type { DeliveryDetail, DeliveryPage, DeliveryView as Delivery } from '../../src/jobs/delivery-views.ts'
@@ -158,3 +169,10 @@ export type PublicModel = PublicCatalog['models'][number]
 export type PublicEndpoint = PublicCatalog['endpoints'][number]
 export type Door = PublicModel['clientFormats'][number]
 export type Param = PublicEndpoint['params'][number]
+
+export type ProofWay = LoginStep['needs'][number]
+/** Without what the server adds; the secret only if it is new. */
+export type LoginProviderInput = Omit<
+  LoginProvider,
+  'id' | 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri' | 'updatedAt'
+> & { secret?: string }

@@ -355,6 +355,22 @@ CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
 CREATE INDEX idempotency_background ON public.idempotency USING btree (account_id, key) WHERE (key ~~ ' resp_bg%'::text);
 CREATE INDEX idempotency_hold ON public.idempotency USING btree (account_id, hold_id);
 
+create table identity (
+  id text collate "C" not null,
+  issuer text collate "C" not null,
+  subject text collate "C" not null,
+  person_id text collate "C" not null,
+  provider_id text collate "C",
+  email text,
+  created_at timestamp with time zone not null default now(),
+  used_at timestamp with time zone not null default now(),
+  constraint identity_key UNIQUE (issuer, subject),
+  constraint identity_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
+  constraint identity_pkey PRIMARY KEY (id),
+  constraint identity_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES login_provider(id) ON DELETE SET NULL
+);
+CREATE INDEX identity_person ON public.identity USING btree (person_id);
+
 create table invite (
   digest bytea not null,
   kind text not null,
@@ -527,6 +543,54 @@ create table login_attempt (
 );
 CREATE INDEX login_attempt_age ON public.login_attempt USING btree (blocked_until);
 
+create table login_domain (
+  domain text collate "C" not null,
+  provider_id text collate "C" not null,
+  account_id text collate "C",
+  role text,
+  sso_only boolean not null default false,
+  constraint login_domain_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id) ON DELETE CASCADE,
+  constraint login_domain_check CHECK (((account_id IS NULL) = (role IS NULL))),
+  constraint login_domain_pkey PRIMARY KEY (domain),
+  constraint login_domain_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES login_provider(id) ON DELETE CASCADE
+);
+CREATE INDEX login_domain_provider ON public.login_domain USING btree (provider_id);
+
+create table login_flow (
+  digest bytea not null,
+  kind text not null,
+  person_id text collate "C",
+  data jsonb not null,
+  expires_at timestamp with time zone not null,
+  constraint login_flow_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
+  constraint login_flow_pkey PRIMARY KEY (digest)
+);
+CREATE INDEX login_flow_age ON public.login_flow USING btree (expires_at);
+
+create table login_group (
+  provider_id text collate "C" not null,
+  name text not null,
+  account_id text collate "C",
+  role text not null,
+  constraint login_group_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id) ON DELETE CASCADE,
+  constraint login_group_key UNIQUE NULLS NOT DISTINCT (provider_id, name, account_id),
+  constraint login_group_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES login_provider(id) ON DELETE CASCADE
+);
+
+create table login_provider (
+  id text collate "C" not null,
+  name text not null,
+  issuer text not null,
+  client_id text not null,
+  scopes text[] not null,
+  groups_claim text not null,
+  proves_second_factor boolean not null default false,
+  enabled boolean not null default true,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint login_provider_pkey PRIMARY KEY (id)
+);
+
 create table lot (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -560,9 +624,11 @@ create table membership (
   person_id text collate "C" not null,
   role text not null,
   created_at timestamp with time zone not null default now(),
+  provider_id text collate "C",
   constraint membership_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint membership_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
-  constraint membership_pkey PRIMARY KEY (person_id, account_id)
+  constraint membership_pkey PRIMARY KEY (person_id, account_id),
+  constraint membership_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES login_provider(id) ON DELETE SET NULL
 );
 CREATE INDEX membership_account ON public.membership USING btree (account_id);
 
@@ -652,12 +718,14 @@ CREATE INDEX payment_event_age ON public.payment_event USING btree (received_at)
 create table person (
   id text collate "C" not null,
   email text not null,
-  password text not null,
+  password text,
   created_at timestamp with time zone not null default now(),
   terms_version text,
   terms_at timestamp with time zone,
   operator_role text,
+  operator_provider_id text collate "C",
   constraint person_email_key UNIQUE (email),
+  constraint person_operator_provider_id_fkey FOREIGN KEY (operator_provider_id) REFERENCES login_provider(id) ON DELETE SET NULL,
   constraint person_pkey PRIMARY KEY (id)
 );
 CREATE INDEX person_operator ON public.person USING btree (operator_role) WHERE (operator_role IS NOT NULL);
@@ -705,6 +773,13 @@ create table recording_policy (
   constraint recording_policy_pkey PRIMARY KEY (account_id, scope)
 );
 
+create table recovery_code (
+  person_id text collate "C" not null,
+  digest bytea not null,
+  constraint recovery_code_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
+  constraint recovery_code_pkey PRIMARY KEY (person_id, digest)
+);
+
 create table refusal (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -730,6 +805,26 @@ create table saved_view (
   constraint saved_view_pkey PRIMARY KEY (person_id, page, name)
 );
 
+create table second_factor (
+  id text collate "C" not null,
+  person_id text collate "C" not null,
+  kind text not null,
+  name text not null,
+  sealed bytea,
+  credential_id text collate "C",
+  public_key bytea,
+  transports text[] not null default '{}'::text[],
+  counter bigint not null default 0,
+  confirmed boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  used_at timestamp with time zone,
+  constraint second_factor_credential_key UNIQUE (credential_id),
+  constraint second_factor_kind_check CHECK ((kind = ANY (ARRAY['totp'::text, 'passkey'::text]))),
+  constraint second_factor_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
+  constraint second_factor_pkey PRIMARY KEY (id)
+);
+CREATE INDEX second_factor_person ON public.second_factor USING btree (person_id);
+
 create table session (
   id text collate "C" not null,
   digest bytea not null,
@@ -738,11 +833,18 @@ create table session (
   user_agent text not null,
   created_at timestamp with time zone not null default now(),
   seen_at timestamp with time zone not null default now(),
+  method text not null default 'password'::text,
+  strong boolean not null default false,
+  awaits_factor boolean not null default false,
+  proved_at timestamp with time zone not null default now(),
+  provider_id text collate "C",
+  sid text,
   constraint session_digest_key UNIQUE (digest),
   constraint session_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
   constraint session_pkey PRIMARY KEY (id)
 );
 CREATE INDEX session_person ON public.session USING btree (person_id);
+CREATE INDEX session_provider ON public.session USING btree (provider_id, sid) WHERE (provider_id IS NOT NULL);
 
 create table setting (
   name text not null,

@@ -16,6 +16,7 @@ import { DOCTOR_COMMAND } from './doctor.ts'
 import { EXPORT_COMMANDS } from './exports.ts'
 import { FINANCE_COMMANDS } from './finance.ts'
 import { IMPORT_COMMANDS } from './import.ts'
+import { LOGIN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
@@ -27,7 +28,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ['Call endpoints', [CALL_COMMAND, ...BATCH_COMMANDS, AGENT_SETUP_COMMAND]],
   [
     'Accounts, keys and people',
-    [...ACCOUNT_COMMANDS, MOVE_COMMAND, ...KEY_COMMANDS, ...BYOK_COMMANDS, ...PEOPLE_COMMANDS],
+    [...ACCOUNT_COMMANDS, MOVE_COMMAND, ...KEY_COMMANDS, ...BYOK_COMMANDS, ...PEOPLE_COMMANDS, ...LOGIN_COMMANDS],
   ],
   ['Usage and money', [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS]],
   ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],

@@ -6,9 +6,10 @@ import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Attempt, Attempts } from './attempts.ts'
+import type { Flows } from './flows.ts'
 import { type Passwords, passwordProblem } from './password.ts'
 import type { OperatorRole } from './roles.ts'
-import type { Browsers, Person, Sessions, SessionUse } from './sessions.ts'
+import type { Browsers, Person, Session, Sessions, SessionUse } from './sessions.ts'
 
 export interface People {
   /** Whether the gateway has no operator yet. */
@@ -20,7 +21,18 @@ export interface People {
   /** Each of these returns the value of the session cookie. */
   setUp(input: { token: string; email: string; password: string }, visit: SessionUse, by: By): Promise<string>
   logIn(input: { email: string; password: string }, visit: SessionUse, by: By): Promise<string>
-  changePassword(person: Person, input: { current: string; next: string }, visit: SessionUse, by: By): Promise<string>
+  changePassword(session: Session, input: { current: string; next: string }, visit: SessionUse, by: By): Promise<string>
+  /** By a passkey, which is both factors. */
+  logInBy(method: 'passkey', person: KnownPerson, visit: SessionUse, by: By): Promise<string>
+  /** The second factor of a login was given. */
+  completeLogin(session: string, person: KnownPerson, by: By): Promise<string>
+  /** The person has proved again who they are. */
+  proved(session: Session, how: { strong: boolean }, by: By): Promise<void>
+  /** The same by the password, where there is no second factor. */
+  provePassword(session: Session, password: string, visit: SessionUse, by: By): Promise<void>
+  /** Returns the token of a link that signs the person in once, within minutes: the way back in when a provider is down. */
+  loginLink(email: string, by: By): Promise<string>
+  useLoginLink(token: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   /** Removes expired sessions, links and attempts. */
   prune(): Promise<void>
 }
@@ -33,11 +45,15 @@ export interface PeopleDeps {
   readonly attempts: Attempts
   readonly browsers: Browsers
   readonly sessions: Sessions
+  readonly flows: Flows
 }
+
+type KnownPerson = Pick<Person, 'id' | 'email'>
 
 export interface PersonRow {
   readonly id: string
-  readonly password: string
+  /** Null: the person comes by single sign-on. */
+  readonly password: string | null
 }
 
 const OPERATOR_EXISTS = statement(
@@ -71,6 +87,12 @@ const TIDY = [
        delete from session where ctid = any(array(select ctid from session
          where seen_at < now() - interval '60 minutes' or created_at < now() - interval '24 hours' limit 5000))
        returning 1
+     ) select count(*)::int as count from gone`,
+  ),
+  statement(
+    'tidy_flows',
+    `with gone as (
+       delete from login_flow where ctid = any(array(select ctid from login_flow where expires_at < now() limit 5000)) returning 1
      ) select count(*)::int as count from gone`,
   ),
   statement(
@@ -145,20 +167,89 @@ export function createPeople(deps: PeopleDeps): People {
       })
     },
 
-    async changePassword(person, { current, next }, visit, by) {
+    async changePassword(session, { current, next }, visit, by) {
+      const { person } = session
       // A signed-in person is known, so only attempts by their own sessions make them wait.
       await checkLogin(deps, { email: person.email, password: current, knownAs: `session ${person.id}` }, visit, by)
       requireGood(next, person.email)
       const hash = await passwords.hash(next)
       return database.transaction(async (tx) => {
-        const cookie = await replacePassword(tx, sessions, { id: person.id, hash }, visit)
+        const cookie = await replacePassword(tx, sessions, { id: person.id, hash, how: session }, visit)
         await audit.write(tx, by, { action: 'person.password', object: person.id, detail: { name: person.email } })
         return cookie
       })
     },
 
+    ...proofsOf(deps),
+
     async prune() {
       for (const removal of TIDY) await pruneAll(database, removal)
+    },
+  }
+}
+
+const LINK_MINUTES = 15
+
+/** What else than a password brings somebody in, or shows again that it is them. */
+function proofsOf(
+  deps: PeopleDeps,
+): Pick<People, 'logInBy' | 'completeLogin' | 'proved' | 'provePassword' | 'loginLink' | 'useLoginLink'> {
+  const { database, audit, sessions, flows } = deps
+  const proved: People['proved'] = (session, how, by) =>
+    database.transaction(async (tx) => {
+      await sessions.prove(tx, session.id, how)
+      await audit.write(tx, by, { action: 'session.prove', object: session.person.id })
+    })
+  return {
+    logInBy: (method, { id, email }, visit, by) =>
+      database.transaction(async (tx) => {
+        const cookie = await sessions.start(tx, id, visit, { method, strong: true })
+        await audit.write(tx, { ...by, actor: email }, { action: 'session.start', object: id, detail: { method } })
+        return cookie
+      }),
+
+    completeLogin: (session, { id, email }, by) =>
+      database.transaction(async (tx) => {
+        const cookie = await sessions.complete(tx, session)
+        await audit.write(tx, { ...by, actor: email }, { action: 'session.factor', object: id })
+        return cookie
+      }),
+
+    proved,
+
+    async provePassword(session, password, visit, by) {
+      const { id, email } = session.person
+      if (!session.proofs.includes('password'))
+        throw new Fault('access_denied', { message: 'You have a second factor: give that.' })
+      const right = await checkLogin(deps, { email, password, knownAs: `session ${id}` }, visit, by).catch(
+        (error: unknown) => {
+          // Not the answer for somebody who is not signed in.
+          if (error instanceof Fault && error.kind === 'key_unknown')
+            throw new Fault('access_denied', { message: 'This password is not right.' })
+          throw error
+        },
+      )
+      if (right === id) await proved(session, { strong: false }, by)
+    },
+
+    async loginLink(email, by) {
+      const [person] = await database.query<PersonRow>(FIND_PERSON, [email])
+      if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
+      const token = await flows.begin('login-link', { email }, { person: person.id, minutes: LINK_MINUTES })
+      await database.transaction((tx) => audit.write(tx, by, { action: 'person.login-link', object: person.id }))
+      return token
+    },
+
+    async useLoginLink(token, visit, by) {
+      const flow = await flows.finish<{ email: string }>('login-link', token)
+      if (!flow?.person) throw new Fault('access_denied', { message: 'This link was used already, or is too old.' })
+      const [person, { email }] = [flow.person, flow.data]
+      return database.transaction(async (tx) => {
+        const session = await sessions.start(tx, person, visit, { method: 'link' })
+        const detail = { method: 'link' }
+        await audit.write(tx, { ...by, actor: email }, { action: 'session.start', object: person, detail })
+        return { session, email }
+      })
     },
   }
 }
@@ -175,7 +266,7 @@ export async function checkLogin(
   const attempt = await attempts.begin({ ip: visit.ip, email, browser })
   const judge = async () => {
     const [row] = await database.query<PersonRow>(FIND_PERSON, [email])
-    const verdict = await (row ? passwords.verify(password, row.password) : passwords.verifyNobody(password))
+    const verdict = await (row?.password ? passwords.verify(password, row.password) : passwords.verifyNobody(password))
     return { row, verdict }
   }
   const { row, verdict } = await judge().catch((error: unknown) => giveBack(attempt, error))
@@ -224,7 +315,7 @@ export function requireGood(password: string, email: string): void {
 export async function insertPerson(
   tx: Queryable,
   world: World,
-  person: { email: string; role: OperatorRole | null; password: string },
+  person: { email: string; role: OperatorRole | null; password: string | null },
 ): Promise<string> {
   const [row] = await tx.query<{ id: string }>(INSERT_PERSON, [
     `usr_${newId(world)}`,
@@ -240,13 +331,14 @@ export async function insertPerson(
 export async function replacePassword(
   tx: Queryable,
   sessions: Sessions,
-  { id, hash }: { id: string; hash: string },
+  { id, hash, how }: { id: string; hash: string; how?: Session },
   visit: SessionUse,
 ): Promise<string> {
   await tx.query(SET_PASSWORD, [id, hash])
   await tx.query(END_LINKS, [id])
   await sessions.endAll(tx, id)
-  return sessions.start(tx, id, visit)
+  // Whoever was signed in already stays so in the same way; their second factor is not asked for again.
+  return how ? sessions.start(tx, id, visit, { method: how.method, strong: how.strong }) : sessions.start(tx, id, visit)
 }
 
 function stored(token: string): string {

@@ -112,6 +112,17 @@ const TABLE = {
     sensitive: ['write'],
   },
   'password-links': { about: 'links by which somebody chooses a new password', write: [], sensitive: ['write'] },
+  'login-providers': {
+    about: 'single sign-on, and who needs a second factor',
+    read: ['auditor'],
+    write: [],
+    sensitive: ['write'],
+  },
+  'login-links': {
+    about: 'links that sign somebody in, and second factors taken away',
+    write: [],
+    sensitive: ['write'],
+  },
   limits: { about: 'limits of the whole gateway', read: STAFF, write: [] },
   home: { about: 'the gateway’s figures of a period', read: ['finance', 'auditor'] },
   margins: { about: 'cost and margin of calls', read: ['finance', 'auditor'] },

@@ -2,10 +2,11 @@
 // cookie is worthless afterwards.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { OperatorRole } from './roles.ts'
-import type { SessionView, WhoView } from './views.ts'
+import { loginPolicy, type SessionView, type WhoView } from './views.ts'
 
 export interface SessionUse {
   readonly ip: string
@@ -21,20 +22,59 @@ export interface Person {
   readonly role: OperatorRole | null
 }
 
+/** How somebody came in. */
+interface LoginMethod {
+  readonly method: SessionView['method']
+  /** A second factor was part of it. */
+  readonly strong?: boolean
+  readonly provider?: string
+  /** The provider's id of its own session. */
+  readonly sid?: string | undefined
+}
+
 export interface Session {
   readonly id: string
   readonly person: Person
   readonly accounts: WhoView['accounts']
+  readonly method: SessionView['method']
+  readonly provider: string | null
+  readonly strong: boolean
+  /** The person proved who they are within the last ten minutes, by a second factor if they have one. */
+  readonly fresh: boolean
+  /** What the person can prove it by. */
+  readonly proofs: readonly Proof[]
+  readonly hasPassword: boolean
+  /** A role of the person asks for a second factor. */
+  readonly factorRequired: boolean
+  /** And this session had none. */
+  readonly lacksFactor: boolean
 }
 
 export interface Sessions {
-  /** Returns the value of the cookie. */
-  start(on: Queryable, person: string, visit: SessionUse): Promise<string>
+  /**
+   * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session opens nothing until it is
+   * given (`awaiting`). Throws if people of this e-mail domain may only come by single sign-on.
+   */
+  start(on: Queryable, person: string, visit: SessionUse, how?: LoginMethod): Promise<string>
   find(token: string): Promise<Session | undefined>
+  /** The session that waits for its second factor, and what it takes. */
+  awaiting(token: string): Promise<Awaiting | undefined>
+  /** The second factor was given: returns the value of a new cookie, because the old one may be known to somebody else. */
+  complete(on: Queryable, session: string): Promise<string>
+  /** The person has just proved again who they are. */
+  prove(on: Queryable, session: string, how: { strong: boolean }): Promise<void>
   list(person: string, current: string): Promise<SessionView[]>
   /** Returns false if the person has no such session. */
   end(person: string, id: string): Promise<boolean>
-  endAll(on: Queryable, person: string): Promise<void>
+  endAll(on: Queryable, person: string, except?: string): Promise<void>
+}
+
+type Proof = 'passkey' | 'totp' | 'recovery' | 'password' | 'sso'
+
+interface Awaiting {
+  readonly session: string
+  readonly person: Pick<Person, 'id' | 'email'>
+  readonly proofs: readonly Proof[]
 }
 
 const TOKEN_BYTES = 32
@@ -42,25 +82,52 @@ const TOKEN_BYTES = 32
 const TOKEN_CHARS = 43
 
 const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now() - interval '24 hours'`
+const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.domain = split_part(p.email, '@', 2))`
+const FACTORS = `(select coalesce(array_agg(distinct f.kind), '{}') from second_factor f where f.person_id = p.id and f.confirmed)`
+// No row: the person's domain takes single sign-on only. A login link of the operator's is the way back in when the provider is down.
 const INSERT = statement(
   'session_insert',
-  'insert into session (id, digest, person_id, ip, user_agent) values ($1, $2, $3, $4, $5)',
+  `insert into session (id, digest, person_id, ip, user_agent, method, strong, awaits_factor, provider_id, sid)
+   select $1, $2, p.id, $4, $5, $6, $7, not $7 and cardinality(${FACTORS}) > 0, $8, $9 from person p
+   where p.id = $3 and ($6 in ('sso', 'link') or not ${SSO_ONLY})
+   returning id`,
 )
 const FIND = statement(
   'session_find',
   `select s.id, s.seen_at < now() - interval '60 seconds' as resting, p.id as person_id, p.email, p.operator_role,
+     s.method, s.provider_id, s.strong, s.proved_at > now() - interval '10 minutes' as proved, ${FACTORS} as factors,
+     p.password is not null as has_password, (select value from setting where name = 'login') as policy,
      coalesce((select json_agg(json_build_object('id', a.id, 'name', a.name, 'role', m.role) order by a.name)
        from membership m join account a on a.id = m.account_id where m.person_id = p.id), '[]') as accounts
-   from session s join person p on p.id = s.person_id where s.digest = $1 and ${ALIVE}`,
+   from session s join person p on p.id = s.person_id where s.digest = $1 and not s.awaits_factor and ${ALIVE}`,
+)
+// Long enough to find one's phone.
+const AWAITING = statement(
+  'session_awaiting',
+  `select s.id, p.id as person_id, p.email, ${FACTORS} as factors from session s join person p on p.id = s.person_id
+   where s.digest = $1 and s.awaits_factor and s.created_at > now() - interval '10 minutes'`,
+)
+const COMPLETE = statement(
+  'session_complete',
+  `update session set digest = $2, awaits_factor = false, strong = true, proved_at = now(), seen_at = now()
+   where id = $1 and awaits_factor returning id`,
+)
+const PROVE = statement(
+  'session_prove',
+  'update session set proved_at = now(), strong = strong or $2 where id = $1 and not awaits_factor',
 )
 const SEEN = statement('session_seen', 'update session set seen_at = now() where id = $1')
 const LIST = statement(
   'session_list',
-  `select s.id, s.created_at, s.seen_at, s.ip, s.user_agent from session s where s.person_id = $1 and ${ALIVE}
+  `select s.id, s.created_at, s.seen_at, s.ip, s.user_agent, s.method, s.strong from session s
+   where s.person_id = $1 and not s.awaits_factor and ${ALIVE}
    order by s.seen_at desc limit 200`,
 )
 const END = statement('session_end', 'delete from session where person_id = $1 and id = $2 returning id')
-const END_ALL = statement('session_end_all', 'delete from session where person_id = $1')
+const END_ALL = statement(
+  'session_end_all',
+  'delete from session where person_id = $1 and id is distinct from $2::text',
+)
 
 interface FoundRow {
   id: string
@@ -69,13 +136,26 @@ interface FoundRow {
   email: string
   operator_role: OperatorRole | null
   accounts: WhoView['accounts']
+  method: SessionView['method']
+  provider_id: string | null
+  strong: boolean
+  proved: boolean
+  factors: Array<'passkey' | 'totp'>
+  has_password: boolean
+  policy: string | null
 }
 
 export function createSessions({ database, world }: { database: Database; world: World }): Sessions {
+  const newToken = () => world.bytes(TOKEN_BYTES).toString('base64url')
   return {
-    async start(on, person, { ip, userAgent }) {
-      const token = world.bytes(TOKEN_BYTES).toString('base64url')
-      await on.query(INSERT, [`ses_${newId(world)}`, digestOf(token), person, ip, userAgent])
+    async start(on, person, { ip, userAgent }, { method, strong = false, provider, sid } = { method: 'password' }) {
+      const token = newToken()
+      const values = [`ses_${newId(world)}`, digestOf(token), person, ip, userAgent, method, strong]
+      const [row] = await on.query(INSERT, [...values, provider ?? null, sid ?? null])
+      if (!row)
+        throw new Fault('access_denied', {
+          message: 'People with an e-mail address of this domain sign in by single sign-on only.',
+        })
       return token
     },
     async find(token) {
@@ -84,11 +164,34 @@ export function createSessions({ database, world }: { database: Database; world:
       if (!row) return undefined
       // Updated at most once a minute, which is precise enough for the idle timeout.
       if (row.resting) await database.query(SEEN, [row.id])
+      const person = { id: row.person_id, email: row.email, role: row.operator_role }
+      const hasFactor = row.factors.length > 0
+      const factorRequired = asksFactor(row)
       return {
-        id: row.id,
-        person: { id: row.person_id, email: row.email, role: row.operator_role },
-        accounts: row.accounts,
+        ...{ id: row.id, person, accounts: row.accounts },
+        ...{ method: row.method, provider: row.provider_id, strong: row.strong },
+        fresh: row.proved && (row.strong || !hasFactor),
+        proofs: proofsOf(row),
+        hasPassword: row.has_password,
+        factorRequired,
+        lacksFactor: factorRequired && !row.strong,
       }
+    },
+    async awaiting(token) {
+      if (token.length !== TOKEN_CHARS) return undefined
+      const [row] = await database.query<Pick<FoundRow, 'id' | 'person_id' | 'email' | 'factors'>>(AWAITING, [
+        digestOf(token),
+      ])
+      return row && { session: row.id, person: { id: row.person_id, email: row.email }, proofs: factorProofs(row) }
+    },
+    async complete(on, session) {
+      const token = newToken()
+      const [row] = await on.query(COMPLETE, [session, digestOf(token)])
+      if (!row) throw new Fault('key_missing', { message: 'This login has ended. Sign in again.' })
+      return token
+    },
+    async prove(on, session, { strong }) {
+      await on.query(PROVE, [session, strong])
     },
     async list(person, current) {
       const rows = await database.query<{
@@ -97,6 +200,8 @@ export function createSessions({ database, world }: { database: Database; world:
         seen_at: Date
         ip: string
         user_agent: string
+        method: SessionView['method']
+        strong: boolean
       }>(LIST, [person])
       return rows.map((row) => ({
         id: row.id,
@@ -104,6 +209,8 @@ export function createSessions({ database, world }: { database: Database; world:
         lastSeenAt: row.seen_at.toISOString(),
         ip: row.ip,
         userAgent: row.user_agent,
+        method: row.method,
+        secondFactor: row.strong,
         current: row.id === current,
       }))
     },
@@ -111,11 +218,52 @@ export function createSessions({ database, world }: { database: Database; world:
       const [row] = await database.query(END, [person, id])
       return row !== undefined
     },
-    async endAll(on, person) {
-      await on.query(END_ALL, [person])
+    async endAll(on, person, except) {
+      await on.query(END_ALL, [person, except ?? null])
     },
   }
 }
+
+/** A lost phone is replaced by a recovery code. */
+const factorProofs = ({ factors }: Pick<FoundRow, 'factors'>): Proof[] =>
+  factors.length > 0 ? [...factors, 'recovery'] : []
+
+function proofsOf(row: FoundRow): Proof[] {
+  if (row.factors.length > 0) return factorProofs(row)
+  return row.has_password ? ['password'] : ['sso']
+}
+
+function asksFactor({ policy, operator_role: operator, accounts }: FoundRow): boolean {
+  const { secondFactorRoles } = loginPolicy.parse(JSON.parse(policy ?? '{}'))
+  if (secondFactorRoles.length === 0) return false
+  const roles: string[] = [...(operator === null ? [] : [operator]), ...accounts.map(({ role }) => role)]
+  return secondFactorRoles.some((role) => roles.includes(role))
+}
+
+/** How long a proof counts, for the sentence; the statement above has the interval. */
+const FRESH_MINUTES = 10
+
+/** For acts that a stolen session must not be enough for. Tokens have no session: they prove themselves in each request. */
+export function requireFresh(session: Session | null): void {
+  if (session && !session.fresh)
+    throw new Fault('proof_required', {
+      message: `Confirm that it is you: this asks for a proof that is not older than ${FRESH_MINUTES} minutes.`,
+      headers: { [PROOF_HEADER]: session.proofs.join(' ') },
+    })
+}
+
+/** Of a session that may do nothing but give or set up its second factor. */
+export function requireFactor(session: Session): void {
+  if (!session.lacksFactor) return
+  const proofs = session.proofs.filter((proof) => proof !== 'password' && proof !== 'sso')
+  throw new Fault('proof_required', {
+    message: 'Your role asks for a second factor. Add a passkey or an authenticator app on your profile page first.',
+    headers: { [PROOF_HEADER]: proofs.length > 0 ? proofs.join(' ') : 'enrol' },
+  })
+}
+
+/** Says what the console should ask for. */
+const PROOF_HEADER = 'x-tollgate-proof'
 
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()

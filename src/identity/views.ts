@@ -1,6 +1,6 @@
 // People, their memberships and their sessions.
 import * as z from 'zod'
-import { time } from '../kernel/view.ts'
+import { count, time } from '../kernel/view.ts'
 import { creditWorth } from '../reports/views.ts'
 import { ACCOUNT_ROLES, OPERATOR_ROLES } from './roles.ts'
 
@@ -55,6 +55,10 @@ export const sessionView = z.object({
   lastSeenAt: time,
   ip: z.string(),
   userAgent: z.string(),
+  /** How the person came in: `link` is a login link of the operator's. */
+  method: z.enum(['password', 'passkey', 'sso', 'link']),
+  /** A second factor was part of it. */
+  secondFactor: z.boolean(),
   current: z.boolean(),
 })
 export type SessionView = z.infer<typeof sessionView>
@@ -70,3 +74,115 @@ export type LinkView = z.infer<typeof linkView>
 /** A named entry of a person; `query` is the query string of a filtered page, or a prompt as JSON. */
 export const savedView = z.object({ name: z.string(), query: z.string() })
 export type SavedView = z.infer<typeof savedView>
+
+/** What the gateway asks of everybody who signs in. */
+export const loginPolicy = z.strictObject({
+  /** People with one of these roles need a second factor. */
+  secondFactorRoles: z.array(z.string()).default([]),
+})
+export type LoginPolicy = z.output<typeof loginPolicy>
+
+/** Something besides the password: a passkey, or the codes of an authenticator app. */
+const factorView = z.object({
+  id: z.string(),
+  kind: z.enum(['passkey', 'totp']),
+  name: z.string(),
+  createdAt: time,
+  lastUsedAt: time.nullable(),
+})
+export type FactorView = z.infer<typeof factorView>
+
+/** What a person can sign in by. */
+export const securityView = z.object({
+  hasPassword: z.boolean(),
+  factors: z.array(factorView),
+  /** How many recovery codes are left. */
+  recoveryCodes: count,
+  /** A role of the person asks for a second factor. */
+  factorRequired: z.boolean(),
+  /** Passkeys need an address with a host name. */
+  passkeysPossible: z.boolean(),
+  identities: z.array(
+    z.object({
+      id: z.string(),
+      /** Null: the provider was removed. */
+      provider: z.string().nullable(),
+      name: z.string(),
+      email: z.string().nullable(),
+      createdAt: time,
+      lastUsedAt: time,
+    }),
+  ),
+})
+export type SecurityView = z.infer<typeof securityView>
+
+/** Shown once. */
+export const totpSecret = z.object({ secret: z.string(), uri: z.string() })
+export type TotpSecret = z.infer<typeof totpSecret>
+
+/** Shown once; null: there are codes already. */
+export const recoveryCodes = z.object({ codes: z.array(z.string()).nullable() })
+export type RecoveryCodes = z.infer<typeof recoveryCodes>
+
+/** What a browser is asked to do with a passkey, as `navigator.credentials` takes it. */
+export const passkeyOptions = z.object({ options: z.record(z.string(), z.unknown()) })
+export type PasskeyOptions = z.infer<typeof passkeyOptions>
+
+const domainMapping = z.strictObject({
+  domain: z.string(),
+  /** People whose verified e-mail address is of this domain join this account; null: nobody joins by it. */
+  account: z.string().nullable(),
+  role: z.string().nullable(),
+  /** People of this domain can sign in by this provider only. */
+  ssoOnly: z.boolean(),
+})
+const groupMapping = z.strictObject({
+  group: z.string(),
+  /** Null: those who run the gateway. */
+  account: z.string().nullable(),
+  role: z.string(),
+})
+
+/** An OpenID Connect provider that people sign in by. */
+export const loginProvider = z.object({
+  id: z.string(),
+  name: z.string(),
+  issuer: z.string(),
+  clientId: z.string(),
+  hasSecret: z.boolean(),
+  scopes: z.array(z.string()),
+  /** The claim that lists a person's groups. */
+  groupsClaim: z.string(),
+  /** It asks for a second factor itself, so none of ours is asked for after it. */
+  provesSecondFactor: z.boolean(),
+  enabled: z.boolean(),
+  domains: z.array(domainMapping),
+  groups: z.array(groupMapping),
+  /** To be registered there. */
+  redirectUri: z.string(),
+  backchannelLogoutUri: z.string(),
+  updatedAt: time,
+})
+export type LoginProvider = z.infer<typeof loginProvider>
+
+/** What the provider's own description says. */
+export const providerTest = z.object({ ok: z.boolean(), message: z.string() })
+export type ProviderTest = z.infer<typeof providerTest>
+
+/** What the login page offers. */
+export const loginOptions = z.object({
+  providers: z.array(z.object({ id: z.string(), name: z.string() })),
+  passkeys: z.boolean(),
+})
+export type LoginOptions = z.infer<typeof loginOptions>
+
+/** How far somebody has come. */
+export const loginStep = z.object({
+  signedIn: z.boolean(),
+  /** What is still to be given: one of these second factors, or the password of the person to whom the provider's login is to be connected. */
+  needs: z.array(z.enum(['passkey', 'totp', 'recovery', 'password', 'sso'])),
+})
+export type LoginStep = z.infer<typeof loginStep>
+
+export const ssoStep = loginStep.extend({ result: z.enum(['signed-in', 'password', 'connected', 'proved']) })
+export type SsoStep = z.infer<typeof ssoStep>

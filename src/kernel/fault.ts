@@ -29,6 +29,12 @@ export const FAULTS = {
     text: 'This API key is not valid. It may be mistyped, revoked or expired; create a new one in the console.',
   },
   access_denied: { code: 20001, status: 403, blame: 'caller', text: 'This key may not do that.' },
+  proof_required: {
+    code: 20001,
+    status: 403,
+    blame: 'caller',
+    text: 'Confirm that it is you before you do this.',
+  },
   account_inactive: {
     code: 20001,
     status: 403,
@@ -186,6 +192,8 @@ export const ADVICE: Record<FaultName, string> = {
     'Check for missing characters, for the right gateway address, and in the console whether the key was revoked or has expired.',
   access_denied:
     'The key may not do this: another account owns the job, the key is restricted, or your address is outside its ranges.',
+  proof_required:
+    'Only people in the console see this: the header `x-tollgate-proof` names what to give (`passkey`, `totp`, `recovery`, `password`, `sso`, or `enrol` to set one up). Give it, then repeat the request.',
   account_inactive:
     'The message says why, and whom to ask. A repetition fails until the operator reopens the account; its credits stay.',
   model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',

@@ -13,6 +13,7 @@ type Purpose =
   | 'delivery'
   | 'oauth'
   | 'own-key'
+  | 'second-factor'
   | 'session'
   | 'webhook'
   | 'continuation'

@@ -18,6 +18,7 @@ import { type ExportDeps, exportResources } from './resources/exports.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
+import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import {
@@ -54,6 +55,7 @@ export interface ResourceDeps
     ByokKeyDeps,
     OperationsDeps,
     SignUpResourceDeps,
+    LoginDeps,
     MemberDeps {
   readonly keys: Keys
 }
@@ -82,6 +84,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...operationsResources(deps),
     ...memberResources(deps),
     ...signUpResources(deps),
+    ...loginProviderResources(deps),
   ]
 }
 

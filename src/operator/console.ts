@@ -2,10 +2,19 @@
 // bearer key, as the API never reads a cookie.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { accountUnknown } from '../admission/accounts.ts'
-import type { Session } from '../identity/sessions.ts'
+import { requireFactor, type Session } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { ResourceDeps } from './admin.ts'
-import { type Actor, checkOrigin, mountResources, type Resource, readSession, requireRight } from './resource.ts'
+import {
+  type Actor,
+  checkOrigin,
+  mountResources,
+  type Resource,
+  readSession,
+  requireRight,
+  sessionOf,
+} from './resource.ts'
+import { loginResources, securityResources } from './resources/login.ts'
 import {
   type Connections,
   consentResources,
@@ -35,6 +44,11 @@ const PLAYABLE = /^\/(v1|alpha|beta)\//
 
 export function mountConsole(app: FastifyInstance, resources: readonly Resource[], deps: ConsoleDeps): void {
   async function authenticate(request: FastifyRequest): Promise<Actor> {
+    const actor = await recognise(request)
+    requireFactor(sessionOf(actor))
+    return actor
+  }
+  async function recognise(request: FastifyRequest): Promise<Actor> {
     const cookie = readSession(request)
     const session = cookie === undefined ? undefined : await deps.sessions.find(cookie)
     if (!session) throw new Fault('key_missing', { message: 'You are not signed in.' })
@@ -53,12 +67,11 @@ export function mountConsole(app: FastifyInstance, resources: readonly Resource[
         reply.raw.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
         if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
-      mountResources(scope, [...visitorResources(deps), ...signUpVisitorResources(deps)], () => VISITOR)
-      mountResources(
-        scope,
-        [...resources, ...sessionResources(deps), ...ownDeletionResources(deps), ...consentResources(deps)],
-        authenticate,
-      )
+      const forVisitors = [...visitorResources(deps), ...loginResources(deps), ...signUpVisitorResources(deps)]
+      mountResources(scope, forVisitors, () => VISITOR)
+      // About oneself, also for somebody who still has to set up the second factor that their role asks for.
+      mountResources(scope, [...sessionResources(deps), ...securityResources(deps)], recognise)
+      mountResources(scope, [...resources, ...ownDeletionResources(deps), ...consentResources(deps)], authenticate)
       scope.route({
         method: ['GET', 'POST', 'DELETE'],
         url: '/accounts/:id/play/*',

@@ -4,6 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
 import type { Database, Queryable } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
+import { createFlows } from '../identity/flows.ts'
+import { createLogin, type Login } from '../identity/login.ts'
 import { createMembers } from '../identity/members.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
 import { createPasswords } from '../identity/password.ts'
@@ -16,9 +18,11 @@ import type { Secrets } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { publicUrlOf } from '../server/address.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
+import { mountBackchannelLogout } from './resources/login.ts'
 import type { Connections } from './resources/session.ts'
 import { mountBranding } from './resources/sign-up.ts'
 
@@ -34,7 +38,7 @@ interface BackOffice {
 
 export function openBackOffice(
   app: FastifyInstance,
-  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'signUp'> & {
+  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login> & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
     readonly ledger: Pick<Ledger, 'posted'>
@@ -45,6 +49,7 @@ export function openBackOffice(
     readonly deliveries: Deliveries
     /** Whether a mail server is configured. */
     readonly mails: boolean
+    readonly guard: Pick<GuardedFetch, 'request' | 'check'>
     readonly connections: Connections
   },
 ): BackOffice {
@@ -53,6 +58,7 @@ export function openBackOffice(
   const sessions = createSessions({ database, world })
   const browsers = createBrowsers({ key: parts.secrets.key('browser'), world })
   const identity = {
+    flows: createFlows({ database, world }),
     database,
     world,
     audit,
@@ -68,14 +74,16 @@ export function openBackOffice(
   const signUp = createSignUp({ ...identity, accounts, branding, publicUrl, log, mailboxKey, mails })
   const ownDeletion = createOwnDeletion({ ...identity, accounts, keys, branding, publicUrl, mails })
   const members = createMembers({ ...identity, keys })
-  const deps = { ...parts, members, people, signUp, ownDeletion, publicUrl }
+  const factorKey = parts.secrets.key('second-factor')
+  const login = createLogin({ ...parts, ...identity, factorKey, members, publicUrl })
+  const own = { members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
+  const deps = { ...parts, ...login, ...own }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, parts.operatorToken)
+  mountBackchannelLogout(app, { sso: login.sso, world })
   mountConsole(app, resources, {
     ...deps,
-    sessions,
-    browsers,
     async play(request, reply, { account, url }) {
       const content = await parts.contentRules.ofAccount(account)
       reply.hijack()

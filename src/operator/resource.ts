@@ -16,7 +16,7 @@ import {
   type Permission,
   roleMay,
 } from '../identity/roles.ts'
-import type { Session, SessionUse } from '../identity/sessions.ts'
+import { requireFresh, type Session, type SessionUse } from '../identity/sessions.ts'
 import { DAY_MS, dayNumber, parseDay } from '../kernel/calendar.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -135,7 +135,7 @@ export interface Actor {
   readonly token?: string
 }
 
-interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
+export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly params: P
   readonly query: Q
   readonly body: B
@@ -176,6 +176,8 @@ export interface Resource {
   /** Strict: a field that is not named here is refused, whoever sends it. */
   readonly body?: z.ZodType
   readonly bodyBytesMax?: number
+  /** Asks for a fresh proof of who somebody is, as sensitive rights do. */
+  readonly fresh?: true
   /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
   readonly repeatable?: boolean
   /** What the answer's data holds: the types of whoever reads it, and OpenAPI, are made of it. */
@@ -267,6 +269,7 @@ export function mountResources(
       onRequest: async (request, reply) => {
         const actor = await authenticate(request)
         await checkAccess(entry, request, actor)
+        if (entry.fresh || entry.isSensitive) requireFresh(actor.session)
         actors.set(request, actor)
         if (entry.access === 'visitor') scope.bodyDeadline(reply.raw)
       },
@@ -314,6 +317,11 @@ export function requireRight(actor: Actor, permission: Permission, account?: str
 function refusal(permission: Permission, roles: readonly AnyRole[]): Fault {
   const message = `That needs the right ${permission}, which the role ${[...new Set(roles)].join(', ')} does not have.`
   return new Fault('access_denied', { message })
+}
+
+export function sessionOf(actor: Actor): Session {
+  if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
+  return actor.session
 }
 
 async function answer(entry: Resource, request: FastifyRequest, reply: FastifyReply, actor: Actor): Promise<unknown> {
@@ -432,28 +440,39 @@ async function sendCsv(reply: FastifyReply, path: string, lines: AsyncGenerator<
 /** The prefix binds them to this host and to `Path=/`, and lets only a trustworthy origin set them. */
 const SESSION = '__Host-tg_s'
 const BROWSER = '__Host-tg_b'
+const FLOW = '__Host-tg_f'
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 const SESSION_SECONDS = 86_400
 const BROWSER_SECONDS = 31_536_000
+const FLOW_SECONDS = 900
 
 type Cookies = Readonly<Record<'set-cookie', string[]>>
 
-/** The session, and the mark of the browser. */
+/** The session, and the mark of the browser. What had begun has ended. */
 export function loginCookies(session: string, browser: string): Cookies {
   return {
     'set-cookie': [
       `${SESSION}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_SECONDS}`,
       `${BROWSER}=${browser}; ${ATTRIBUTES}; Max-Age=${BROWSER_SECONDS}`,
+      ...NO_FLOW['set-cookie'],
     ],
   }
 }
 
 export const NO_SESSION: Cookies = { 'set-cookie': [`${SESSION}=; ${ATTRIBUTES}; Max-Age=0`] }
 
-export const readSession = (request: FastifyRequest) => readCookie(request, SESSION)
-const readBrowser = (request: FastifyRequest) => readCookie(request, BROWSER)
+/** What has begun in this browser and is finished there: a journey to a login provider, a passkey's challenge. */
+export const flowCookie = (token: string): Cookies => ({
+  'set-cookie': [`${FLOW}=${token}; ${ATTRIBUTES}; Max-Age=${FLOW_SECONDS}`],
+})
+export const NO_FLOW: Cookies = { 'set-cookie': [`${FLOW}=; ${ATTRIBUTES}; Max-Age=0`] }
 
-function readCookie(request: FastifyRequest, name: string): string | undefined {
+type WithCookies = Pick<IncomingMessage, 'headers'>
+export const readSession = (request: WithCookies) => readCookie(request, SESSION)
+export const readFlow = (request: WithCookies) => readCookie(request, FLOW)
+const readBrowser = (request: WithCookies) => readCookie(request, BROWSER)
+
+function readCookie(request: WithCookies, name: string): string | undefined {
   for (const pair of (request.headers.cookie ?? '').split(';')) {
     const equals = pair.indexOf('=')
     if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim()

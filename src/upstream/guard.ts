@@ -66,6 +66,11 @@ export interface GuardedFetch {
     write: (chunk: Buffer) => Promise<void> | undefined,
     options: { bytesMax: number; signal: AbortSignal; redirectsMax?: number },
   ): Promise<{ bytes: number; contentType: string }>
+  /** Makes one call without following redirects and returns the whole answer, of at most `bytesMax`. Rejects with upstream_failed. */
+  request(
+    call: { method: 'GET' | 'POST'; url: string; headers: Readonly<Record<string, string>>; body?: string | undefined },
+    options: { bytesMax: number; signal: AbortSignal },
+  ): Promise<{ status: number; headers: UpstreamReply['headers']; body: Buffer }>
   /** Checks a URL before it is stored. Rejects with request_invalid. */
   check(url: string, options: { signal: AbortSignal }): Promise<void>
 }
@@ -249,6 +254,20 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
         )
       } catch (error) {
         if (mine) throw mine.error
+        if (signal.aborted) throw signal.reason
+        throw new Fault('upstream_failed', { internal: whyOf(error), cause: error })
+      }
+    },
+
+    async request({ method, url, headers, body }, { bytesMax, signal }) {
+      const own = { ...headers, 'user-agent': USER_AGENT }
+      const call = { method, url, headers: own, ...(body === undefined ? {} : { body }) }
+      try {
+        return await walk(call, POST_LIMITS, signal, async (reply) => ({
+          ...{ status: reply.status, headers: reply.headers },
+          body: await reply.read(bytesMax),
+        }))
+      } catch (error) {
         if (signal.aborted) throw signal.reason
         throw new Fault('upstream_failed', { internal: whyOf(error), cause: error })
       }

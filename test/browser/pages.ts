@@ -13,6 +13,7 @@ const press = (page: Page, name: string | RegExp) => page.getByRole('button', { 
 /** For whoever is not signed in. */
 export const DOORS: readonly PageToSee[] = [
   { name: 'login', path: '/login' },
+  { name: 'sso', path: '/sso/corp?code=none&state=none', act: (page) => page.locator('.fault').waitFor() },
   { name: 'setup', path: '/setup#token=not-a-token-that-would-work-anywhere' },
   { name: 'invite', path: '/invite#token=not-a-token-that-would-work-anywhere' },
 ]
@@ -279,8 +280,26 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'members', path: `${base}/members` },
     { name: 'profile', path: '/profile' },
+    {
+      name: 'profile-totp',
+      path: '/profile',
+      async act(page) {
+        await press(page, 'Add an authenticator app')
+        await page.getByLabel('Code', { exact: true }).waitFor()
+      },
+    },
     { name: 'operator-home', path: '/operator/home' },
     { name: 'operator-operators', path: '/operator/operators' },
+    {
+      name: 'operator-login',
+      path: '/operator/login',
+      act: (page) => page.getByText('Required second factor').waitFor(),
+    },
+    {
+      name: 'operator-login-form',
+      path: '/operator/login?open=new',
+      act: (page) => page.getByRole('dialog').getByLabel('Issuer').fill('https://login.example.com'),
+    },
     { name: 'operator-calls', path: '/operator/calls' },
     { name: 'operator-accounts', path: '/operator/accounts' },
     { name: 'operator-account', path: `/operator/accounts/${account}` },

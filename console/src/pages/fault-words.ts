@@ -13,6 +13,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   key_missing: 'No API key',
   key_unknown: 'Unknown API key',
   access_denied: 'Access denied',
+  proof_required: 'Proof needed',
   account_inactive: 'Account not active',
   model_restricted: 'Model not allowed',
   byok_key_rejected: 'BYOK key rejected',

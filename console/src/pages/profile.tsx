@@ -1,5 +1,5 @@
 import { api } from '../api.ts'
-import { refresh, useList } from '../query.ts'
+import { refresh, useList, useQuery } from '../query.ts'
 import { signOut, useSession } from '../session.tsx'
 import { setTheme, type Theme, useTheme } from '../theme.ts'
 import { useSubmit } from '../ui/action.ts'
@@ -10,6 +10,7 @@ import { Fault } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import { toast, toastError } from '../ui/toast.tsx'
 import type { SessionRow } from '../wire.ts'
+import { SecurityCards } from './security.tsx'
 import { NewPassword } from './signed-out.tsx'
 
 export function ProfilePage() {
@@ -39,10 +40,18 @@ export function ProfilePage() {
           />
         </div>
       </Card>
+      <SecurityCards />
       <Sessions />
       <Password />
     </Page>
   )
+}
+
+const METHODS: Readonly<Record<SessionRow['method'], string>> = {
+  password: 'Password',
+  passkey: 'Passkey',
+  sso: 'Single sign-on',
+  link: 'Login link',
 }
 
 function Sessions() {
@@ -74,6 +83,10 @@ function Sessions() {
           ),
         },
         { head: 'Address', cell: (row) => <code>{row.ip}</code> },
+        {
+          head: 'Signed in by',
+          cell: (row) => METHODS[row.method] + (row.secondFactor && row.method !== 'passkey' ? ', second factor' : ''),
+        },
         { head: 'Signed in', cell: (row) => <Ago at={row.createdAt} /> },
         { head: 'Last seen', cell: (row) => <Ago at={row.lastSeenAt} /> },
         {
@@ -91,12 +104,15 @@ function Sessions() {
 }
 
 function Password() {
+  const security = useQuery('security', api.security)
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     if (form.get('next') !== form.get('again')) throw new Error('The two new passwords are not the same.')
     await api.changePassword({ current: String(form.get('current')), next: String(form.get('next')) })
     toast('Your password was changed. Other sessions were ended.')
     refresh('sessions')
   })
+  // Whoever comes by single sign-on has none.
+  if (security.data?.hasPassword === false) return null
   return (
     <Card title="Password">
       <form onSubmit={onSubmit} className="stack">

@@ -10,8 +10,16 @@ import type { Database } from '../../database/database.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import { deleteView, listViews, saveView } from '../../identity/saved-views.ts'
-import type { Browsers, Session, Sessions } from '../../identity/sessions.ts'
-import { inviteView, savedView, sessionView, setupView, type WhoView, whoView } from '../../identity/views.ts'
+import type { Browsers, Sessions } from '../../identity/sessions.ts'
+import {
+  inviteView,
+  loginStep,
+  savedView,
+  sessionView,
+  setupView,
+  type WhoView,
+  whoView,
+} from '../../identity/views.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -20,20 +28,20 @@ import { limitsInput } from '../../meter/limits.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
 import {
-  type Actor,
   email,
   id,
   linkToken,
-  loginCookies,
   NO_SESSION,
   password,
   type Resource,
   requireRight,
   resource,
+  sessionOf,
   text,
   WithHeaders,
 } from '../resource.ts'
 import { type PublicCatalog, publicCatalog } from '../views.ts'
+import { signing } from './login.ts'
 
 export interface SessionDeps {
   readonly database: Database
@@ -52,17 +60,9 @@ const SAVED_CHARS_MAX = 20_000
 /** Which page of the console it is of, and of which account. */
 const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
 
-const signingView = z.object({ signedIn: z.boolean() })
-
-/** Whichever way somebody comes in, their browser is known from then on: others' guesses do not keep it out. */
-const signing =
-  (browsers: Browsers) =>
-  ({ session, email }: { session: string; email: string }) =>
-    new WithHeaders({ signedIn: true }, loginCookies(session, browsers.mark(email)))
-
 /** For whoever comes, without a session. */
-export function visitorResources({ people, members, browsers }: SessionDeps): Resource[] {
-  const signedIn = signing(browsers)
+export function visitorResources({ people, members, ...deps }: SessionDeps): Resource[] {
+  const signedIn = signing(deps)
   return [
     resource('GET /setup', 'visitor', {
       answer: setupView,
@@ -70,12 +70,12 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
     }),
     resource('POST /setup', 'visitor', {
       body: z.strictObject({ token: linkToken, email, password }),
-      answer: signingView,
+      answer: loginStep,
       run: async ({ body, visit, by }) => signedIn({ session: await people.setUp(body, visit, by), email: body.email }),
     }),
     resource('POST /login', 'visitor', {
       body: z.strictObject({ email, password }),
-      answer: signingView,
+      answer: loginStep,
       run: async ({ body, visit, by }) => signedIn({ session: await people.logIn(body, visit, by), email: body.email }),
     }),
     resource('GET /invites/{token}', 'visitor', {
@@ -84,7 +84,7 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
     }),
     resource('POST /invites/{token}', 'visitor', {
       body: z.strictObject({ password }),
-      answer: signingView,
+      answer: loginStep,
       run: async ({ params, body, visit, by }) =>
         signedIn(await members.accept(params.token, body.password, visit, by)),
     }),
@@ -94,7 +94,7 @@ export function visitorResources({ people, members, browsers }: SessionDeps): Re
 /** For whoever has a session, about themselves. */
 export function sessionResources(deps: SessionDeps): Resource[] {
   const { database, audit, catalog, people, sessions } = deps
-  const signedIn = signing(deps.browsers)
+  const signedIn = signing(deps)
   const readPublicCatalog = createPublicCatalog(() => catalog.current)
   return [
     resource('GET /session', 'self', {
@@ -107,20 +107,23 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       },
     }),
     resource('POST /logout', 'self', {
-      answer: signingView,
+      answer: loginStep,
       async run({ actor, by }) {
         const { id, person } = sessionOf(actor)
         await sessions.end(person.id, id)
         await database.transaction((tx) => audit.write(tx, by, { action: 'session.end', object: id }))
-        return new WithHeaders({ signedIn: false }, NO_SESSION)
+        return new WithHeaders({ signedIn: false, needs: [] }, NO_SESSION)
       },
     }),
     resource('POST /password', 'self', {
       body: z.strictObject({ current: password, next: password }),
-      answer: signingView,
+      answer: loginStep,
       async run({ actor, body, visit, by }) {
-        const { person } = sessionOf(actor)
-        return signedIn({ session: await people.changePassword(person, body, visit, by), email: person.email })
+        const session = sessionOf(actor)
+        return signedIn({
+          session: await people.changePassword(session, body, visit, by),
+          email: session.person.email,
+        })
       },
     }),
     resource('GET /sessions', 'self', {
@@ -178,11 +181,6 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       },
     }),
   ]
-}
-
-function sessionOf(actor: Actor): Session {
-  if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
-  return actor.session
 }
 
 // The consent page of the console: a program wants to act for an account, and a person says what it may.

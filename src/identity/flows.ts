@@ -1,0 +1,73 @@
+// What begins in a browser and is finished there once: a journey to a provider, the challenge of a passkey, a login link. The browser (or the link)
+// holds 32 random bytes, the database their SHA-256. Finishing removes the row, so a second try finds nothing.
+import { createHash } from 'node:crypto'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import type { World } from '../kernel/world.ts'
+
+type FlowKind = 'sso' | 'link-identity' | 'passkey' | 'passkey-new' | 'login-link'
+
+interface Flow<T> {
+  readonly person: string | null
+  readonly data: T
+}
+
+export interface Flows {
+  /** Returns the token that finishes it. */
+  begin(kind: FlowKind, data: object, options: { person?: string | undefined; minutes: number }): Promise<string>
+  /** Once; undefined if it is not known, was finished before, or is too old. */
+  finish<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
+  /** The same without finishing it. */
+  look<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
+  /** False if the same was seen before: for ids of tokens that others make. */
+  firstSeen(on: Queryable, id: string, minutes: number): Promise<boolean>
+}
+
+const BEGIN = statement(
+  'flow_begin',
+  `insert into login_flow (digest, kind, person_id, data, expires_at) values ($1, $2, $3, $4, now() + make_interval(mins => $5))`,
+)
+const FINISH = statement(
+  'flow_finish',
+  'delete from login_flow where digest = $1 and kind = $2 returning person_id, data, expires_at > now() as alive',
+)
+const LOOK = statement(
+  'flow_look',
+  'select person_id, data, expires_at > now() as alive from login_flow where digest = $1 and kind = $2',
+)
+const SEEN = statement(
+  'flow_seen',
+  `insert into login_flow (digest, kind, data, expires_at) values ($1, 'seen', '{}', now() + make_interval(mins => $2))
+   on conflict do nothing returning kind`,
+)
+const TOKEN_BYTES = 32
+const TOKEN = /^[\w-]{43}$/
+
+export function createFlows({ database, world }: { database: Database; world: World }): Flows {
+  async function read<T>(text: typeof LOOK, kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined> {
+    if (token === undefined || !TOKEN.test(token)) return undefined
+    const found = await database.query<{ person_id: string | null; data: T; alive: boolean }>(text, [
+      digestOf(token),
+      kind,
+    ])
+    const [row] = found
+    return row?.alive ? { person: row.person_id, data: row.data } : undefined
+  }
+
+  return {
+    async begin(kind, data, { person, minutes }) {
+      const token = world.bytes(TOKEN_BYTES).toString('base64url')
+      await database.query(BEGIN, [digestOf(token), kind, person ?? null, JSON.stringify(data), minutes])
+      return token
+    },
+    finish: (kind, token) => read(FINISH, kind, token),
+    look: (kind, token) => read(LOOK, kind, token),
+    async firstSeen(on, id, minutes) {
+      const [row] = await on.query(SEEN, [digestOf(id), minutes])
+      return row !== undefined
+    },
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,249 @@
+// OpenID Connect, spoken through openid-client: the authorization code flow with PKCE, nonce, state and `iss`. Every address of a provider, also those
+// that its own description names, goes through the SSRF guard.
+import type { Configuration, CustomFetchOptions } from 'openid-client'
+import { Fault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import type { World } from '../kernel/world.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
+import { checkLogoutToken, type Jwk, type LogoutClaims } from './logout-token.ts'
+
+/** A provider, as far as its protocol needs it. */
+export interface OidcClient {
+  readonly id: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly secret: string | undefined
+  readonly scopes: readonly string[]
+  readonly groupsClaim: string
+  /** Changes whenever one of the above does. */
+  readonly version: string
+}
+
+/** What the browser's journey is bound to. */
+export interface Journey {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+  readonly redirectUri: string
+  /** The provider must ask the person anew. */
+  readonly again: boolean
+}
+
+export interface Claims {
+  readonly issuer: string
+  readonly subject: string
+  readonly email: string | undefined
+  readonly emailVerified: boolean
+  readonly groups: readonly string[]
+  readonly sid: string | undefined
+}
+
+export interface Oidc {
+  /** Where the browser goes. Throws upstream_failed if the provider does not answer. */
+  begin(
+    client: OidcClient,
+    redirectUri: string,
+    options: { again: boolean },
+  ): Promise<Journey & { readonly url: string }>
+  /** Who came back. Throws access_denied unless everything fits the journey. */
+  finish(client: OidcClient, parameters: string, journey: Journey): Promise<Claims>
+  /** Throws access_denied if the token is not the provider's. */
+  readLogout(client: OidcClient, token: string): Promise<LogoutClaims>
+  /** Says in a sentence what is wrong with the provider, or nothing. */
+  problem(client: OidcClient): Promise<string | undefined>
+}
+
+const ANSWER_BYTES_MAX = 1_000_000
+const TIMEOUT_SECONDS = 15
+/** Providers rotate their keys and move their endpoints seldom. */
+const CONFIGURATION_MS = 3_600_000
+const KEYS_MS = 300_000
+const KEYS_AGAIN_MS = 10_000
+/** How far the clocks of the provider and this machine may differ. */
+const CLOCK_TOLERANCE_SECONDS = 30
+/** With "again", the provider's login must be this young. */
+const AGAIN_SECONDS = 60
+const GROUPS_MAX = 5_000
+
+export function createOidc({ world, guard }: { world: World; guard: Pick<GuardedFetch, 'request'> }): Oidc {
+  const configurations = new Map<string, { version: string; atMs: number; made: Promise<Configuration> }>()
+  const keys = new Map<string, { uri: string; atMs: number; keys: readonly Jwk[] }>()
+  // Loaded at first use: most gateways never do.
+  const library = () => import('openid-client')
+
+  async function guardedFetch(url: string, { method, headers, body, signal }: CustomFetchOptions): Promise<Response> {
+    const text = body === undefined || body === null ? undefined : String(body) // It sends forms and nothing else.
+    const call = { method: method === 'POST' ? ('POST' as const) : ('GET' as const), url, headers, body: text }
+    const answer = await guard.request(call, {
+      bytesMax: ANSWER_BYTES_MAX,
+      signal: signal ?? AbortSignal.timeout(TIMEOUT_SECONDS * 1000),
+    })
+    const hasBody = answer.status !== 204 && answer.status !== 304
+    return new Response(hasBody ? new Uint8Array(answer.body) : null, {
+      status: answer.status,
+      headers: { ...answer.headers },
+    })
+  }
+
+  async function discover({ issuer, clientId, secret }: OidcClient): Promise<Configuration> {
+    const client = await library()
+    const plain = new URL(issuer).protocol === 'http:' // Only of this machine itself: providers.ts refuses others.
+    const metadata = { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS }
+    const configuration = await client.discovery(
+      new URL(issuer),
+      clientId,
+      metadata,
+      // The specification's default is the header; some providers take only the body.
+      (as, ...rest) => {
+        const methods = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+        if (secret === undefined) return client.None()(as, ...rest)
+        const how = methods.includes('client_secret_basic') ? client.ClientSecretBasic : client.ClientSecretPost
+        return how(secret)(as, ...rest)
+      },
+      {
+        [client.customFetch]: guardedFetch,
+        timeout: TIMEOUT_SECONDS,
+        execute: [client.enableNonRepudiationChecks, ...(plain ? [client.allowInsecureRequests] : [])],
+      },
+    )
+    return configuration
+  }
+
+  function configurationOf(provider: OidcClient): Promise<Configuration> {
+    const known = configurations.get(provider.id)
+    const isFresh = known && world.elapsedMs() - known.atMs < CONFIGURATION_MS
+    if (known && isFresh && known.version === provider.version) return known.made
+    const made = discover(provider).catch((cause: unknown) => {
+      configurations.delete(provider.id) // The next one tries again.
+      throw new Fault('upstream_failed', {
+        message: 'The login provider does not answer as expected. Try again, or sign in another way.',
+        internal: { provider: provider.id, ...whyOf(cause) },
+        cause,
+      })
+    })
+    configurations.set(provider.id, { version: provider.version, atMs: world.elapsedMs(), made })
+    return made
+  }
+
+  /** The provider's signing keys; asked for again when a token names one that is not known. */
+  async function keysOf(provider: OidcClient, kid: string | undefined): Promise<readonly Jwk[]> {
+    const uri = (await configurationOf(provider)).serverMetadata().jwks_uri ?? ''
+    const known = keys.get(provider.id)
+    const age = known?.uri === uri ? world.elapsedMs() - known.atMs : Number.POSITIVE_INFINITY
+    const has = kid === undefined || known?.keys.some((key) => key.kid === kid)
+    if (known && age < (has ? KEYS_MS : KEYS_AGAIN_MS)) return known.keys
+    const signal = AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
+    const headers = { accept: 'application/json' }
+    const { body } = await guard.request({ method: 'GET', url: uri, headers }, { bytesMax: ANSWER_BYTES_MAX, signal })
+    const { value } = readJson(body)
+    const given = typeof value === 'object' && value !== null && 'keys' in value ? value.keys : undefined
+    const found = Array.isArray(given) ? (given.filter((key) => typeof key === 'object' && key !== null) as Jwk[]) : [] // The check of a token looks at each field.
+    keys.set(provider.id, { uri, atMs: world.elapsedMs(), keys: found })
+    return found
+  }
+
+  return {
+    async begin(provider, redirectUri, { again }) {
+      const client = await library()
+      const configuration = await configurationOf(provider)
+      const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()]
+      const url = client.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: provider.scopes.join(' '),
+        ...{ state, nonce },
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...(again ? { prompt: 'login', max_age: '0' } : {}),
+      })
+      return { state, nonce, verifier, redirectUri, again, url: url.href }
+    },
+
+    async finish(provider, parameters, { state, nonce, verifier, redirectUri, again }) {
+      const client = await library()
+      const configuration = await configurationOf(provider)
+      try {
+        const tokens = await client.authorizationCodeGrant(configuration, new URL(`${redirectUri}?${parameters}`), {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          ...(again ? { maxAge: AGAIN_SECONDS } : {}),
+        })
+        const token = tokens.claims()
+        if (!token) throw new Error('there is no ID token')
+        const lacking = token.email === undefined || token[provider.groupsClaim] === undefined
+        const hasMore = lacking && configuration.serverMetadata().userinfo_endpoint !== undefined
+        const more = hasMore ? await client.fetchUserInfo(configuration, tokens.access_token, token.sub) : {}
+        return claimsOf({ ...more, ...token }, provider.groupsClaim)
+      } catch (error) {
+        throw refused(provider, error)
+      }
+    },
+
+    async readLogout(provider, token) {
+      const configuration = await configurationOf(provider)
+      return checkLogoutToken(token, {
+        issuer: configuration.serverMetadata().issuer,
+        clientId: provider.clientId,
+        nowSeconds: world.nowMs() / 1000,
+        keys: (kid) => keysOf(provider, kid),
+      })
+    },
+
+    async problem(provider) {
+      try {
+        const metadata = (await discover(provider)).serverMetadata()
+        if (!metadata.authorization_endpoint || !metadata.token_endpoint || !metadata.jwks_uri)
+          return 'Its description lacks an authorization, token or key address.'
+        return undefined
+      } catch (error) {
+        const { why } = whyOf(error)
+        return `Its description could not be read at ${provider.issuer}: ${why}`
+      }
+    },
+  }
+}
+
+/** Entra ID has no `email_verified`; it says instead whether the address is of a domain that the tenant has verified. */
+const ENTRA =
+  /^https:\/\/(?:login\.microsoftonline\.com|login\.microsoftonline\.us|login\.partner\.microsoftonline\.cn)\//
+
+function claimsOf(claims: Readonly<Record<string, unknown>>, groupsClaim: string): Claims {
+  const text = (value: unknown, charsMax: number) =>
+    typeof value === 'string' && value.length <= charsMax && value.isWellFormed() ? value : undefined
+  const issuer = text(claims.iss, 500)
+  const subject = text(claims.sub, 255)
+  if (!issuer || !subject) throw new Error('there is no issuer or subject')
+  const edov = claims.xms_edov
+  const isEntraVerified = ENTRA.test(issuer) && (edov === true || edov === 1 || edov === '1' || edov === 'true')
+  const given = claims[groupsClaim]
+  const groups = Array.isArray(given) ? given : typeof given === 'string' ? [given] : []
+  return {
+    issuer,
+    subject,
+    email: text(claims.email, 254)?.trim().toLowerCase(),
+    emailVerified: claims.email_verified === true || isEntraVerified,
+    groups: groups.slice(0, GROUPS_MAX).flatMap((group) => text(group, 500) ?? []),
+    sid: text(claims.sid, 255),
+  }
+}
+
+function refused(provider: OidcClient, error: unknown): Fault {
+  const { why, code } = whyOf(error)
+  const internal = { provider: provider.id, why, code }
+  // What the person or the provider decided there, by its name.
+  const said = code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR' && error instanceof Error && 'error' in error
+  if (said && error.error === 'access_denied')
+    return new Fault('access_denied', { message: 'The sign-in was cancelled at the provider.', internal })
+  return new Fault('access_denied', {
+    message: 'The provider’s answer was not accepted. Start the sign-in again.',
+    ...{ internal, cause: error },
+  })
+}
+
+/** For the log, and for the operator who tests a provider; the library's messages hold no secrets. */
+function whyOf(error: unknown): { why: string; code: string | undefined } {
+  const cause = error instanceof Error && error.cause instanceof Fault ? error.cause : error
+  const inner = cause instanceof Fault ? (cause.details.internal?.why ?? cause.message) : undefined
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+  return { why: String(inner ?? (error instanceof Error ? error.message : error)), code }
+}

@@ -1,0 +1,191 @@
+// The OpenID Connect providers that people sign in by, as data: where each is, which e-mail domains it alone may vouch for, and which accounts and
+// roles its groups and domains lead to. A client secret is a sealed credential named `login-<id>`.
+import { accountUnknown } from '../admission/accounts.ts'
+import type { Credentials } from '../credentials/credentials.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
+import type { OidcClient } from './oidc.ts'
+import { type LoginPolicy, type LoginProvider, loginPolicy } from './views.ts'
+
+export type StoredProvider = Omit<LoginProvider, 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri'>
+
+interface ProviderInput extends Omit<StoredProvider, 'id' | 'updatedAt'> {
+  /** Absent: it stays. */
+  readonly secret?: string | undefined
+}
+
+export interface Providers {
+  list(): Promise<StoredProvider[]>
+  /** Throws not_found. */
+  get(id: string): Promise<StoredProvider>
+  /** Adds or replaces it. Throws request_invalid or conflict. */
+  put(id: string, input: ProviderInput, by: By): Promise<StoredProvider>
+  remove(id: string, by: By): Promise<void>
+  clientOf(provider: StoredProvider): OidcClient
+  hasSecret(id: string): boolean
+  policy(): Promise<LoginPolicy>
+  changePolicy(policy: LoginPolicy, by: By): Promise<LoginPolicy>
+}
+
+export interface ProviderDeps {
+  readonly database: Database
+  readonly audit: Audit
+  readonly credentials: Pick<Credentials, 'get' | 'storeWith' | 'noticed' | 'remove'>
+  readonly guard: Pick<GuardedFetch, 'check'>
+}
+
+const LIST = statement(
+  'provider_list',
+  `select p.id, p.name, p.issuer, p.client_id, p.scopes, p.groups_claim, p.proves_second_factor, p.enabled, p.updated_at,
+     coalesce((select json_agg(json_build_object('domain', d.domain, 'account', d.account_id, 'role', d.role, 'ssoOnly', d.sso_only) order by d.domain)
+       from login_domain d where d.provider_id = p.id), '[]') as domains,
+     coalesce((select json_agg(json_build_object('group', g.name, 'account', g.account_id, 'role', g.role) order by g.name, g.account_id)
+       from login_group g where g.provider_id = p.id), '[]') as groups
+   from login_provider p where $1::text is null or p.id = $1 order by p.name, p.id limit 200`,
+)
+const PUT = statement(
+  'provider_put',
+  `insert into login_provider (id, name, issuer, client_id, scopes, groups_claim, proves_second_factor, enabled)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)
+   on conflict (id) do update set name = excluded.name, issuer = excluded.issuer, client_id = excluded.client_id, scopes = excluded.scopes,
+     groups_claim = excluded.groups_claim, proves_second_factor = excluded.proves_second_factor, enabled = excluded.enabled, updated_at = clock_timestamp()`,
+)
+const CLEAR = [
+  statement('provider_clear_domains', 'delete from login_domain where provider_id = $1'),
+  statement('provider_clear_groups', 'delete from login_group where provider_id = $1'),
+]
+const PUT_DOMAIN = statement(
+  'provider_put_domain',
+  `insert into login_domain (domain, provider_id, account_id, role, sso_only) values ($1, $2, $3, $4, $5)
+   on conflict (domain) do nothing returning domain`,
+)
+const PUT_GROUP = statement(
+  'provider_put_group',
+  `insert into login_group (provider_id, name, account_id, role) values ($1, $2, $3, $4) on conflict do nothing returning name`,
+)
+const ACCOUNT = statement('provider_account', 'select 1 from account where id = $1')
+const REMOVE = statement('provider_remove', 'delete from login_provider where id = $1 returning id')
+const READ_POLICY = statement('login_policy', `select value from setting where name = 'login'`)
+const PUT_POLICY = statement(
+  'login_policy_put',
+  `insert into setting (name, value) values ('login', $1) on conflict (name) do update set value = excluded.value`,
+)
+
+const CHECK_MS = 10_000
+const credentialOf = (id: string) => `login-${id}`
+
+interface Row {
+  id: string
+  name: string
+  issuer: string
+  client_id: string
+  scopes: string[]
+  groups_claim: string
+  proves_second_factor: boolean
+  enabled: boolean
+  updated_at: Date
+  domains: LoginProvider['domains']
+  groups: LoginProvider['groups']
+}
+
+export function createProviders({ database, audit, credentials, guard }: ProviderDeps): Providers {
+  async function read(on: Queryable, id: string | null): Promise<StoredProvider[]> {
+    return (await on.query<Row>(LIST, [id])).map((row) => ({
+      ...{ id: row.id, name: row.name, issuer: row.issuer, clientId: row.client_id, scopes: row.scopes },
+      ...{ groupsClaim: row.groups_claim, provesSecondFactor: row.proves_second_factor, enabled: row.enabled },
+      ...{ domains: row.domains, groups: row.groups, updatedAt: row.updated_at.toISOString() },
+    }))
+  }
+
+  async function writeMappings(tx: Queryable, id: string, { domains, groups }: ProviderInput): Promise<void> {
+    for (const text of CLEAR) await tx.query(text, [id])
+    for (const account of new Set([...domains, ...groups].flatMap((one) => one.account ?? [])))
+      if ((await tx.query(ACCOUNT, [account])).length === 0) throw accountUnknown()
+    for (const { domain, account, role, ssoOnly } of domains) {
+      const [row] = await tx.query(PUT_DOMAIN, [domain, id, account, role, ssoOnly])
+      if (!row)
+        throw new Fault('conflict', { message: `The domain ${domain} stands twice, or belongs to another provider.` })
+    }
+    for (const { group, account, role } of groups) {
+      const [row] = await tx.query(PUT_GROUP, [id, group, account, role])
+      if (!row) throw invalid(`groups: ${group} stands twice for the same place.`, 'groups')
+    }
+  }
+
+  async function get(id: string): Promise<StoredProvider> {
+    const [provider] = await read(database, id)
+    if (!provider) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
+    return provider
+  }
+
+  async function readPolicy(on: Queryable): Promise<LoginPolicy> {
+    const [row] = await on.query<{ value: string }>(READ_POLICY)
+    return loginPolicy.parse(JSON.parse(row?.value ?? '{}'))
+  }
+
+  return {
+    list: () => read(database, null),
+    get,
+
+    async put(id, input, by) {
+      checkIssuer(input.issuer)
+      await guard.check(input.issuer, { signal: AbortSignal.timeout(CHECK_MS) })
+      await database.transaction(async (tx) => {
+        const [before] = await read(tx, id)
+        const { name, issuer, clientId, scopes, groupsClaim, provesSecondFactor, enabled } = input
+        await tx.query(PUT, [id, name, issuer, clientId, scopes, groupsClaim, provesSecondFactor, enabled])
+        await writeMappings(tx, id, input)
+        if (input.secret !== undefined) await credentials.storeWith(tx, credentialOf(id), input.secret, by)
+        const [after] = await read(tx, id)
+        await audit.write(tx, by, { action: 'provider.put', object: id, before: { ...before }, after: { ...after } })
+      })
+      await credentials.noticed()
+      return get(id)
+    },
+
+    async remove(id, by) {
+      await database.transaction(async (tx) => {
+        const [row] = await tx.query(REMOVE, [id])
+        if (!row) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
+        await audit.write(tx, by, { action: 'provider.remove', object: id })
+      })
+      await credentials.remove(credentialOf(id), by)
+    },
+
+    clientOf(provider) {
+      const { id, issuer, clientId, scopes, groupsClaim, updatedAt } = provider
+      return {
+        id,
+        issuer,
+        clientId,
+        scopes,
+        groupsClaim,
+        secret: credentials.get(credentialOf(id)),
+        version: updatedAt,
+      }
+    },
+    hasSecret: (id) => credentials.get(credentialOf(id)) !== undefined,
+
+    policy: () => readPolicy(database),
+
+    async changePolicy(policy, by) {
+      await database.transaction(async (tx) => {
+        const before = await readPolicy(tx)
+        await tx.query(PUT_POLICY, [JSON.stringify(policy)])
+        await audit.write(tx, by, { action: 'login.policy', object: 'login', before, after: policy })
+      })
+      return policy
+    },
+  }
+}
+
+/** Codes and keys must not travel in clear text, except on this machine itself. */
+function checkIssuer(issuer: string): void {
+  const { protocol, hostname, search, hash } = new URL(issuer)
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback))
+    throw invalid('issuer: must be an https address.', 'issuer')
+  if (search || hash) throw invalid('issuer: must be an address without a query.', 'issuer')
+}

@@ -1,0 +1,433 @@
+// Single sign-on. A person is who the issuer says (issuer and subject), never whoever has the same e-mail address: a login that is not known yet
+// makes a new person, or is connected to an existing one who proves to be that person. Memberships follow the provider's groups and domains at
+// each login.
+import type { By } from '../database/audit.ts'
+import { type Queryable, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId } from '../kernel/world.ts'
+import type { Flows } from './flows.ts'
+import { LOGOUT_MINUTES_MAX } from './logout-token.ts'
+import type { Members } from './members.ts'
+import type { Claims, Journey, Oidc } from './oidc.ts'
+import { checkLogin, FIND_PERSON, insertPerson, type PeopleDeps, type PersonRow } from './people.ts'
+import type { Providers, StoredProvider } from './providers.ts'
+import { ACCOUNT_ROLES, type AccountRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
+import type { SecondFactors } from './second-factors.ts'
+import type { Session, SessionUse } from './sessions.ts'
+import type { LoginStep, SecurityView } from './views.ts'
+
+export interface Sso {
+  /** Where the browser goes, and the token that its cookie holds meanwhile. With a session: to connect a login, or to prove who the person is. */
+  begin(provider: string, purpose: Purpose, session?: Session): Promise<{ url: string; token: string }>
+  finish(input: Return, session: Session | undefined, visit: SessionUse, by: By): Promise<Finished>
+  /** Connects the login that waits to the person who has its e-mail address, by their password, and a code if they have a second factor. */
+  connect(input: Connect, visit: SessionUse, by: By): Promise<SignedIn>
+  identities(person: string): Promise<SecurityView['identities']>
+  disconnect(session: Session, identity: string, by: By): Promise<void>
+  /** Ends the sessions that a logout token names. */
+  logOut(provider: string, token: string): Promise<void>
+}
+
+type Purpose = 'login' | 'connect' | 'proof'
+
+interface Return {
+  readonly provider: string
+  /** The query of the address that the browser came back to. */
+  readonly parameters: string
+  readonly token: string | undefined
+}
+
+interface Connect {
+  readonly token: string | undefined
+  readonly password: string
+  readonly code?: string | undefined
+}
+
+interface SignedIn {
+  readonly session: string
+  readonly email: string
+}
+
+type Finished =
+  | ({ readonly kind: 'signed-in' } & SignedIn)
+  /** The person with this e-mail address has to prove that it is them; the token takes the cookie's place. */
+  | { readonly kind: 'password'; readonly token: string; readonly needs: LoginStep['needs'] }
+  | { readonly kind: 'connected' | 'proved' }
+
+interface SsoDeps extends PeopleDeps {
+  readonly flows: Flows
+  readonly oidc: Oidc
+  readonly providers: Providers
+  readonly factors: Pick<SecondFactors, 'list' | 'check'>
+  readonly members: Pick<Members, 'remove' | 'changeRole' | 'changeOperator'>
+  readonly publicUrl: () => string
+}
+
+interface Begun extends Journey {
+  readonly provider: string
+  readonly purpose: Purpose
+  readonly session: string | null
+}
+
+interface Waiting {
+  readonly provider: string
+  readonly claims: Claims
+}
+
+const FIND = statement(
+  'identity_find',
+  'select i.person_id, p.email from identity i join person p on p.id = i.person_id where i.issuer = $1 and i.subject = $2',
+)
+const INSERT = statement(
+  'identity_insert',
+  `insert into identity (id, issuer, subject, person_id, provider_id, email) values ($1, $2, $3, $4, $5, $6)
+   on conflict (issuer, subject) do nothing returning id`,
+)
+const USED = statement(
+  'identity_used',
+  'update identity set used_at = now(), provider_id = $3, email = $4 where issuer = $1 and subject = $2',
+)
+const LIST = statement(
+  'identity_list',
+  `select i.id, i.provider_id, coalesce(p.name, i.issuer) as name, i.email, i.created_at, i.used_at
+   from identity i left join login_provider p on p.id = i.provider_id where i.person_id = $1 order by i.created_at limit 100`,
+)
+const REMOVE = statement(
+  'identity_remove',
+  'delete from identity where person_id = $1 and id = $2 returning provider_id',
+)
+const WAYS_IN = statement(
+  'identity_ways_in',
+  `select p.password is not null or exists (select 1 from identity i where i.person_id = p.id)
+     or exists (select 1 from second_factor f where f.person_id = p.id and f.kind = 'passkey' and f.confirmed) as some
+   from person p where p.id = $1 for update`,
+)
+const MEMBERSHIPS = statement(
+  'sso_memberships',
+  'select account_id, role, provider_id from membership where person_id = $1',
+)
+const JOIN = statement(
+  'sso_join',
+  `insert into membership (account_id, person_id, role, provider_id) values ($1, $2, $3, $4) on conflict do nothing returning role`,
+)
+const OPERATOR = statement(
+  'sso_operator',
+  'select operator_role as role, operator_provider_id as from from person where id = $1',
+)
+const OPERATOR_JOIN = statement(
+  'sso_operator_join',
+  'update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null returning id',
+)
+const END_BY_SID = statement(
+  'sso_end_sid',
+  'delete from session where provider_id = $1 and sid = $2 returning person_id',
+)
+const END_BY_SUBJECT = statement(
+  'sso_end_subject',
+  `delete from session where provider_id = $1 and person_id = (select person_id from identity where issuer = $2 and subject = $3)
+   returning person_id`,
+)
+
+/** Long enough to sign in at the provider, with a second factor. */
+const JOURNEY_MINUTES = 15
+const CONNECT_MINUTES = 10
+
+export const ssoRedirectUri = (base: string, provider: string) => `${base}/console/sso/${provider}`
+export const ssoLogoutUri = (base: string, provider: string) => `${base}/sso/${provider}/logout`
+
+export function createSso(deps: SsoDeps): Sso {
+  const { database, world, audit, attempts, sessions, flows, oidc, providers } = deps
+
+  async function enabled(id: string): Promise<StoredProvider> {
+    const provider = await providers.get(id)
+    if (!provider.enabled) throw new Fault('not_found', { message: 'This login provider is turned off.' })
+    return provider
+  }
+
+  async function insertIdentity(tx: Queryable, person: string, provider: string, claims: Claims): Promise<void> {
+    const { issuer, subject, email } = claims
+    const row = [`idn_${newId(world)}`, issuer, subject, person, provider, email ?? null]
+    const [made] = await tx.query(INSERT, row)
+    if (!made) throw new Fault('conflict', { message: 'This login belongs to another person here.' })
+  }
+
+  async function signIn(
+    provider: StoredProvider,
+    person: { id: string; email: string },
+    claims: Claims,
+    { visit, by, strong = false }: { visit: SessionUse; by: By; strong?: boolean },
+  ): Promise<SignedIn> {
+    await follow(deps, { provider, person: person.id, claims }, by)
+    const isStrong = strong || provider.provesSecondFactor
+    const how = { method: 'sso' as const, strong: isStrong, provider: provider.id, sid: claims.sid }
+    return database.transaction(async (tx) => {
+      await tx.query(USED, [claims.issuer, claims.subject, provider.id, claims.email ?? null])
+      const session = await sessions.start(tx, person.id, visit, how)
+      const detail = { provider: provider.id }
+      await audit.write(tx, { ...by, actor: person.email }, { action: 'session.start', object: person.id, detail })
+      return { session, email: person.email }
+    })
+  }
+
+  async function factorsOf(person: string): Promise<Array<'totp' | 'recovery'>> {
+    const { factors } = await deps.factors.list(person)
+    if (factors.length === 0) return []
+    return factors.some(({ kind }) => kind === 'totp') ? ['totp', 'recovery'] : ['recovery']
+  }
+
+  /** Somebody whom nobody here knows by this login. */
+  async function firstTime(
+    provider: StoredProvider,
+    claims: Claims,
+    about: { visit: SessionUse; by: By },
+  ): Promise<Finished> {
+    const { email } = claims
+    if (email === undefined || !claims.emailVerified)
+      throw new Fault('access_denied', {
+        message:
+          'The provider does not say that your e-mail address is verified, so nobody can be found or created by it.',
+      })
+    const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
+    if (known) {
+      if (known.password === null)
+        throw new Fault('access_denied', {
+          message:
+            'Somebody has this e-mail address already. Sign in as before, then connect this login on your profile page.',
+        })
+      const waiting: Waiting = { provider: provider.id, claims }
+      const token = await flows.begin('link-identity', waiting, { person: known.id, minutes: CONNECT_MINUTES })
+      return { kind: 'password', token, needs: ['password', ...(await factorsOf(known.id))] }
+    }
+    const wanted = wantedBy(provider, claims)
+    if (wanted.accounts.size === 0 && wanted.operator === null)
+      throw new Fault('access_denied', {
+        message:
+          'You have no access yet. Ask the owner of an account for an invitation, or the operator to map your group.',
+      })
+    const { visit, by } = about
+    const id = await database.transaction(async (tx) => {
+      const person = await insertPerson(tx, world, { email, role: null, password: null })
+      await insertIdentity(tx, person, provider.id, claims)
+      const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
+      await audit.write(tx, { ...by, actor: email }, { action: 'person.create', object: person, detail })
+      return person
+    })
+    return { kind: 'signed-in', ...(await signIn(provider, { id, email }, claims, { visit, by })) }
+  }
+
+  async function finish(
+    { provider: id, parameters, token }: Return,
+    session: Session | undefined,
+    visit: SessionUse,
+    by: By,
+  ): Promise<Finished> {
+    const flow = await flows.finish<Begun>('sso', token)
+    if (!flow) throw notBegun('unknown, finished or too old')
+    // The answer of one provider is never taken for another's (mix-up), nor in another session than the one that asked.
+    if (flow.data.provider !== id) throw notBegun('another provider')
+    const { purpose } = flow.data
+    if (purpose !== 'login' && (!session || session.id !== flow.data.session)) throw notBegun('another session')
+    const provider = await enabled(id)
+    const claims = await oidc.finish(providers.clientOf(provider), parameters, flow.data)
+    const [known] = await database.query<{ person_id: string; email: string }>(FIND, [claims.issuer, claims.subject])
+    if (purpose === 'login' || !session) {
+      if (!known) return firstTime(provider, claims, { visit, by })
+      const person = { id: known.person_id, email: known.email }
+      return { kind: 'signed-in', ...(await signIn(provider, person, claims, { visit, by })) }
+    }
+    if (purpose === 'proof') {
+      if (known?.person_id !== session.person.id)
+        throw new Fault('access_denied', { message: 'This login at the provider is not yours.' })
+      await sessions.prove(database, session.id, { strong: provider.provesSecondFactor })
+      return { kind: 'proved' }
+    }
+    await database.transaction(async (tx) => {
+      await insertIdentity(tx, session.person.id, provider.id, claims)
+      const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
+      await audit.write(tx, by, { action: 'identity.connect', object: session.person.id, detail })
+    })
+    return { kind: 'connected' }
+  }
+
+  /** The person reads a sentence; why exactly is for the operator. */
+  async function refusal(provider: string, { message, details }: Fault, by: By): Promise<void> {
+    const detail = { provider, why: String(details.internal?.why ?? message).slice(0, 300) }
+    await database.transaction((tx) => audit.write(tx, by, { action: 'session.refuse', object: 'unknown', detail }))
+  }
+
+  return {
+    async begin(id, purpose, session) {
+      const provider = await enabled(id)
+      const redirectUri = ssoRedirectUri(deps.publicUrl(), id)
+      const again = purpose === 'proof'
+      const { url, ...journey } = await oidc.begin(providers.clientOf(provider), redirectUri, { again })
+      const begun: Begun = { ...journey, provider: id, purpose, session: session?.id ?? null }
+      const about = { person: session?.person.id, minutes: JOURNEY_MINUTES }
+      return { url, token: await flows.begin('sso', begun, about) }
+    },
+
+    async finish(input, session, visit, by) {
+      // Each refusal is written down, so a network that causes many waits.
+      const attempt = await attempts.begin({ ip: visit.ip })
+      const done = await finish(input, session, visit, by).catch(async (error: unknown) => {
+        if (error instanceof Fault && error.blame === 'caller') await refusal(input.provider, error, by)
+        else await attempt.giveBack()
+        throw error
+      })
+      await attempt.succeeded()
+      return done
+    },
+
+    async connect({ token, password, code }, visit, by) {
+      // A mistyped password leaves it waiting.
+      const waiting = await flows.look<Waiting>('link-identity', token)
+      const email = waiting?.data.claims.email
+      if (!waiting || email === undefined) throw notBegun('nothing waits')
+      const { claims } = waiting.data
+      const provider = await enabled(waiting.data.provider)
+      const id = await checkLogin(deps, { email, password }, visit, by)
+      // Without the second factor a stolen password would be enough to connect one's own login for good.
+      const isProtected = (await factorsOf(id)).length > 0
+      if (isProtected) await deps.factors.check(id, code ?? '', visit, { ...by, actor: email })
+      if (id !== waiting.person || !(await flows.finish('link-identity', token))) throw notBegun('another person')
+      await database.transaction(async (tx) => {
+        await insertIdentity(tx, id, provider.id, claims)
+        const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
+        await audit.write(tx, { ...by, actor: email }, { action: 'identity.connect', object: id, detail })
+      })
+      return signIn(provider, { id, email }, claims, { visit, by, strong: isProtected })
+    },
+
+    async identities(person) {
+      const rows = await database.query<{
+        id: string
+        provider_id: string | null
+        name: string
+        email: string | null
+        created_at: Date
+        used_at: Date
+      }>(LIST, [person])
+      return rows.map(({ id, provider_id: provider, name, email, ...at }) => ({
+        ...{ id, provider, name, email },
+        ...{ createdAt: at.created_at.toISOString(), lastUsedAt: at.used_at.toISOString() },
+      }))
+    },
+
+    async disconnect(session, identity, by) {
+      const person = session.person.id
+      await database.transaction(async (tx) => {
+        const [gone] = await tx.query(REMOVE, [person, identity])
+        if (!gone) throw new Fault('not_found', { message: 'You have no such login.' })
+        const [left] = await tx.query<{ some: boolean }>(WAYS_IN, [person])
+        if (!left?.some)
+          throw new Fault('conflict', {
+            message: 'This is your only way to sign in. Add a passkey or a password first.',
+          })
+        await audit.write(tx, by, { action: 'identity.disconnect', object: person, detail: { identity } })
+      })
+    },
+
+    async logOut(id, token) {
+      const provider = await providers.get(id)
+      const told = await oidc.readLogout(providers.clientOf(provider), token)
+      await database.transaction(async (tx) => {
+        // A token that somebody kept must not end the session of a later login.
+        if (!(await flows.firstSeen(tx, `logout ${told.issuer} ${told.id}`, 2 * LOGOUT_MINUTES_MAX)))
+          throw new Fault('request_invalid', { message: 'This logout token was used already.' })
+        const ended =
+          told.sid === undefined
+            ? await tx.query<{ person_id: string }>(END_BY_SUBJECT, [id, told.issuer, told.subject ?? null])
+            : await tx.query<{ person_id: string }>(END_BY_SID, [id, told.sid])
+        const by = { actor: `login provider ${id}`, ip: null, requestId: null }
+        const detail = { sessions: ended.length }
+        await audit.write(tx, by, { action: 'session.logout', object: ended[0]?.person_id ?? 'nobody', detail })
+      })
+    },
+  }
+}
+
+const NOBODY_ASKS = { mayGive: () => true, mayRemoveLastOwner: false }
+
+/** Makes memberships that single sign-on made fit the provider's groups and domains of today; those that were made by hand stay as they are. */
+async function follow(
+  deps: SsoDeps,
+  { provider, person, claims }: { provider: StoredProvider; person: string; claims: Claims },
+  by: By,
+): Promise<void> {
+  const { database, audit, members } = deps
+  const mine = { ...by, actor: `login provider ${provider.id}` }
+  const wanted = wantedBy(provider, claims)
+  const rows = await database.query<{ account_id: string; role: AccountRole; provider_id: string | null }>(
+    MEMBERSHIPS,
+    [person],
+  )
+  const held = new Map(rows.map((row) => [row.account_id, row]))
+  for (const [account, role] of wanted.accounts) {
+    const before = held.get(account)
+    if (before?.provider_id === provider.id && before.role !== role)
+      await unlessLast(members.changeRole(account, person, { ...NOBODY_ASKS, role }, mine))
+    if (before) continue
+    await database.transaction(async (tx) => {
+      const [joined] = await tx.query(JOIN, [account, person, role, provider.id])
+      if (joined) await audit.write(tx, mine, { action: 'member.join', object: account, detail: { person, role } })
+    })
+  }
+  for (const { account_id: account, provider_id: from } of rows)
+    if (from === provider.id && !wanted.accounts.has(account))
+      await unlessLast(members.remove(account, person, NOBODY_ASKS, mine))
+  await followOperator(deps, { provider, person, role: wanted.operator }, mine)
+}
+
+async function followOperator(
+  { database, audit, members }: SsoDeps,
+  { provider, person, role }: { provider: StoredProvider; person: string; role: OperatorRole | null },
+  by: By,
+): Promise<void> {
+  const [row] = await database.query<{ role: OperatorRole | null; from: string | null }>(OPERATOR, [person])
+  const before = row?.role ?? null
+  if (before === role) return
+  if (before === null)
+    return database.transaction(async (tx) => {
+      const [joined] = await tx.query(OPERATOR_JOIN, [person, role, provider.id])
+      if (joined) await audit.write(tx, by, { action: 'operator.join', object: person, detail: { role } })
+    })
+  if (row?.from === provider.id) await unlessLast(members.changeOperator(person, role, () => true, by))
+}
+
+/** The last owner or operator stays: somebody must be able to let others in. */
+async function unlessLast(change: Promise<void>): Promise<void> {
+  await change.catch((error: unknown) => {
+    if (!(error instanceof Fault) || error.kind !== 'conflict') throw error
+  })
+}
+
+interface Wanted {
+  readonly accounts: ReadonlyMap<string, AccountRole>
+  /** In the whole gateway. */
+  readonly operator: OperatorRole | null
+}
+
+/** Which roles in which accounts the provider's answer leads to. Where several fit, the first of the list of roles counts. */
+function wantedBy({ domains, groups }: StoredProvider, claims: Claims): Wanted {
+  const theirs = new Set(claims.groups)
+  const domain = claims.emailVerified ? claims.email?.split('@')[1] : undefined
+  const fitting = [
+    ...groups.filter(({ group }) => theirs.has(group)),
+    ...domains.filter((one) => one.domain === domain && one.account !== null),
+  ]
+  const rolesIn = (place: string | null) => fitting.flatMap(({ account, role }) => (account === place ? [role] : []))
+  const places = new Set(fitting.flatMap(({ account }) => account ?? []))
+  const accounts = [...places].flatMap((account) => {
+    const role = ACCOUNT_ROLES.find((one) => rolesIn(account).includes(one))
+    return role ? [[account, role] as const] : []
+  })
+  const operator = OPERATOR_ROLES.find((one) => rolesIn(null).includes(one)) ?? null
+  return { accounts: new Map(accounts), operator }
+}
+
+function notBegun(why: string): Fault {
+  return new Fault('access_denied', {
+    message: 'This sign-in was not begun in this browser, was finished already, or took too long. Start again.',
+    internal: { why },
+  })
+}

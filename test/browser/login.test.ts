@@ -1,0 +1,176 @@
+// Coming in without a password, in a real browser: by a provider as a person who did not exist before, and by a passkey of the browser's own
+// (virtual) authenticator.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { CLIENT_ID, CLIENT_SECRET, startProvider, type TestProvider } from '../login-provider.ts'
+import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+const OPERATOR = 'op@example.com'
+
+let corp: TestProvider
+let home: TestConsole
+let operator: Visitor
+let account = ''
+/** Passkeys belong to a host name, which an address of digits is not. */
+let base = ''
+
+before(async () => {
+  corp = await startProvider()
+  home = await startConsole({ env: { HOST: 'localhost', TOLLGATE_OUTBOUND_ALLOW: corp.hostAndPort } })
+  base = `${home.url.replace('127.0.0.1', 'localhost')}/console`
+  corp.open(new URL(base).origin, 'corp')
+  account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  operator = await home.visitor()
+  const { page } = operator
+  await page.goto(`${base}/setup#token=${await home.gateway.office.people.openSetup()}`)
+  await page.getByLabel('Email').fill(OPERATOR)
+  await page.locator('input[name=password]').fill(PASSWORD)
+  await page.getByLabel('Password again').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Create the operator’s login' }).click()
+  await page.waitForURL((url) => !url.pathname.endsWith('/setup'))
+})
+after(async () => {
+  await home?.close()
+  await corp?.close()
+})
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first()
+
+/** Breaches of the content policy and errors of scripts; requests to the provider are meant. */
+const mishaps = () => home.mishaps.filter((text) => !text.startsWith('request: '))
+
+test('from single sign-on to a first call, by a person who did not exist before', async (t) => {
+  const { page } = operator
+  await page.goto(`${base}/operator/login`)
+  await button(page, 'Add a login provider').click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name', { exact: true }).fill('Example Corp')
+  await dialog.getByLabel('Id', { exact: true }).fill('corp')
+  await dialog.getByLabel('Issuer').fill(corp.issuer)
+  await dialog.getByLabel('Client id').fill(CLIENT_ID)
+  await dialog.getByLabel('Client secret').fill(CLIENT_SECRET)
+  await dialog.getByLabel('Domains').fill(`corp.example ${account} member`)
+  await dialog.getByLabel('Groups', { exact: true }).fill('night shift = support')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByText('corp.example').first().waitFor()
+  await button(page, 'Test').click()
+  await page.getByText('It answers, and describes what is needed.').waitFor()
+
+  corp.people.set('nora', { email: 'nora@corp.example', email_verified: true })
+  const visitor = await home.visitor()
+  t.after(() => visitor.close())
+  const nora = visitor.page
+  await nora.goto(`${base}/a/${account}/keys`)
+  await button(nora, 'Continue with Example Corp').click()
+  await nora.getByLabel('Name').fill('nora')
+  await button(nora, 'Sign in').click()
+  // Back where they wanted to go, and the code has left the address.
+  await nora.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+  assert.equal(nora.url(), `${base}/a/${account}/keys`)
+  await nora.goto(`${base}/a/${account}/keys?new=1`)
+  await nora.getByLabel('Name').fill('first')
+  await nora.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await nora.getByText('Your new key').waitFor()
+  const key = (await nora.getByRole('dialog').locator('pre').first().textContent())?.trim() ?? ''
+  const call = await fetch(`${home.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  assert.equal(call.status, 200, await call.text())
+  // Whom nobody let in is told so, and is nobody afterwards.
+  corp.people.set('paul', { email: 'paul@elsewhere.example', email_verified: true })
+  const stranger = await home.visitor()
+  t.after(() => stranger.close())
+  await stranger.page.goto(`${base}/login`)
+  await button(stranger.page, 'Continue with Example Corp').click()
+  await stranger.page.getByLabel('Name').fill('paul')
+  await button(stranger.page, 'Sign in').click()
+  await stranger.page.getByText('You have no access yet.').waitFor()
+  const [paul] = await home.gateway.database.query({ text: `select 1 from person where email like 'paul@%'` })
+  assert.equal(paul, undefined)
+  assert.deepEqual(mishaps(), [])
+})
+
+test('a passkey signs in by itself, is asked for after the password and before a sensitive act, and an answer counts once', async () => {
+  const { page, context } = operator
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
+      ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+    },
+  })
+  await page.goto(`${base}/profile`)
+  await button(page, 'Add a passkey').click()
+  await page.getByLabel('Name').fill('Laptop')
+  await button(page, 'Continue').click()
+  await page.getByText('Your recovery codes').waitFor()
+  const codes = (await page.getByRole('dialog').locator('pre').textContent())?.trim().split('\n') ?? []
+  assert.equal(codes.length, 10)
+  await button(page, 'I have kept them').click()
+  await page.getByText('10 recovery codes left.').waitFor()
+
+  const signOut = async () => {
+    await page.goto(`${base}/profile`)
+    await button(page, 'Sign out').click()
+    await page.waitForURL(/\/login/)
+  }
+  // By itself. What was sent is kept, and tried again.
+  await signOut()
+  const sent = page.waitForRequest((request) => request.url().endsWith('/console/api/login/passkey'))
+  await button(page, 'Sign in with a passkey').click()
+  await page.getByRole('heading', { name: 'Home' }).waitFor()
+  const body = (await sent).postData()
+  const replayed = await page.evaluate(async (kept) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+    const without = await fetch('/console/api/login/passkey', { ...init, body: kept })
+    // Also with a challenge that waits.
+    await fetch('/console/api/login/passkey/options', { ...init, body: '{}' })
+    const other = await fetch('/console/api/login/passkey', { ...init, body: kept })
+    return [without.status, other.status]
+  }, body ?? '')
+  assert.deepEqual(replayed, [403, 403])
+
+  // After the password.
+  await signOut()
+  await page.getByLabel('Email').fill(OPERATOR)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { name: 'Second factor' }).waitFor()
+  await button(page, 'Use a passkey').click()
+  await page.getByRole('heading', { name: 'Home' }).waitFor()
+
+  // Before a sensitive act, which is then done without being asked for again.
+  await home.gateway.database.query({ text: `update session set proved_at = now() - interval '1 hour'` })
+  await page.goto(`${base}/operator/operators`)
+  await button(page, 'Invite an operator').click()
+  await page.getByLabel('Email').fill('second@example.com')
+  await button(page, 'Create link').click()
+  await page.getByText('Confirm that it is you').waitFor()
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  await page.getByText('Pass this link on').waitFor()
+  await button(page, 'Done').click()
+
+  // A recovery code instead, in another browser; that session is ended from here.
+  const elsewhere = await home.visitor()
+  await elsewhere.page.goto(`${base}/login`)
+  await elsewhere.page.getByLabel('Email').fill(OPERATOR)
+  await elsewhere.page.getByLabel('Password').fill(PASSWORD)
+  await elsewhere.page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await elsewhere.page.getByLabel('Recovery code').fill(codes[0] ?? '')
+  await button(elsewhere.page, 'Confirm').click()
+  await elsewhere.page.getByRole('heading', { name: 'Home' }).waitFor()
+  await page.goto(`${base}/profile`)
+  await page.getByText('9 recovery codes left.').waitFor()
+  await button(page, 'End').click()
+  await page.getByText('The session has ended.').waitFor()
+  await elsewhere.page.goto(`${base}/operator/accounts`)
+  await elsewhere.page.waitForURL(/\/login/)
+  await elsewhere.close()
+  assert.deepEqual(mishaps(), [])
+})
