@@ -177,6 +177,28 @@ export const api = {
   sessions: (signal?: AbortSignal) => get<wire.Page<wire.SessionRow>>('/sessions', undefined, signal),
   endSession: (id: string) => remove<unknown>(`/sessions/${encode(id)}`),
   invite: (token: string, signal?: AbortSignal) => get<wire.Invite>(`/invites/${encode(token)}`, undefined, signal),
+  publicBranding: (signal?: AbortSignal) => get<wire.PublicBranding>('/public/branding', undefined, signal),
+  signUp: (signal?: AbortSignal) => get<wire.SignUp>('/public/sign-up', undefined, signal),
+  askSignUp: (email: string) => post<unknown>('/public/sign-up', { email }),
+  askPassword: (email: string) => post<unknown>('/public/password', { email }),
+  signUpLink: (token: string, signal?: AbortSignal) =>
+    get<wire.SignUpLink>(`/public/sign-up/${encode(token)}`, undefined, signal),
+  finishSignUp: (token: string, input: { password: string; name?: string; terms?: string }) =>
+    post<unknown>(`/public/sign-up/${encode(token)}`, input),
+  deleteMe: (input: { password: string; forfeit: boolean }) => post<unknown>('/me/delete', input),
+  signUpSettings: (signal?: AbortSignal) => get<wire.SignUpSettings>('/sign-up', undefined, signal),
+  changeSignUp: (settings: Omit<wire.SignUpSettings, 'limits'> & { limits: wire.LimitsInput }) =>
+    put<wire.SignUpSettings>('/sign-up', settings),
+  signUpInvites: (signal?: AbortSignal) => get<wire.Page<wire.SignUpInvite>>('/sign-up/invites', undefined, signal),
+  inviteToSignUp: (email: string) => post<wire.Link>('/sign-up/invites', { email }),
+  withdrawSignUpInvite: (invite: string) => remove<unknown>(`/sign-up/invites/${encode(invite)}`),
+  branding: (signal?: AbortSignal) => get<wire.Branding>('/branding', undefined, signal),
+  changeBranding: (input: Omit<wire.Branding, 'logo'>) => put<wire.Branding>('/branding', input),
+  changeLogo: (data: string) => put<wire.Branding>('/branding/logo', { data }),
+  removeLogo: () => remove<wire.Branding>('/branding/logo'),
+  mails: (signal?: AbortSignal) => get<wire.Page<wire.MailPreview>>('/mails', undefined, signal),
+  /** For a frame, which asks for HTML. */
+  mailAddress: (name: string) => apiUrl(`/mails/${encode(name)}`),
   acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${encode(token)}`, { password }),
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>

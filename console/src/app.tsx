@@ -20,9 +20,16 @@ function page<Name extends string>(load: () => Promise<Record<Name, ComponentTyp
   return lazy(async () => ({ default: (await load())[name] as ComponentType<Params> }))
 }
 
-const Setup = page(() => import('./pages/setup.tsx'), 'Setup')
 const Sso = page(() => import('./pages/sso.tsx'), 'Sso')
-const Invite = page(() => import('./pages/invite.tsx'), 'Invite')
+
+/** For whoever is not signed in. */
+const OUTSIDE: Readonly<Record<string, ComponentType>> = {
+  '/login': Login,
+  '/setup': page(() => import('./pages/setup.tsx'), 'Setup'),
+  '/invite': page(() => import('./pages/invite.tsx'), 'Invite'),
+  '/sign-up': page(() => import('./pages/sign-up.tsx'), 'SignUpPage'),
+  '/forgot': page(() => import('./pages/sign-up.tsx'), 'ForgotPage'),
+}
 
 const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account', page(() => import('./pages/overview.tsx'), 'OverviewPage')],
@@ -73,6 +80,9 @@ const operatorRoutes: typeof routes = [
   ['/operator/operators', page(() => import('./pages/operator/operators.tsx'), 'OperatorsPage')],
   ['/operator/login', page(() => import('./pages/operator/login-providers.tsx'), 'LoginProvidersPage')],
   ['/operator/home', page(() => import('./pages/operator/home.tsx'), 'HomePage')],
+  ['/operator/sign-up', page(() => import('./pages/operator/sign-up.tsx'), 'SignUpSettingsPage')],
+  ['/operator/branding', page(() => import('./pages/operator/branding.tsx'), 'BrandingPage')],
+  ['/operator/mails', page(() => import('./pages/operator/branding.tsx'), 'MailsPage')],
   ['/operator/system', page(() => import('./pages/operator/system.tsx'), 'SystemPage')],
 ]
 
@@ -80,22 +90,13 @@ const loginFrom = (path: string) => navigate(`/login?next=${encodeURIComponent(p
 
 export function App() {
   const { path } = useLocation()
-  const outside = path === '/login' || path === '/setup' || path === '/invite' || path.startsWith('/sso/')
+  const Outside = path.startsWith('/sso/') ? Sso : OUTSIDE[path]
+  const View = Outside ?? SignedIn
   return (
     <>
-      <ErrorBoundary key={outside ? path : 'inside'}>
+      <ErrorBoundary key={Outside ? path : 'inside'}>
         <Suspense fallback={<LoadingScreen />}>
-          {path === '/login' ? (
-            <Login />
-          ) : path === '/setup' ? (
-            <Setup />
-          ) : path === '/invite' ? (
-            <Invite />
-          ) : path.startsWith('/sso/') ? (
-            <Sso />
-          ) : (
-            <SignedIn />
-          )}
+          <View />
         </Suspense>
       </ErrorBoundary>
       <ProofDialog />

@@ -178,6 +178,19 @@ const OPERATOR: readonly Section[] = [
         also: 'limits version processes database currency credit worth',
         right: 'system:read',
       },
+      {
+        to: '/operator/sign-up',
+        label: 'Sign-up',
+        also: 'registration domains terms starting credits invite customers',
+        right: 'sign-up:read',
+      },
+      {
+        to: '/operator/branding',
+        label: 'Branding',
+        also: 'name logo colour support reseller',
+        right: 'branding:read',
+      },
+      { to: '/operator/mails', label: 'Mails', also: 'preview template email', right: 'branding:read' },
       { to: '/operator/operators', label: 'Operators', also: 'invite people', right: 'operators:read' },
       {
         to: '/operator/login',

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
 import { BalanceBanner } from './banner.tsx'
 import { Bell } from './bell.tsx'
+import { useBranding } from './branding.ts'
 import { Finder, useFinder } from './finder.tsx'
 import {
   type CurrentAccount,
@@ -17,10 +18,11 @@ import { ROLE_NAMES } from './pages/roles.tsx'
 import { Link, useLocation } from './router.tsx'
 import { signOut, useSession } from './session.tsx'
 import { setTheme, type Theme, useTheme } from './theme.ts'
+import { Brand, BrandMark } from './ui/brand.tsx'
 import { IconButton } from './ui/button.tsx'
 import { Dialog } from './ui/dialog.tsx'
 import { Segments } from './ui/field.tsx'
-import { Icon, type IconName, Logo } from './ui/icon.tsx'
+import { Icon, type IconName } from './ui/icon.tsx'
 import { SectionTabs } from './ui/page.tsx'
 
 const DOCK_MAX = 4
@@ -70,7 +72,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <aside className="side" aria-label="Sidebar">
         <div className="side-head">
           <Link to="/" className="brand">
-            <Logo /> Tollgate
+            <Brand />
           </Link>
           <Bell account={account.id} />
         </div>
@@ -123,8 +125,8 @@ function TopBar(props: {
   const { account } = props
   return (
     <header className="top">
-      <Link to="/" className="top-mark" aria-label="Tollgate, start">
-        <Logo size={28} />
+      <Link to="/" className="top-mark" aria-label={`${useBranding()?.name ?? ''}, start`}>
+        <BrandMark size={28} />
       </Link>
       <button type="button" className="top-account" onClick={props.onPick} disabled={!account.mayPick}>
         <span>{props.title}</span>

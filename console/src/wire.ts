@@ -24,6 +24,7 @@ export type {
   BatchView as Batch,
   FileCheck,
 } from '../../src/background/views.ts'
+export type { BrandingView as Branding, PublicBranding } from '../../src/branding/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
 export type {
   Applied,
@@ -36,6 +37,13 @@ export type {
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
+export type {
+  MailPreview,
+  SignUpInvite,
+  SignUpLink,
+  SignUpSettings,
+  SignUpView as SignUp,
+} from '../../src/identity/sign-up-views.ts'
 export type {
   InviteView as Invite,
   LinkView as Link,

@@ -75,7 +75,8 @@ export async function openBranding(options: {
     css() {
       const { color, colorDark } = current
       if (color === null) return ''
-      return `:root {\n${colorTokens(color, colorDark ?? darkVariant(color))}\n}\n`
+      // Twice the root, to win over the tokens in whichever order the two style sheets stand.
+      return `:root:root {\n${colorTokens(color, colorDark ?? darkVariant(color))}\n}\n`
     },
     change(input, by) {
       check(input)

@@ -16,6 +16,9 @@ export const DOORS: readonly PageToSee[] = [
   { name: 'sso', path: '/sso/corp?code=none&state=none', act: (page) => page.locator('.fault').waitFor() },
   { name: 'setup', path: '/setup#token=not-a-token-that-would-work-anywhere' },
   { name: 'invite', path: '/invite#token=not-a-token-that-would-work-anywhere' },
+  { name: 'sign-up', path: '/sign-up' },
+  { name: 'sign-up-link', path: '/sign-up#token=not-a-token-that-would-work-anywhere' },
+  { name: 'forgot', path: '/forgot' },
 ]
 
 /** Of the documentation: the landing page, the index, one page of each kind. */
@@ -374,6 +377,13 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-audit', path: '/operator/audit' },
     { name: 'operator-system', path: '/operator/system' },
+    { name: 'operator-sign-up', path: '/operator/sign-up' },
+    { name: 'operator-branding', path: '/operator/branding' },
+    {
+      name: 'operator-mails',
+      path: '/operator/mails',
+      act: (page) => page.frameLocator('iframe').getByText('Confirm').first().waitFor(),
+    },
     { name: 'lost', path: '/nowhere' },
   ]
 }

@@ -3,13 +3,13 @@ import { api } from '../api.ts'
 import { hasPasskeys, usePasskey } from '../passkey.ts'
 import { safeNext } from '../path.ts'
 import { clearCache, useQuery } from '../query.ts'
-import { navigate, useLocation } from '../router.tsx'
+import { Link, navigate, useLocation } from '../router.tsx'
 import { useAction, useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
-import type { LoginStep, ProofWay } from '../wire.ts'
+import type { LoginStep, ProofWay, SignUp } from '../wire.ts'
 import { ProofForm } from './second-factor.tsx'
 import { SignedOutPage, useToken } from './signed-out.tsx'
 
@@ -53,6 +53,7 @@ export function Login() {
 function Ways({ next, took }: { next: string; took: (step: LoginStep) => void }) {
   const setup = useQuery('setup', api.setupOpen)
   const options = useQuery('login', api.loginOptions)
+  const signUp = useQuery('sign-up/public', api.signUp)
   const { busy, error, onSubmit } = useSubmit(async (form) =>
     took(await api.logIn({ email: String(form.get('email')), password: String(form.get('password')) })),
   )
@@ -93,10 +94,7 @@ function Ways({ next, took }: { next: string; took: (step: LoginStep) => void })
         </Button>
       ) : null}
       {passkey.error ? <Fault error={passkey.error} /> : null}
-      <p className="small muted">
-        No login yet? The owner of your account can send you an invitation link. Forgot your password? The operator can
-        make you a link to choose a new one.
-      </p>
+      <SignInHelp signUp={signUp.data} />
     </>
   )
 }
@@ -128,5 +126,28 @@ export function SecondFactorPage({ needs, onDone }: { needs: readonly ProofWay[]
         byPasskey={async () => done(api.loginPasskey(await usePasskey(await api.loginPasskeyOptions())))}
       />
     </SignedOutPage>
+  )
+}
+
+/** What somebody can do who has no login, or forgot the password of it. */
+function SignInHelp({ signUp }: { signUp: SignUp | undefined }) {
+  const isOpen = signUp?.mode === 'open' || signUp?.mode === 'domain'
+  return (
+    <p className="small muted">
+      {isOpen ? (
+        <>
+          No login yet? <Link to="/sign-up">Sign up</Link>.{' '}
+        </>
+      ) : (
+        'No login yet? The owner of your account can send you an invitation link. '
+      )}
+      {signUp?.passwordByMail ? (
+        <>
+          Forgot your password? <Link to="/forgot">Get a mail</Link> with a link to choose a new one.
+        </>
+      ) : (
+        'Forgot your password? The operator can make you a link to choose a new one.'
+      )}
+    </p>
   )
 }

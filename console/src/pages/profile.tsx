@@ -1,10 +1,12 @@
+import { useState } from 'react'
 import { api } from '../api.ts'
-import { refresh, useList, useQuery } from '../query.ts'
+import { clearCache, refresh, useList, useQuery } from '../query.ts'
 import { signOut, useSession } from '../session.tsx'
 import { setTheme, type Theme, useTheme } from '../theme.ts'
 import { useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
-import { Segments, TextField } from '../ui/field.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
+import { Checkbox, Segments, TextField } from '../ui/field.tsx'
 import { Ago, Badge, Card, Page } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
@@ -43,6 +45,7 @@ export function ProfilePage() {
       <SecurityCards />
       <Sessions />
       <Password />
+      <DeleteLogin />
     </Page>
   )
 }
@@ -128,6 +131,53 @@ function Password() {
           </Button>
         </div>
       </form>
+    </Card>
+  )
+}
+
+/** Asks for the password again: it cannot be taken back. */
+function DeleteLogin() {
+  const [isAsking, setAsking] = useState(false)
+  const [forfeit, setForfeit] = useState(false)
+  const [password, setPassword] = useState('')
+  return (
+    <Card
+      title="Delete my login"
+      lead="Your address, password, sessions and memberships are deleted. Accounts that only you belong to are closed and their keys end. Records of money are kept."
+    >
+      <div>
+        <Button look="danger" onClick={() => setAsking(true)}>
+          Delete my login
+        </Button>
+      </div>
+      {isAsking ? (
+        <FormDialog
+          title="Delete your login?"
+          action="Delete for good"
+          look="danger"
+          run={async () => {
+            await api.deleteMe({ password, forfeit })
+            clearCache()
+            window.location.assign('/console/login')
+          }}
+          onClose={() => setAsking(false)}
+          stay
+        >
+          <TextField
+            label="Password"
+            type="password"
+            autoComplete="current-password"
+            value={password}
+            onText={setPassword}
+            required
+          />
+          <Checkbox
+            label="Credits that are left on my accounts are lost to me."
+            checked={forfeit}
+            onCheck={setForfeit}
+          />
+        </FormDialog>
+      ) : null}
     </Card>
   )
 }

@@ -1,7 +1,8 @@
 // The frame of the pages for whoever is not signed in: sign in, set up, accept an invitation.
-import { type ReactNode, useEffect, useSyncExternalStore } from 'react'
+import { type ReactNode, useSyncExternalStore } from 'react'
+import { useBranding, useTitle } from '../branding.ts'
+import { Brand, BrandLinks } from '../ui/brand.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Logo } from '../ui/icon.tsx'
 
 export function SignedOutPage({
   title,
@@ -14,14 +15,13 @@ export function SignedOutPage({
   children: ReactNode
   foot?: ReactNode
 }) {
-  useEffect(() => {
-    document.title = `${title} · Tollgate`
-  }, [title])
+  useTitle(title)
+  const branding = useBranding()
   return (
     <main className="signed-out">
       <div className="signed-out-box">
         <div className="signed-out-brand">
-          <Logo size={34} /> Tollgate
+          <Brand size={34} />
         </div>
         <div className="signed-out-card">
           <div>
@@ -31,6 +31,11 @@ export function SignedOutPage({
           {children}
         </div>
         {foot ? <div className="signed-out-foot">{foot}</div> : null}
+        {branding && (branding.support || branding.links.length > 0) ? (
+          <div className="signed-out-foot">
+            <BrandLinks branding={branding} />
+          </div>
+        ) : null}
       </div>
     </main>
   )

@@ -1,5 +1,6 @@
 // The parts that pages are made of.
-import { createContext, Fragment, type ReactNode, useContext, useEffect, useId, useSyncExternalStore } from 'react'
+import { createContext, Fragment, type ReactNode, useContext, useId, useSyncExternalStore } from 'react'
+import { useTitle } from '../branding.ts'
 import { briefCredits, FEW, formatCredits, inMoney, parseCredits } from '../credits.ts'
 import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
 import type { Section } from '../navigation.ts'
@@ -25,9 +26,7 @@ export function Page({
   back?: { to: string; label: string }
   children: ReactNode
 }) {
-  useEffect(() => {
-    document.title = `${title} · Tollgate`
-  }, [title])
+  useTitle(title)
   return (
     <div className="page">
       <header className="page-head">

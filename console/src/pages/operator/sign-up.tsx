@@ -1,0 +1,208 @@
+// Who may sign up, what they begin with, and what keeps floods out.
+import { useState } from 'react'
+import { api } from '../../api.ts'
+import { parseCredits } from '../../credits.ts'
+import { refresh, useList, useQuery } from '../../query.ts'
+import { useDialogInAddress } from '../../router.tsx'
+import { useSubmit } from '../../ui/action.ts'
+import { Button } from '../../ui/button.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { RadioCards, TextArea, TextField } from '../../ui/field.tsx'
+import { Ago, Card, Page } from '../../ui/page.tsx'
+import { Fault, Loaded } from '../../ui/state.tsx'
+import { TableCard } from '../../ui/table.tsx'
+import { toast, toastError } from '../../ui/toast.tsx'
+import type { SignUpSettings } from '../../wire.ts'
+import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
+import { PassOn } from '../pending-invites.tsx'
+
+const MODES = [
+  { value: 'off', label: 'Off', hint: 'Operators make accounts; owners invite members.' },
+  { value: 'invitation', label: 'By invitation', hint: 'Whoever you invite here opens an account of their own.' },
+  { value: 'domain', label: 'By domain', hint: 'Whoever has a mailbox at one of the domains below.' },
+  { value: 'open', label: 'Open', hint: 'Whoever can read a mail.' },
+] as const
+
+export function SignUpSettingsPage() {
+  const settings = useQuery('sign-up/settings', api.signUpSettings)
+  const [inviting, setInviting] = useDialogInAddress('invite')
+  const isOff = settings.data?.mode === 'off'
+  return (
+    <Page
+      title="Sign-up"
+      lead="How people get an account of their own."
+      actions={
+        settings.data && !isOff ? (
+          <Button icon="plus" onClick={() => setInviting(true)}>
+            Invite a customer
+          </Button>
+        ) : null
+      }
+    >
+      <Loaded query={settings}>{(data) => <SettingsCard key={JSON.stringify(data)} settings={data} />}</Loaded>
+      <Invitations />
+      {inviting ? <InviteCustomer onClose={() => setInviting(false)} /> : null}
+    </Page>
+  )
+}
+
+const linesOf = (text: string) => text.split(/[\s,]+/).filter(Boolean)
+
+function SettingsCard({ settings }: { settings: SignUpSettings }) {
+  const [mode, setMode] = useState(settings.mode)
+  const [domains, setDomains] = useState(settings.domains.join('\n'))
+  const [refused, setRefused] = useState(settings.refusedDomains.join('\n'))
+  const [credits, setCredits] = useState(settings.credits)
+  const [version, setVersion] = useState(settings.terms?.version ?? '')
+  const [url, setUrl] = useState(settings.terms?.url ?? '')
+  const [perNetwork, setPerNetwork] = useState(String(settings.perNetworkPerHour))
+  const [perDomain, setPerDomain] = useState(String(settings.perDomainPerDay))
+  const [limits, setLimits] = useState(limitsAsTexts(settings.limits))
+  const { busy, error, onSubmit } = useSubmit(async () => {
+    await api.changeSignUp({
+      mode,
+      domains: linesOf(domains),
+      refusedDomains: linesOf(refused),
+      credits: credits.trim() || '0',
+      limits: textsAsLimits(limits, {}),
+      terms: version.trim() || url.trim() ? { version: version.trim(), url: url.trim() } : null,
+      perNetworkPerHour: Number(perNetwork),
+      perDomainPerDay: Number(perDomain),
+    })
+    refresh('sign-up/')
+    toast('Saved.')
+  })
+  return (
+    <form className="stack" onSubmit={onSubmit}>
+      <Card title="Who may sign up">
+        <RadioCards label="Sign-up" value={mode} options={MODES} onPick={setMode} />
+        {mode === 'domain' ? (
+          <TextArea
+            label="Domains"
+            value={domains}
+            onText={setDomains}
+            rows={3}
+            hint="One a line, each with all names below it."
+          />
+        ) : null}
+        <TextArea
+          label="Refused mail domains"
+          value={refused}
+          onText={setRefused}
+          rows={4}
+          hint="One a line, each with all names below it: paste a list of disposable mail providers."
+        />
+      </Card>
+      <Card title="New accounts" lead="What an account begins with. Changes apply to those who sign up from now on.">
+        <div className="grid-3">
+          <TextField
+            label="Starting credits"
+            value={credits}
+            onText={setCredits}
+            inputMode="decimal"
+            fault={parseCredits(credits || '0') === undefined ? 'An amount such as 25 or 0.5.' : undefined}
+            hint="Once for each mailbox."
+          />
+          <TextField
+            label="Version of the terms"
+            value={version}
+            onText={setVersion}
+            maxLength={60}
+            placeholder="2026-11"
+            hint="Empty: there is nothing to accept."
+          />
+          <TextField
+            label="Address of the terms"
+            value={url}
+            onText={setUrl}
+            type="url"
+            placeholder="https://example.com/terms"
+          />
+        </div>
+        <LimitFields texts={limits} onTexts={setLimits} />
+      </Card>
+      <Card title="Brakes" lead="More than these are refused with 429. A mailbox gets at most three mails an hour.">
+        <div className="grid-3">
+          <TextField
+            label="Mails per network and hour"
+            value={perNetwork}
+            onText={setPerNetwork}
+            inputMode="numeric"
+            pattern="[1-9]\d{0,4}"
+            required
+          />
+          <TextField
+            label="Mails per domain and day"
+            value={perDomain}
+            onText={setPerDomain}
+            inputMode="numeric"
+            pattern="[1-9]\d{0,5}"
+            required
+          />
+        </div>
+        {error ? <Fault error={error} /> : null}
+        <div>
+          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(limits)}>
+            Save
+          </Button>
+        </div>
+      </Card>
+    </form>
+  )
+}
+
+function Invitations() {
+  const list = useList('sign-up/invites', (_, signal) => api.signUpInvites(signal))
+  const drop = async (id: string) => {
+    await api.withdrawSignUpInvite(id)
+    refresh('sign-up/invites')
+  }
+  if (!list.error && !list.data?.length) return null
+  return (
+    <TableCard
+      title="Pending invitations"
+      lead="Nobody has followed these links yet."
+      label="Pending invitations"
+      list={list}
+      rowKey={(row) => row.id}
+      columns={[
+        { head: 'Email', main: true, cell: (row) => <b>{row.email}</b> },
+        { head: 'Made', cell: (row) => <Ago at={row.createdAt} /> },
+        { head: 'Ends', cell: (row) => <Ago at={row.expiresAt} /> },
+        {
+          head: 'Actions',
+          cell: (row) => (
+            <Button small onClick={() => void drop(row.id).catch(toastError)}>
+              Withdraw
+            </Button>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+function InviteCustomer({ onClose }: { onClose: () => void }) {
+  const [email, setEmail] = useState('')
+  const [link, setLink] = useState<string>()
+  if (link)
+    return (
+      <PassOn label="Invitation link" link={link} onClose={onClose}>
+        <b>{email}</b> gets this link by mail if a mail server is set up. Whoever opens it first gets the account.
+      </PassOn>
+    )
+  return (
+    <FormDialog
+      title="Invite a customer"
+      action="Invite"
+      run={async () => {
+        setLink((await api.inviteToSignUp(email)).link)
+        refresh('sign-up/invites')
+      }}
+      onClose={onClose}
+      stay
+    >
+      <TextField label="Email" type="email" value={email} onText={setEmail} required />
+    </FormDialog>
+  )
+}
