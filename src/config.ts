@@ -234,7 +234,9 @@ const schema = z
     TOLLGATE_SMTP_URL: z
       .url({ protocol: /^smtps?$/ })
       .optional()
-      .describe('The mail server for alerts, such as `smtps://user:password@mail.example.com`.'),
+      .describe(
+        'The mail server for alerts and for mails to people, such as `smtps://user:password@mail.example.com`.',
+      ),
     TOLLGATE_MAIL_FROM: z
       .string()
       .min(3)

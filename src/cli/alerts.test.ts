@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
-import { realWorld } from '../kernel/world.ts'
-import { runCli } from './run.ts'
+import { commandLineOf } from '../../test/command-line.ts'
+import { type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 
 let server: OperatorServer
 before(async () => {
@@ -10,40 +9,7 @@ before(async () => {
 })
 after(() => server.close())
 
-async function run(args: string[]) {
-  const said = { out: '', err: '' }
-  const code = await runCli({
-    ...{ args, world: realWorld, otherVerbs: [] },
-    settings: () => ({
-      ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, tokenSource: 'a test', apiKey: undefined },
-      ...{
-        dataDirectory: '',
-        databaseUrl: undefined,
-        publicUrl: undefined,
-        trustProxy: '',
-        host: '127.0.0.1',
-        codexHome: '',
-      },
-      ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
-    }),
-    terminal: {
-      out(text) {
-        said.out += text
-      },
-      err(text) {
-        said.err += text
-      },
-      input: async () => '',
-    },
-  })
-  return { code, ...said }
-}
-
-async function json<T>(args: string[]): Promise<T> {
-  const { code, out, err } = await run([...args, '--json'])
-  assert.equal(code, 0, err)
-  return JSON.parse(out)
-}
+const { run, json } = commandLineOf(() => server)
 
 test('alerts are listed, their rules changed and receivers added, removed and tested from the command line', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Watched'])

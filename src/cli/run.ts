@@ -21,6 +21,7 @@ import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
+import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 /** As `tollgate --help` shows them. */
@@ -28,7 +29,15 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ['Call endpoints', [CALL_COMMAND, ...BATCH_COMMANDS, AGENT_SETUP_COMMAND]],
   [
     'Accounts, keys and people',
-    [...ACCOUNT_COMMANDS, MOVE_COMMAND, ...KEY_COMMANDS, ...BYOK_COMMANDS, ...PEOPLE_COMMANDS, ...LOGIN_COMMANDS],
+    [
+      ...ACCOUNT_COMMANDS,
+      MOVE_COMMAND,
+      ...KEY_COMMANDS,
+      ...BYOK_COMMANDS,
+      ...PEOPLE_COMMANDS,
+      ...SIGN_UP_COMMANDS,
+      ...LOGIN_COMMANDS,
+    ],
   ],
   ['Usage and money', [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS]],
   ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],

@@ -41,6 +41,7 @@ const GROUPS = {
   Build: [],
   Operate: [
     ...['operating', 'connect-a-vendor', 'vendor-credentials', 'accounts-keys-people', 'content-logging', 'alerts'],
+    'sign-up',
     ...['production', 'backup-and-upgrade', 'scaling', 'high-availability', 'cells', 'citus'],
   ],
   Migrate: ['import', 'import-new-api'],

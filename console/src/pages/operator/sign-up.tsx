@@ -13,7 +13,7 @@ import { Fault, Loaded } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
 import type { SignUpSettings } from '../../wire.ts'
-import { LimitFields, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
+import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from '../limits.tsx'
 import { PassOn } from '../pending-invites.tsx'
 
 const MODES = [
@@ -39,7 +39,7 @@ export function SignUpSettingsPage() {
         ) : null
       }
     >
-      <Loaded query={settings}>{(data) => <SettingsCard key={JSON.stringify(data)} settings={data} />}</Loaded>
+      <Loaded query={settings}>{(data) => <SettingsForm key={JSON.stringify(data)} settings={data} />}</Loaded>
       <Invitations />
       {inviting ? <InviteCustomer onClose={() => setInviting(false)} /> : null}
     </Page>
@@ -48,17 +48,41 @@ export function SignUpSettingsPage() {
 
 const linesOf = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 
-function SettingsCard({ settings }: { settings: SignUpSettings }) {
-  const [mode, setMode] = useState(settings.mode)
-  const [domains, setDomains] = useState(settings.domains.join('\n'))
-  const [refused, setRefused] = useState(settings.refusedDomains.join('\n'))
-  const [credits, setCredits] = useState(settings.credits)
-  const [version, setVersion] = useState(settings.terms?.version ?? '')
-  const [url, setUrl] = useState(settings.terms?.url ?? '')
-  const [perNetwork, setPerNetwork] = useState(String(settings.perNetworkPerHour))
-  const [perDomain, setPerDomain] = useState(String(settings.perDomainPerDay))
-  const [limits, setLimits] = useState(limitsAsTexts(settings.limits))
+/** The settings as typed. */
+interface Draft {
+  readonly mode: SignUpSettings['mode']
+  readonly domains: string
+  readonly refused: string
+  readonly credits: string
+  readonly version: string
+  readonly url: string
+  readonly perNetwork: string
+  readonly perDomain: string
+  readonly limits: LimitTexts
+}
+
+const draftOf = (settings: SignUpSettings): Draft => ({
+  mode: settings.mode,
+  domains: settings.domains.join('\n'),
+  refused: settings.refusedDomains.join('\n'),
+  credits: settings.credits,
+  version: settings.terms?.version ?? '',
+  url: settings.terms?.url ?? '',
+  perNetwork: String(settings.perNetworkPerHour),
+  perDomain: String(settings.perDomainPerDay),
+  limits: limitsAsTexts(settings.limits),
+})
+
+interface Part {
+  readonly draft: Draft
+  readonly onDraft: (change: Partial<Draft>) => void
+}
+
+function SettingsForm({ settings }: { settings: SignUpSettings }) {
+  const [draft, setDraft] = useState(draftOf(settings))
+  const onDraft = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const { busy, error, onSubmit } = useSubmit(async () => {
+    const { mode, domains, refused, credits, version, url, perNetwork, perDomain, limits } = draft
     await api.changeSignUp({
       mode,
       domains: linesOf(domains),
@@ -74,80 +98,98 @@ function SettingsCard({ settings }: { settings: SignUpSettings }) {
   })
   return (
     <form className="stack" onSubmit={onSubmit}>
-      <Card title="Who may sign up">
-        <RadioCards label="Sign-up" value={mode} options={MODES} onPick={setMode} />
-        {mode === 'domain' ? (
-          <TextArea
-            label="Domains"
-            value={domains}
-            onText={setDomains}
-            rows={3}
-            hint="One a line, each with all names below it."
-          />
-        ) : null}
-        <TextArea
-          label="Refused mail domains"
-          value={refused}
-          onText={setRefused}
-          rows={4}
-          hint="One a line, each with all names below it: paste a list of disposable mail providers."
-        />
-      </Card>
-      <Card title="New accounts" lead="What an account begins with. Changes apply to those who sign up from now on.">
-        <div className="grid-3">
-          <TextField
-            label="Starting credits"
-            value={credits}
-            onText={setCredits}
-            inputMode="decimal"
-            fault={parseCredits(credits || '0') === undefined ? 'An amount such as 25 or 0.5.' : undefined}
-            hint="Once for each mailbox."
-          />
-          <TextField
-            label="Version of the terms"
-            value={version}
-            onText={setVersion}
-            maxLength={60}
-            placeholder="2026-11"
-            hint="Empty: there is nothing to accept."
-          />
-          <TextField
-            label="Address of the terms"
-            value={url}
-            onText={setUrl}
-            type="url"
-            placeholder="https://example.com/terms"
-          />
-        </div>
-        <LimitFields texts={limits} onTexts={setLimits} />
-      </Card>
-      <Card title="Brakes" lead="More than these are refused with 429. A mailbox gets at most three mails an hour.">
-        <div className="grid-3">
-          <TextField
-            label="Mails per network and hour"
-            value={perNetwork}
-            onText={setPerNetwork}
-            inputMode="numeric"
-            pattern="[1-9]\d{0,4}"
-            required
-          />
-          <TextField
-            label="Mails per domain and day"
-            value={perDomain}
-            onText={setPerDomain}
-            inputMode="numeric"
-            pattern="[1-9]\d{0,5}"
-            required
-          />
-        </div>
-        {error ? <Fault error={error} /> : null}
-        <div>
-          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(limits)}>
-            Save
-          </Button>
-        </div>
-      </Card>
+      <WhoCard draft={draft} onDraft={onDraft} />
+      <NewAccountsCard draft={draft} onDraft={onDraft} />
+      <BrakesCard draft={draft} onDraft={onDraft} />
+      {error ? <Fault error={error} /> : null}
+      <div>
+        <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(draft.limits)}>
+          Save
+        </Button>
+      </div>
     </form>
+  )
+}
+
+function WhoCard({ draft, onDraft }: Part) {
+  return (
+    <Card title="Who may sign up">
+      <RadioCards label="Sign-up" value={draft.mode} options={MODES} onPick={(mode) => onDraft({ mode })} />
+      {draft.mode === 'domain' ? (
+        <TextArea
+          label="Domains"
+          value={draft.domains}
+          onText={(domains) => onDraft({ domains })}
+          rows={3}
+          hint="One a line, each with all names below it."
+        />
+      ) : null}
+      <TextArea
+        label="Refused mail domains"
+        value={draft.refused}
+        onText={(refused) => onDraft({ refused })}
+        rows={4}
+        hint="One a line, each with all names below it: paste a list of disposable mail providers."
+      />
+    </Card>
+  )
+}
+
+function NewAccountsCard({ draft, onDraft }: Part) {
+  return (
+    <Card title="New accounts" lead="What an account begins with. Changes apply to those who sign up from now on.">
+      <div className="grid-3">
+        <TextField
+          label="Starting credits"
+          value={draft.credits}
+          onText={(credits) => onDraft({ credits })}
+          inputMode="decimal"
+          fault={parseCredits(draft.credits || '0') === undefined ? 'An amount such as 25 or 0.5.' : undefined}
+          hint="Once for each mailbox."
+        />
+        <TextField
+          label="Version of the terms"
+          value={draft.version}
+          onText={(version) => onDraft({ version })}
+          maxLength={60}
+          placeholder="2026-11"
+          hint="Empty: there is nothing to accept."
+        />
+        <TextField
+          label="Address of the terms"
+          value={draft.url}
+          onText={(url) => onDraft({ url })}
+          type="url"
+          placeholder="https://example.com/terms"
+        />
+      </div>
+      <LimitFields texts={draft.limits} onTexts={(limits) => onDraft({ limits })} />
+    </Card>
+  )
+}
+
+function BrakesCard({ draft, onDraft }: Part) {
+  return (
+    <Card title="Brakes" lead="More than these are refused with 429. A mailbox gets at most three mails an hour.">
+      <div className="grid-3">
+        <TextField
+          label="Mails per network and hour"
+          value={draft.perNetwork}
+          onText={(perNetwork) => onDraft({ perNetwork })}
+          inputMode="numeric"
+          pattern="[1-9]\d{0,3}"
+          required
+        />
+        <TextField
+          label="Mails per domain and day"
+          value={draft.perDomain}
+          onText={(perDomain) => onDraft({ perDomain })}
+          inputMode="numeric"
+          pattern="[1-9]\d{0,5}"
+          required
+        />
+      </div>
+    </Card>
   )
 }
 

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { commandLineOf } from '../../test/command-line.ts'
+import { type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+
+let server: OperatorServer
+let folder = ''
+before(async () => {
+  server = await startOperatorServer()
+  folder = await mkdtemp(join(tmpdir(), 'tollgate-cli-'))
+})
+after(async () => {
+  await server.close()
+  await rm(folder, { recursive: true })
+})
+
+const { run, json } = commandLineOf(() => server)
+
+test('sign-up and branding are shown and changed from the command line', async () => {
+  assert.match((await run(['sign-up', 'show'])).out, /^Sign-up +off$/m)
+  assert.match((await run(['sign-up', 'change'])).err, /Nothing to change/)
+  assert.match((await run(['sign-up', 'change', '--mode', 'open'])).err, /No mail server is set up/)
+  const list = join(folder, 'refused.txt')
+  await writeFile(list, 'one.example\ntwo.example\n')
+  const terms = ['--terms-version', '1', '--terms-url', 'https://example.com/terms']
+  const set = await run([
+    'sign-up',
+    'change',
+    '--mode',
+    'invitation',
+    '--refused',
+    `@${list}`,
+    '--credits',
+    '5',
+    ...terms,
+  ])
+  assert.match(set.out, /invitation.*Refused domains +2.*Starting credits +5.*Terms +1 https:/s, set.err)
+  assert.match((await run(['sign-up', 'invite', 'new@example.com'])).out, /\/console\/sign-up#token=/)
+  const [{ id }] = (await json<{ items: [{ id: string }] }>(['sign-up', 'invites'])).items
+  assert.match((await run(['sign-up', 'withdraw', id])).out, /does not work any more/)
+  assert.match((await run(['sign-up', 'change', '--refused', 'none', '--mode', 'off'])).out, /Refused domains +0/)
+  const named = await run(['branding', 'change', '--name', 'Acme', '--color', '#7a1fa2', '--sender', 'a@b.example'])
+  assert.match(named.out, /Name +Acme.*#7a1fa2.*Acme <a@b\.example>/s, named.err)
+  const logo = join(folder, 'logo.png')
+  await writeFile(logo, 'no picture')
+  assert.match((await run(['branding', 'change', '--logo', logo])).err, /PNG or JPEG/)
+  assert.match((await run(['branding', 'change', '--color', 'none', '--name', 'Tollgate'])).out, /Colour +–/)
+})
