@@ -7,6 +7,7 @@ import { ENDPOINTS } from '../src/catalog/index.ts'
 import { openapiDocument } from '../src/docs/openapi.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
+import { loginResources, securityResources } from '../src/operator/resources/login.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
 import { listResources } from './pages/operator-api.ts'
 
@@ -86,11 +87,8 @@ test('whatever public path the console names is in the document, or an alias of 
 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
   const nothing = {} as ConsoleDeps
-  const known = new Set(
-    [...listResources(), ...visitorResources(nothing), ...sessionResources(nothing)].map(
-      ({ method, path }) => `${method} ${shapeOf(path)}`,
-    ),
-  )
+  const own = [visitorResources, sessionResources, loginResources, securityResources].flatMap((list) => list(nothing))
+  const known = new Set([...listResources(), ...own].map(({ method, path }) => `${method} ${shapeOf(path)}`))
   const METHODS: Record<string, string> = { get: 'GET', post: 'POST', patch: 'PATCH', put: 'PUT', remove: 'DELETE' }
   const client = readFileSync(join(SOURCES, 'api.ts'), 'utf8')
   const asked = [

@@ -74,7 +74,7 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await nora.getByLabel('Name').fill('first')
   await nora.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
   await nora.getByText('Your new key').waitFor()
-  const key = (await nora.getByRole('dialog').locator('pre').first().textContent())?.trim() ?? ''
+  const key = (await nora.getByTestId('key-value').textContent()) ?? ''
   const call = await fetch(`${home.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

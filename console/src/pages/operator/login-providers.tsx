@@ -57,8 +57,9 @@ export function LoginProvidersPage() {
           { head: 'Groups', cell: (row) => row.groups.map(({ group }) => group).join(', ') || '–' },
           {
             head: 'Actions',
+            tight: true,
             cell: (row) => (
-              <span className="row">
+              <span className="row row-one">
                 <Button small onClick={() => void test(row).catch(toastError)}>
                   Test
                 </Button>
@@ -197,7 +198,7 @@ function Place({
           onText={setId}
           readOnly={provider !== undefined}
           required
-          pattern="[a-z0-9][a-z0-9-]{0,39}"
+          pattern={'[a-z0-9][a-z0-9\\-]{0,39}'}
           placeholder="corp"
           hint="Part of the addresses below."
         />
