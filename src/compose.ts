@@ -137,8 +137,7 @@ export async function createGateway(options: GatewayOptions) {
   const exports = createExports({ ...store, upstream, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ secrets, branding, mails, log, operatorToken: options.operatorToken, sandboxUrl: options.sandboxUrl },
-    guard,
+    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
@@ -150,6 +149,7 @@ export async function createGateway(options: GatewayOptions) {
     probe: (target, call) => probeVendor(target, call, { upstream, world }),
     system: systemOf(options, store, jobs),
   })
+  await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
 
   const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }

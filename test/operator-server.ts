@@ -21,6 +21,7 @@ import { type Cost, createPasswords } from '../src/identity/password.ts'
 import { createPeople, type People } from '../src/identity/people.ts'
 import { createBrowsers, createSessions } from '../src/identity/sessions.ts'
 import { createSignUp } from '../src/identity/sign-up.ts'
+import { createTokens } from '../src/identity/tokens.ts'
 import { createInvoices } from '../src/invoices/invoices.ts'
 import { createDeliveries } from '../src/jobs/deliveries.ts'
 import { JOB_TIMING } from '../src/jobs/timing.ts'
@@ -30,7 +31,7 @@ import { createLog, type Log, silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets, type Secrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
-import { mountAdmin, operatorResources } from '../src/operator/admin.ts'
+import { mountAdmin, operatorResources, tokenActor } from '../src/operator/admin.ts'
 import { type ConsoleDeps, mountConsole } from '../src/operator/console.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { loginResources, mountBackchannelLogout, securityResources } from '../src/operator/resources/login.ts'
@@ -149,6 +150,7 @@ export async function startOperatorServer(
     }),
     contentRules: createRecordingPolicies({ database, changes, audit }),
     publicUrl: () => url,
+    tokens: createTokens({ database, world, audit, pepper: secrets.key('access-token') }),
     traceUrl: 'https://traces.example/search?id={request_id}',
     verifier: createVerifier({ database, audit, world, log: silentLog, usageMonths: 24, nightlyAt: 'off' }),
     webhookSecret: (account) => `whsec_${account}`,
@@ -200,7 +202,8 @@ export async function startOperatorServer(
   app.get('/readyz', () => ({ ready: true }))
   const checkAnswered = checkAnswers(app)
   const operator = operatorResources(deps)
-  mountAdmin(app, operator, OPERATOR_TOKEN)
+  await deps.tokens.adopt(OPERATOR_TOKEN)
+  mountAdmin(app, operator, tokenActor(deps.tokens))
   mountConsole(app, operator, deps)
   mountBackchannelLogout(app, { sso: login.sso, world })
   await app.listen({ port: 0, host: '127.0.0.1' })

@@ -116,6 +116,8 @@ const DEEDS = {
   'system.branding': () => 'changed the branding',
   'system.limits': changedLimits,
   'system.sign-up': () => 'changed the settings of sign-up',
+  'token.create': ({ it, detail }) => `created the token ${it} (${detail('scopes')})`,
+  'token.revoke': of('revoked the token'),
   'vendor.test': ({ it, detail }) => `tested the vendor ${it} at ${detail('baseUrl')}`,
 } as const satisfies Record<string, Say>
 

@@ -330,7 +330,8 @@ const OPERATOR_SECURITY = {
   operatorToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'The operator token that the first start prints: `tg_op_…`.',
+    description:
+      'A token of the operator API: `tg_op_…` of the gateway (the first start prints one), `tg_acc_…` of an account. Its scopes name the rights that it has.',
   },
 } as const
 

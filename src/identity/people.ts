@@ -101,6 +101,15 @@ const TIDY = [
        delete from invite where ctid = any(array(select ctid from invite where expires_at < now() limit 5000)) returning 1
      ) select count(*)::int as count from gone`,
   ),
+  // The first one stays: a revoked token is not to be taken up again at the next start.
+  statement(
+    'tidy_tokens',
+    `with gone as (
+       delete from access_token where ctid = any(array(select ctid from access_token
+         where not is_first and least(revoked_at, expires_at) < now() - interval '90 days' limit 5000))
+       returning 1
+     ) select count(*)::int as count from gone`,
+  ),
   statement(
     'tidy_attempts',
     `with gone as (

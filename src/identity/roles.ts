@@ -111,6 +111,12 @@ const TABLE = {
     write: [],
     sensitive: ['write'],
   },
+  tokens: {
+    about: 'tokens of the operator API',
+    read: ['auditor', ...MANAGERS],
+    write: MANAGERS,
+    sensitive: ['write'],
+  },
   'password-links': { about: 'links by which somebody chooses a new password', write: [], sensitive: ['write'] },
   'login-providers': {
     about: 'single sign-on, and who needs a second factor',
@@ -189,3 +195,12 @@ const permissionsOf = (role: AnyRole): Permission[] =>
 /** Nobody gives, changes or takes a role that may do more than they may. */
 export const coversRole = (may: (permission: Permission) => boolean, role: AnyRole): boolean =>
   permissionsOf(role).every(may)
+
+/** What a token may do: a right, all verbs of a resource, or `*` for everything. */
+export function scopesMay(scopes: readonly string[], permission: Permission): boolean {
+  return scopes.some((scope) => scope === '*' || scope === permission || permission.startsWith(`${scope}:`))
+}
+
+/** The rights that scopes name, of those that the role has. */
+export const rightsIn = (scopes: readonly string[], role: AnyRole): Permission[] =>
+  permissionsOf(role).filter((permission) => scopesMay(scopes, permission))

@@ -40,6 +40,29 @@ export type PendingInvite = z.infer<typeof pendingInvite>
 export const operatorView = memberView.extend({ role: operatorRole })
 export type OperatorView = z.infer<typeof operatorView>
 
+/** A token of the operator API. */
+export const tokenView = z.object({
+  id: z.string(),
+  name: z.string(),
+  last4: z.string(),
+  /** Rights such as `keys:read`, all of a resource such as `keys`, or `*`. */
+  scopes: z.array(z.string()),
+  ipRanges: z.array(z.string()).nullable(),
+  expiresAt: time.nullable(),
+  createdBy: z.string(),
+  createdAt: time,
+  lastUsedAt: time.nullable(),
+  lastIp: z.string().nullable(),
+  revokedAt: time.nullable(),
+  /** The gateway was started with it. */
+  isFirst: z.boolean(),
+})
+export type TokenView = z.infer<typeof tokenView>
+
+/** The token itself is shown only here. */
+export const newToken = tokenView.extend({ token: z.string() })
+export type NewToken = z.infer<typeof newToken>
+
 /** The signed-in person and their accounts. */
 export const whoView = z.object({
   user: z.object({ id: z.string(), email: z.string(), role: z.enum([...OPERATOR_ROLES, 'user']) }),

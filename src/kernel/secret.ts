@@ -3,6 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, tim
 import type { World } from './world.ts'
 
 type Purpose =
+  | 'access-token'
   | 'alert'
   | 'api-key'
   | 'asset-url'
@@ -93,7 +94,7 @@ export function createContentSealer(secrets: Secrets, world: World): ContentSeal
   }
 }
 
-// Tokens that a request bears: the operator's, and the one for scrapes.
+// The token that a scrape bears.
 
 /** Digests have one length, so that the comparison tells nothing about the token's. */
 export function bearerCheck(token: string): (authorization: string | undefined) => boolean {

@@ -1,8 +1,8 @@
-// The operator API: every resource, for whoever holds the operator token.
-import type { FastifyInstance } from 'fastify'
+// The operator API: every resource, for whoever holds a token.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Keys } from '../admission/keys.ts'
+import { FIRST, type Tokens } from '../identity/tokens.ts'
 import { Fault } from '../kernel/fault.ts'
-import { bearerCheck } from '../kernel/secret.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import {
   type AccountDeps,
@@ -21,6 +21,7 @@ import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
 import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
+import { type TokenDeps, tokenResources } from './resources/tokens.ts'
 import {
   type BatchResourceDeps,
   batchResources,
@@ -54,6 +55,7 @@ export interface ResourceDeps
     VendorDeps,
     ByokKeyDeps,
     OperationsDeps,
+    TokenDeps,
     SignUpResourceDeps,
     LoginDeps,
     MemberDeps {
@@ -83,31 +85,41 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),
+    ...tokenResources(deps),
     ...signUpResources(deps),
     ...loginProviderResources(deps),
   ]
 }
 
 export const ADMIN_PREFIX = '/admin/v1'
-const TOKEN_HOLDER: Actor = { name: 'operator token', role: 'operator', roles: new Map(), session: null }
+
+/** Who a token acts for. */
+export function tokenActor(tokens: Pick<Tokens, 'use'>): (request: FastifyRequest) => Promise<Actor> {
+  return async (request) => {
+    const { authorization } = request.headers
+    if (authorization === undefined)
+      throw new Fault('key_missing', {
+        message: 'No operator token was given. Send it as "Authorization: Bearer <token>".',
+      })
+    const token = await tokens.use(/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '', request.ip)
+    const { person, role, account, accountRole } = token
+    const roles = new Map(account !== null && accountRole !== null ? [[account, accountRole]] : [])
+    return { name: person?.email ?? FIRST, role, roles, session: null, token }
+  }
+}
 
 /** `resources`: those of `operatorResources`, made once for all who mount or describe them. */
-export function mountAdmin(app: FastifyInstance, resources: readonly Resource[], operatorToken: string): void {
-  const isOperator = bearerCheck(operatorToken)
+export function mountAdmin(
+  app: FastifyInstance,
+  resources: readonly Resource[],
+  authenticate: ReturnType<typeof tokenActor>,
+): void {
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (_request, reply) => {
         reply.header('cache-control', 'no-store')
       })
-      mountResources(scope, resources, (request) => {
-        const { authorization } = request.headers
-        if (authorization === undefined)
-          throw new Fault('key_missing', {
-            message: 'No operator token was given. Send it as "Authorization: Bearer <token>".',
-          })
-        if (!isOperator(authorization)) throw new Fault('key_unknown', { message: 'This operator token is not valid.' })
-        return TOKEN_HOLDER
-      })
+      mountResources(scope, resources, authenticate)
     },
     { prefix: ADMIN_PREFIX },
   )

@@ -12,6 +12,7 @@ import { createPasswords } from '../identity/password.ts'
 import { createPeople, type People } from '../identity/people.ts'
 import { createBrowsers, createSessions } from '../identity/sessions.ts'
 import { createSignUp, type PersonMail, type SignUp } from '../identity/sign-up.ts'
+import { createTokens, type Tokens } from '../identity/tokens.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
@@ -19,7 +20,7 @@ import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { publicUrlOf } from '../server/address.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
-import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps } from './admin.ts'
+import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import { mountBackchannelLogout } from './resources/login.ts'
@@ -30,6 +31,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 
 interface BackOffice {
   readonly people: People
+  readonly tokens: Tokens
   readonly signUp: SignUp
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
@@ -38,12 +40,14 @@ interface BackOffice {
 
 export function openBackOffice(
   app: FastifyInstance,
-  parts: Omit<ResourceDeps, 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login> & {
+  parts: Omit<
+    ResourceDeps,
+    'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
+  > & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
     readonly ledger: Pick<Ledger, 'posted'>
     readonly world: World
-    readonly operatorToken: string
     readonly secrets: Secrets
     readonly log: Log
     readonly deliveries: Deliveries
@@ -76,11 +80,12 @@ export function openBackOffice(
   const members = createMembers({ ...identity, keys })
   const factorKey = parts.secrets.key('second-factor')
   const login = createLogin({ ...parts, ...identity, factorKey, members, publicUrl })
-  const own = { members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
+  const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })
+  const own = { tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
   const deps = { ...parts, ...login, ...own }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
-  mountAdmin(app, resources, parts.operatorToken)
+  mountAdmin(app, resources, tokenActor(tokens))
   mountBackchannelLogout(app, { sso: login.sso, world })
   mountConsole(app, resources, {
     ...deps,
@@ -96,7 +101,7 @@ export function openBackOffice(
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { people, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return { people, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
 }
 
 /** Mails to people go through the queue of deliveries, as the gateway's own. */

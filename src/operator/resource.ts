@@ -15,8 +15,10 @@ import {
   type OperatorRole,
   type Permission,
   roleMay,
+  scopesMay,
 } from '../identity/roles.ts'
 import { requireFresh, type Session, type SessionUse } from '../identity/sessions.ts'
+import type { TokenUse } from '../identity/tokens.ts'
 import { DAY_MS, dayNumber, parseDay } from '../kernel/calendar.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -131,8 +133,8 @@ export interface Actor {
   readonly roles: ReadonlyMap<string, AccountRole>
   /** Of somebody in the console. */
   readonly session: Session | null
-  /** The name of the token by which it came, for the audit; absent for somebody in the console. */
-  readonly token?: string
+  /** By which it came; absent for somebody in the console. */
+  readonly token?: TokenUse
 }
 
 export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
@@ -285,8 +287,8 @@ async function checkAccess(entry: Resource, request: FastifyRequest, actor: Acto
   const { access } = entry
   if (access === 'visitor' || access === 'self' || may(actor, access)) return
   if (entry.own) {
-    if (accountsOf(actor, access)?.length === 0 && actor.roles.size > 0)
-      throw refusal(access, [...actor.roles.values()])
+    // Somebody who belongs nowhere yet sees an empty list.
+    if (accountsOf(actor, access)?.length === 0 && (actor.token || actor.roles.size > 0)) requireRight(actor, access)
     return
   }
   // `resource` gave it the types of its path.
@@ -295,18 +297,29 @@ async function checkAccess(entry: Resource, request: FastifyRequest, actor: Acto
 
 /** In the whole gateway, or in the account if one is named. */
 export function may(actor: Actor, permission: Permission, account?: string): boolean {
+  if (actor.token && !withinToken(actor.token, permission, account)) return false
   if (actor.role !== null && roleMay(actor.role, permission)) return true
   const role = account === undefined ? undefined : actor.roles.get(ownAccountOf(account))
   return role !== undefined && roleMay(role, permission)
 }
 
+/** A token of an account reaches nothing else, and never does more than an owner may, whoever made it. */
+function withinToken({ scopes, account: own }: TokenUse, permission: Permission, account: string | undefined): boolean {
+  if (!scopesMay(scopes, permission)) return false
+  return own === null || (account !== undefined && ownAccountOf(account) === own && roleMay('owner', permission))
+}
+
 /** The accounts in which the actor has the right; null: all. */
 export function accountsOf(actor: Actor, permission: Permission): string[] | null {
-  return may(actor, permission) ? null : [...actor.roles.keys()].filter((account) => may(actor, permission, account))
+  if (may(actor, permission)) return null
+  const own = actor.token?.account
+  return [...(own ? [own] : actor.roles.keys())].filter((account) => may(actor, permission, account))
 }
 
 export function requireRight(actor: Actor, permission: Permission, account?: string): void {
   if (may(actor, permission, account)) return
+  if (actor.token && !scopesMay(actor.token.scopes, permission))
+    throw new Fault('access_denied', { message: `This token does not have the scope ${permission}.` })
   const role = account === undefined ? undefined : actor.roles.get(ownAccountOf(account))
   const own = [actor.role ?? undefined, role].filter((one) => one !== undefined)
   if (own.length > 0) throw refusal(permission, own)
@@ -330,7 +343,12 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     query: readFields(entry.query, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
     body: readBody(entry, request),
     actor,
-    by: { actor: actor.name, ip: request.ip, requestId: request.id, token: actor.token },
+    by: {
+      actor: actor.name,
+      ip: request.ip,
+      requestId: request.id,
+      token: actor.token?.isFirst ? undefined : actor.token?.name,
+    },
     visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
     idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
     http: { request: request.raw, response: reply.raw },

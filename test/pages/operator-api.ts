@@ -71,7 +71,7 @@ export function operatorApiPage(): string {
   ])
   return page(
     'Operator API',
-    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <operator token>\`; the token may do everything. The console reaches the same resources for people with a session, whose role must have the right of the second column ([roles and rights](roles.md)).`,
+    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <token>\`. A token does what its scopes name; the one of the first start may do everything. The console reaches the same resources for people with a session, whose role must have the right of the second column ([roles and rights](roles.md)).`,
     'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). The types of every field are in `/openapi.json`. Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`, with a column for every field. The ledger lists what moved money in the order in which it moved, with the balance that was true then; rows that moved nothing are listed by `zero=true`. Every change writes an audit row, and so does reading what a call sent (`/usage/{requestId}/content`). Fields that are not listed are refused. An `Idempotency-Key` is kept for ever: sent again with the same body it gets the same `data` and a header `idempotent-replayed: true`, and nothing happens twice; with another body it gets 409.',
     table(
       [

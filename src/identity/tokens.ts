@@ -1,0 +1,214 @@
+// Tokens of the operator API: for the whole gateway, or for one account. A token is shown once; the row has a keyed digest. What a token may do is
+// what its scopes name, and never more than the person who made it may do at that moment, so that it ends with their rights. It is looked up in the
+// database on every call: revoking it, or changing a role, is felt at once by all processes.
+import { isIP } from 'node:net'
+import { accountUnknown } from '../admission/accounts.ts'
+import { readIpRanges } from '../admission/api-key.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { sameBytes, sign } from '../kernel/secret.ts'
+import { newId, type World } from '../kernel/world.ts'
+import { type AccountRole, type OperatorRole, type Permission, rightsIn } from './roles.ts'
+import type { NewToken, TokenView } from './views.ts'
+
+/** A token in use: who it acts for, and within which bounds. */
+export interface TokenUse {
+  readonly name: string
+  /** The one that the process was started with. */
+  readonly isFirst: boolean
+  /** Null: of the whole gateway. */
+  readonly account: string | null
+  readonly scopes: readonly string[]
+  /** Whoever made it, or made the token that made it. Null: the token of the first start did. */
+  readonly person: { readonly id: string; readonly email: string } | null
+  /** What that person is now; a token of nobody has all rights of its place. */
+  readonly role: OperatorRole | null
+  readonly accountRole: AccountRole | null
+}
+
+interface Maker {
+  readonly may: (permission: Permission) => boolean
+  readonly person: string | null
+}
+
+interface TokenInput {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly expiresAtMs?: number | null | undefined
+  readonly ipRanges?: readonly string[] | null | undefined
+}
+
+/** `account` null: tokens of the whole gateway. */
+export interface Tokens {
+  list(account: string | null): Promise<TokenView[]>
+  create(account: string | null, input: TokenInput, maker: Maker, by: By): Promise<NewToken>
+  revoke(account: string | null, id: string, by: By): Promise<TokenView>
+  /** Throws if it may not be used, or not from this address. */
+  use(token: string, ip: string): Promise<TokenUse>
+  /** The token that this process was started with becomes one of them. */
+  adopt(token: string): Promise<void>
+}
+
+interface Row {
+  id: string
+  name: string
+  last4: string
+  scopes: string[]
+  ip_ranges: string[] | null
+  expires_at: Date | null
+  made_by: string
+  created_at: Date
+  last_used_at: Date | null
+  last_ip: string | null
+  revoked_at: Date | null
+  is_first: boolean
+}
+
+interface UsedRow extends Pick<Row, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'is_first'> {
+  account_id: string | null
+  person_id: string | null
+  email: string | null
+  role: OperatorRole | null
+  account_role: AccountRole | null
+  expired: boolean | null
+  revoked: boolean
+  resting: boolean
+}
+
+/** Per account, and for the gateway. */
+const LIVE_MAX = 200
+/** Also what the audit calls whoever uses it, and the tokens that it made. */
+export const FIRST = 'operator token'
+
+const COLUMNS =
+  'id, name, last4, scopes, ip_ranges, expires_at, made_by, created_at, last_used_at, last_ip, revoked_at, is_first'
+const LIST = statement(
+  'token_list',
+  `select ${COLUMNS} from access_token where account_id is not distinct from $1 order by revoked_at is not null, created_at desc limit 500`,
+)
+// The account's row is locked, so that many at once are counted too.
+const LOCK_ACCOUNT = statement('token_account', 'select 1 from account where id = $1 for no key update')
+const LIVE = statement(
+  'token_live',
+  `select count(*)::int as count from access_token where account_id is not distinct from $1 and revoked_at is null
+     and (expires_at is null or expires_at > now())`,
+)
+const INSERT = statement(
+  'token_insert',
+  `insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by)
+   values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10) returning ${COLUMNS}`,
+)
+const REVOKE = statement(
+  'token_revoke',
+  `update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`,
+)
+const USE = statement(
+  'token_use',
+  `select t.id, t.name, t.account_id, t.scopes, t.ip_ranges, t.is_first, t.person_id, p.email, p.operator_role as role, m.role as account_role,
+     t.expires_at <= now() as expired, t.revoked_at is not null as revoked,
+     t.last_used_at is null or t.last_used_at < now() - interval '60 seconds' as resting
+   from access_token t left join person p on p.id = t.person_id
+     left join membership m on m.person_id = t.person_id and m.account_id = t.account_id
+   where t.digest = $1`,
+)
+const USED = statement('token_used', 'update access_token set last_used_at = now(), last_ip = $2 where id = $1')
+const ADOPT = statement(
+  'token_adopt',
+  `insert into access_token (id, digest, name, last4, scopes, made_by, is_first) values ($1, $2, $3, $4, '{*}', 'the first start', true)
+   on conflict (digest) do nothing`,
+)
+
+export function createTokens(deps: { database: Database; world: World; audit: Audit; pepper: Buffer }): Tokens {
+  const { database, world, audit, pepper } = deps
+  const digestOf = (token: string) => sign(pepper, token)
+  let own: Buffer | undefined
+
+  return {
+    list: async (account) => (await database.query<Row>(LIST, [account])).map(viewOf),
+
+    async create(account, { name, scopes, expiresAtMs = null, ipRanges = null }, maker, by) {
+      checkScopes(scopes, account, maker)
+      if (expiresAtMs !== null && expiresAtMs <= world.nowMs())
+        throw new Fault('request_invalid', { message: 'expiresAt: must be in the future.', param: 'expiresAt' })
+      if (ipRanges) readIpRanges(ipRanges)
+      const token = `${account === null ? 'tg_op_' : 'tg_acc_'}${world.bytes(32).toString('base64url')}`
+      const id = `tok_${newId(world)}`
+      const values = [id, digestOf(token), account, name, token.slice(-4), scopes, ipRanges, expiresAtMs, maker.person]
+      const row = await database.transaction(async (tx) => {
+        if (account !== null && !(await tx.query(LOCK_ACCOUNT, [account]))[0]) throw accountUnknown()
+        const [live] = await tx.query<{ count: number }>(LIVE, [account])
+        if ((live?.count ?? 0) >= LIVE_MAX)
+          throw new Fault('conflict', { message: `There are ${LIVE_MAX} tokens already. Revoke one first.` })
+        const [made] = await tx.query<Row>(INSERT, [...values, by.token ?? by.actor])
+        const detail = { name, scopes, ...(account === null ? {} : { account }) }
+        await audit.write(tx, by, { action: 'token.create', object: id, detail })
+        return made! // An insert returns its row.
+      })
+      return { ...viewOf(row), token }
+    },
+
+    async revoke(account, id, by) {
+      return database.transaction(async (tx) => {
+        const [row] = await tx.query<Row>(REVOKE, [account, id])
+        if (!row) throw new Fault('not_found', { message: 'There is no such token here.' })
+        await audit.write(tx, by, { action: 'token.revoke', object: id, detail: { name: row.name } })
+        return viewOf(row)
+      })
+    },
+
+    async use(token, ip) {
+      const digest = digestOf(token)
+      const [row] = await database.query<UsedRow>(USE, [digest])
+      // Each process takes the one that it was started with, so that another in the environment ends the old one.
+      if (!row || (row.is_first && !(own && sameBytes(own, digest))))
+        throw new Fault('key_unknown', { message: 'This operator token is not valid.' })
+      if (row.revoked) throw new Fault('key_unknown', { message: 'This token was revoked.' })
+      if (row.expired) throw new Fault('key_unknown', { message: 'This token has expired.' })
+      if (row.ip_ranges && !readIpRanges(row.ip_ranges).check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'))
+        throw new Fault('access_denied', { message: 'This token may not be used from this address.' })
+      if (row.resting) await database.query(USED, [row.id, ip])
+      const isNobodys = row.person_id === null
+      return {
+        ...{ name: row.name, isFirst: row.is_first, account: row.account_id, scopes: row.scopes },
+        person: row.person_id === null ? null : { id: row.person_id, email: row.email ?? '' },
+        role: isNobodys && row.account_id === null ? 'operator' : row.role,
+        accountRole: isNobodys && row.account_id !== null ? 'owner' : row.account_role,
+      }
+    },
+
+    async adopt(token) {
+      own = digestOf(token)
+      await database.query(ADOPT, [`tok_${newId(world)}`, own, FIRST, token.slice(-4)])
+    },
+  }
+}
+
+/** Every scope names something of this place, and nothing that whoever makes the token may not do. */
+function checkScopes(scopes: readonly string[], account: string | null, { may }: Maker): void {
+  const most = account === null ? 'operator' : 'owner'
+  const unknown = scopes.find((scope) => rightsIn([scope], most).length === 0)
+  if (unknown !== undefined)
+    throw new Fault('request_invalid', {
+      message: `scopes: "${unknown.slice(0, 60).toWellFormed()}" names no right ${account === null ? 'here' : 'in an account'}. Rights are named like keys:read; the reference page "Roles and rights" lists them.`,
+      param: 'scopes',
+    })
+  const beyond = rightsIn(scopes, most).filter((permission) => !may(permission))
+  if (beyond.length > 0)
+    throw new Fault('access_denied', {
+      message: `A token cannot do more than whoever makes it. You do not have ${beyond.slice(0, 5).join(', ')}${beyond.length > 5 ? ' and more' : ''}.`,
+    })
+}
+
+function viewOf(row: Row): TokenView {
+  return {
+    ...{ id: row.id, name: row.name, last4: row.last4, scopes: row.scopes, ipRanges: row.ip_ranges },
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    createdBy: row.made_by,
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    lastIp: row.last_ip,
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+    isFirst: row.is_first,
+  }
+}

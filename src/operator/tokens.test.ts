@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import {
+  asBrowser,
+  asOperator,
+  OPERATOR_TOKEN,
+  type OperatorServer,
+  startOperatorServer,
+} from '../../test/operator-server.ts'
+import { type Permission, RIGHTS, roleMay } from '../identity/roles.ts'
+import { createTokens } from '../identity/tokens.ts'
+import type { LinkView, MemberView, NewToken, OperatorView, TokenView } from '../identity/views.ts'
+import type { Page } from '../kernel/view.ts'
+import { realWorld as world } from '../kernel/world.ts'
+
+const PASSWORD = 'seven tired otters juggle'
+let server: OperatorServer
+let mine = ''
+let theirs = ''
+let key = ''
+before(async () => {
+  server = await startOperatorServer()
+  const ask = asOperator(server)
+  mine = (await ask<{ id: string }>('POST', '/accounts', { name: 'Mine', credits: '10' })).data.id
+  theirs = (await ask<{ id: string }>('POST', '/accounts', { name: 'Theirs', credits: '10' })).data.id
+  key = (await ask<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })).data.id
+})
+after(() => server.close())
+
+const bearing = (token: string) => (method: string, path: string, body?: unknown) =>
+  asOperator(server)(method, path, body, { authorization: `Bearer ${token}` })
+const make = async (scopes: readonly string[], account?: string, more: object = {}) => {
+  const path = account === undefined ? '/tokens' : `/accounts/${account}/tokens`
+  const { data, text } = await asOperator(server)<NewToken>('POST', path, { name: 'a token', scopes, ...more })
+  assert.ok(data, text)
+  return data
+}
+/** By the operator token, so that nobody's role bounds them. */
+const tokenOf = async (scopes: readonly string[], account?: string) => bearing((await make(scopes, account)).token)
+
+async function follow(path: string, email: string, role: string) {
+  const { data } = await asOperator(server)<LinkView>('POST', path, { email, role })
+  const browser = asBrowser(server)
+  const token = data.link.slice(data.link.indexOf('#token=') + '#token='.length)
+  assert.equal((await browser('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
+  return browser
+}
+
+test('a token does on every route what its scopes name, and nothing else', async (t) => {
+  const all = RIGHTS.map(({ permission }) => permission)
+  const tokens = new Map<
+    Permission,
+    Record<'only' | 'allBut' | 'inMine' | 'inTheirs', ReturnType<typeof bearing> | undefined>
+  >()
+  for (const right of all) {
+    const ofOwner = roleMay('owner', right)
+    const [only, allBut, inMine, inTheirs] = await Promise.all([
+      tokenOf([right]),
+      tokenOf(all.filter((other) => other !== right)),
+      ofOwner ? tokenOf([right], mine) : undefined,
+      ofOwner ? tokenOf([right], theirs) : undefined,
+    ])
+    tokens.set(right, { only, allBut, inMine, inTheirs })
+  }
+  const wrong: string[] = []
+  let asked = 0
+  for (const entry of server.resources.operator) {
+    const right = entry.access as Permission // None of these is for visitors: roles.test.ts.
+    const path = entry.path
+      .replace('/accounts/{id}', `/accounts/${mine}`)
+      .replace('/keys/{id}', `/keys/${key}`)
+      .replace('{month}', '2026-10')
+      .replaceAll(/\{\w+\}/g, 'none')
+    const body = entry.method === 'GET' ? undefined : { nothingTakesThis: 1 }
+    const inAccount = entry.account !== undefined || entry.own === true
+    // What is looked up first to know whose it is may not be there: then nobody learns more.
+    const isLookedUp = entry.account !== undefined && !entry.path.startsWith('/accounts/{id}') && !path.includes(key)
+    const tried = tokens.get(right)!
+    for (const [name, ask] of Object.entries(tried)) {
+      if (!ask) continue
+      const { status } = await ask(entry.method, path, body)
+      const may = name === 'only' || (name === 'inMine' && inAccount) || (name === 'inTheirs' && entry.own === true)
+      const isRight = may
+        ? [200, 400, 404, 409, 429].includes(status)
+        : status === 403 || (isLookedUp && status === 404)
+      if (!isRight) wrong.push(`${entry.method} ${path} (${right}) with ${name}: ${status}`)
+      asked += 1
+    }
+  }
+  t.diagnostic(`${asked} calls with ${tokens.size * 4} tokens`)
+  assert.deepEqual(wrong, [])
+  await server.database.query({ text: 'delete from access_token where not is_first' })
+})
+
+test('a token is shown once, listed, used, and revoked at once in every process', async () => {
+  const { token, id } = await make(['keys:read'], mine)
+  assert.match(token, /^tg_acc_[\w-]{43}$/)
+  assert.match((await make(['*'])).token, /^tg_op_[\w-]{43}$/)
+  const ask = bearing(token)
+  assert.equal((await ask('GET', `/accounts/${mine}/keys`)).status, 200)
+  assert.equal((await ask('GET', `/accounts/${theirs}/keys`)).status, 403)
+  assert.equal((await ask('POST', `/accounts/${mine}/keys`, { name: 'x' })).status, 403)
+  const { text, data } = await asOperator(server)<Page<TokenView>>('GET', `/accounts/${mine}/tokens`)
+  assert.ok(!text.includes(token))
+  const row = data.items.find((one) => one.id === id)!
+  assert.deepEqual(
+    [row.scopes, row.last4, row.lastIp, row.lastUsedAt !== null, row.createdBy],
+    [['keys:read'], token.slice(-4), '127.0.0.1', true, 'operator token'],
+  )
+  const elsewhere = createTokens({ ...server, world, pepper: server.secrets.key('access-token') })
+  assert.equal((await elsewhere.use(token, '127.0.0.1')).account, mine)
+  assert.equal((await asOperator(server)('DELETE', `/tokens/${id}`)).status, 404, 'it is of an account')
+  assert.equal((await asOperator(server)('DELETE', `/accounts/${mine}/tokens/${id}`)).status, 200)
+  assert.equal((await ask('GET', `/accounts/${mine}/keys`)).status, 401)
+  await assert.rejects(elsewhere.use(token, '127.0.0.1'), /revoked/)
+  const dump = JSON.stringify(await server.database.query({ text: 'select t::text from access_token t' }))
+  const audit = (await asOperator(server)('GET', '/audit?limit=200')).text
+  for (const text of [dump, audit, server.logged()]) assert.ok(!text.includes(token.slice(7)))
+})
+
+test('a token ends at its time, and is used only from its addresses', async () => {
+  const { token, id } = await make(['accounts:read'], undefined, {
+    expiresAt: new Date(Date.now() + 60_000).toISOString(),
+  })
+  assert.equal((await bearing(token)('GET', '/accounts')).status, 200)
+  await server.database.query({ text: 'update access_token set expires_at = now() where id = $1' }, [id])
+  const late = await bearing(token)('GET', '/accounts')
+  assert.deepEqual([late.status, late.error?.message], [401, 'This token has expired.'])
+  const near = await make(['accounts:read'], undefined, { ipRanges: ['127.0.0.0/8'] })
+  assert.equal((await bearing(near.token)('GET', '/accounts')).status, 200)
+  const far = await make(['accounts:read'], undefined, { ipRanges: ['10.0.0.0/8', '2001:db8::/32'] })
+  assert.equal((await bearing(far.token)('GET', '/accounts')).status, 403)
+  const refused: object[] = [
+    { expiresAt: '2020-01-01T00:00:00Z' },
+    { ipRanges: ['10.0.0.0/33'] },
+    { ipRanges: [] },
+    { scopes: [] },
+    { scopes: ['keys:own'] },
+    { scopes: ['nothing'] },
+    { scopes: ['keys:'] },
+    { name: '' },
+    { account: mine },
+  ]
+  for (const more of refused)
+    assert.equal(
+      (await asOperator(server)('POST', '/tokens', { name: 'x', scopes: ['keys'], ...more })).status,
+      400,
+      JSON.stringify(more),
+    )
+  const inAccount = (scopes: string[]) => asOperator(server)('POST', `/accounts/${mine}/tokens`, { name: 'x', scopes })
+  assert.equal((await inAccount(['vendors:read'])).status, 400, 'no right of an account')
+  assert.equal(
+    (await asOperator(server)('POST', '/accounts/acc_none/tokens', { name: 'x', scopes: ['keys'] })).status,
+    404,
+  )
+})
+
+test('a token makes none that may do more than it, nor than whoever made it', async () => {
+  const small = await tokenOf(['tokens:write', 'keys:read'])
+  const asks: [string[], number][] = [
+    [['keys:read'], 200],
+    [['keys'], 403],
+    [['accounts:read'], 403],
+    [['*'], 403],
+  ]
+  for (const [scopes, status] of asks)
+    assert.equal((await small('POST', '/tokens', { name: 'x', scopes })).status, status, scopes.join())
+  const ofAccount = await tokenOf(['tokens:write', 'keys:read'], mine)
+  assert.equal((await ofAccount('POST', '/tokens', { name: 'x', scopes: ['keys:read'] })).status, 403)
+  assert.equal(
+    (await ofAccount('POST', `/accounts/${theirs}/tokens`, { name: 'x', scopes: ['keys:read'] })).status,
+    403,
+  )
+  assert.equal((await ofAccount('POST', `/accounts/${mine}/tokens`, { name: 'x', scopes: ['*'] })).status, 403)
+  assert.equal(
+    (await ofAccount('POST', `/accounts/${mine}/invites`, { email: 'a@b.example', role: 'viewer' })).status,
+    403,
+  )
+  const inviter = await tokenOf(['members:write'], mine)
+  assert.equal(
+    (await inviter('POST', `/accounts/${mine}/invites`, { email: 'a@b.example', role: 'viewer' })).status,
+    403,
+  )
+})
+
+test('a token may do no more than its maker may now, and ends with them', async () => {
+  const owner = await follow(`/accounts/${mine}/invites`, 'owner@tokens.example', 'owner')
+  await follow(`/accounts/${mine}/invites`, 'second@tokens.example', 'owner')
+  const made = (await owner<NewToken>('POST', `/accounts/${mine}/tokens`, { name: 'own', scopes: ['*'] })).data
+  assert.equal(made.createdBy, 'owner@tokens.example')
+  const ask = bearing(made.token)
+  const child = bearing(
+    ((await ask('POST', `/accounts/${mine}/tokens`, { name: 'child', scopes: ['keys'] })).data as NewToken).token,
+  )
+  const makeKey = async (by: typeof ask) => (await by('POST', `/accounts/${mine}/keys`, { name: 'k' })).status
+  assert.deepEqual([await makeKey(ask), await makeKey(child)], [200, 200])
+  assert.equal((await ask('POST', `/accounts/${mine}/suspend`, { reason: 'x' })).status, 403, 'no more than an owner')
+  const members = (await owner<Page<MemberView>>('GET', `/accounts/${mine}/members`)).data.items
+  const id = members.find(({ email }) => email === 'owner@tokens.example')?.userId
+  const operate = asOperator(server)
+  await operate('PATCH', `/accounts/${mine}/members/${id}`, { role: 'viewer' })
+  assert.deepEqual([await makeKey(ask), await makeKey(child)], [403, 403])
+  assert.equal((await ask('GET', `/accounts/${mine}/keys`)).status, 200, 'a viewer reads')
+  await operate('DELETE', `/accounts/${mine}/members/${id}`)
+  assert.equal((await ask('GET', `/accounts/${mine}/keys`)).status, 403)
+
+  const operator = await follow('/operator-invites', 'op@tokens.example', 'operator')
+  const finance = await follow('/operator-invites', 'fin@tokens.example', 'finance')
+  assert.equal((await finance('POST', '/tokens', { name: 'x', scopes: ['accounts:read'] })).status, 403)
+  const all = bearing((await operator<NewToken>('POST', '/tokens', { name: 'all', scopes: ['*'] })).data.token)
+  const ofAccount = (await operator<NewToken>('POST', `/accounts/${mine}/tokens`, { name: 'a', scopes: ['*'] })).data
+  assert.equal((await all('GET', '/audit')).status, 200)
+  assert.equal((await bearing(ofAccount.token)('GET', `/accounts/${mine}/keys`)).status, 200)
+  assert.equal((await bearing(ofAccount.token)('POST', `/accounts/${mine}/credits`, { amount: 1 })).status, 403)
+  const staff = (await operate<Page<OperatorView>>('GET', '/operators')).data.items
+  const who = staff.find(({ email }) => email === 'op@tokens.example')?.userId
+  await follow('/operator-invites', 'op2@tokens.example', 'operator')
+  await operate('PATCH', `/operators/${who}`, { role: 'finance' })
+  assert.equal((await all('GET', '/audit')).status, 403, 'finance does not read the audit')
+  assert.equal((await all('GET', '/margins')).status, 200)
+  await operate('DELETE', `/operators/${who}`)
+  assert.equal((await all('GET', '/margins')).status, 403)
+  const audit = (await operate<Page<{ actor: string; token: string | null }>>('GET', '/audit?action=key.create')).data
+    .items
+  assert.ok(audit.some((row) => row.actor === 'owner@tokens.example' && row.token === 'own'))
+})
+
+test('the token of the first start is one of them: listed, revoked for good, and each process takes its own', async () => {
+  const { items } = (await asOperator(server)<Page<TokenView>>('GET', '/tokens')).data
+  const first = items.find(({ isFirst }) => isFirst)!
+  assert.deepEqual([first.name, first.scopes, first.last4], ['operator token', ['*'], OPERATOR_TOKEN.slice(-4)])
+  const other = createTokens({ ...server, world, pepper: server.secrets.key('access-token') })
+  await other.adopt('tg_op_the-token-of-another-machine')
+  assert.equal((await other.use('tg_op_the-token-of-another-machine', '127.0.0.1')).role, 'operator')
+  await assert.rejects(other.use(OPERATOR_TOKEN, '127.0.0.1'), /not valid/)
+  assert.equal((await bearing('tg_op_the-token-of-another-machine')('GET', '/accounts')).status, 401)
+  const spare = (await make(['*'])).token
+  assert.equal((await asOperator(server)('DELETE', `/tokens/${first.id}`)).status, 200)
+  assert.equal((await asOperator(server)('GET', '/accounts')).status, 401)
+  const restarted = createTokens({ ...server, world, pepper: server.secrets.key('access-token') })
+  await restarted.adopt(OPERATOR_TOKEN)
+  await assert.rejects(restarted.use(OPERATOR_TOKEN, '127.0.0.1'), /revoked/)
+  assert.equal((await bearing(spare)('GET', '/accounts')).status, 200)
+  await server.database.query({ text: 'update access_token set revoked_at = null where id = $1' }, [first.id])
+})
