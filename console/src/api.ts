@@ -185,7 +185,7 @@ export const api = {
     get<wire.SignUpLink>(`/public/sign-up/${encode(token)}`, undefined, signal),
   finishSignUp: (token: string, input: { password: string; name?: string; terms?: string }) =>
     post<unknown>(`/public/sign-up/${encode(token)}`, input),
-  deleteMe: (input: { password: string; forfeit: boolean }) => post<unknown>('/me/delete', input),
+  deleteMe: (input: { email: string; forfeit: boolean }) => post<unknown>('/me/delete', input),
   signUpSettings: (signal?: AbortSignal) => get<wire.SignUpSettings>('/sign-up', undefined, signal),
   changeSignUp: (settings: Omit<wire.SignUpSettings, 'limits'> & { limits: wire.LimitsInput }) =>
     put<wire.SignUpSettings>('/sign-up', settings),

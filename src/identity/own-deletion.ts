@@ -9,18 +9,18 @@ import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { LOCK_OPERATORS } from './members.ts'
-import { checkLogin, type PeopleDeps } from './people.ts'
+import type { PeopleDeps } from './people.ts'
 import { PERSON_MAILS } from './person-mails.ts'
 import type { OperatorRole } from './roles.ts'
-import type { Person, SessionUse } from './sessions.ts'
+import type { Person } from './sessions.ts'
 import type { PersonMails } from './sign-up.ts'
 
 export interface OwnDeletion {
   /** `forfeit`: the person knows that what is left on their accounts is lost to them. */
-  delete(person: Person, input: { password: string; forfeit: boolean }, visit: SessionUse, by: By): Promise<void>
+  delete(person: Person, forfeit: boolean, by: By): Promise<void>
 }
 
-interface DeletionDeps extends PeopleDeps {
+interface DeletionDeps extends Pick<PeopleDeps, 'database' | 'audit'> {
   readonly accounts: Pick<Accounts, 'close' | 'change'>
   readonly keys: Pick<Keys, 'endConnections' | 'noticed'>
   readonly branding: Pick<Branding, 'get'>
@@ -81,8 +81,7 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
   }
 
   return {
-    async delete(person, { password, forfeit }, visit, by) {
-      await checkLogin(deps, { email: person.email, password, knownAs: `session ${person.id}` }, visit, by)
+    async delete(person, forfeit, by) {
       // The log of what was done names the person by their id from here on.
       const mine = { ...by, actor: person.id }
       const closing = await look(database, person, forfeit)

@@ -135,11 +135,11 @@ function Password() {
   )
 }
 
-/** Asks for the password again: it cannot be taken back. */
+/** It cannot be taken back, so the address is typed. The server asks for a fresh proof besides. */
 function DeleteLogin() {
   const [isAsking, setAsking] = useState(false)
   const [forfeit, setForfeit] = useState(false)
-  const [password, setPassword] = useState('')
+  const [email, setEmail] = useState('')
   return (
     <Card
       title="Delete my login"
@@ -156,21 +156,14 @@ function DeleteLogin() {
           action="Delete for good"
           look="danger"
           run={async () => {
-            await api.deleteMe({ password, forfeit })
+            await api.deleteMe({ email, forfeit })
             clearCache()
             window.location.assign('/console/login')
           }}
           onClose={() => setAsking(false)}
           stay
         >
-          <TextField
-            label="Password"
-            type="password"
-            autoComplete="current-password"
-            value={password}
-            onText={setPassword}
-            required
-          />
+          <TextField label="Your email address" type="email" value={email} onText={setEmail} required />
           <Checkbox
             label="Credits that are left on my accounts are lost to me."
             checked={forfeit}

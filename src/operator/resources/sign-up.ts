@@ -16,7 +16,7 @@ import {
 } from '../../identity/sign-up-views.ts'
 import { linkView } from '../../identity/views.ts'
 import { CREDITS_MAX, formatCredits } from '../../kernel/credits.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { mergeLimits, showLimits } from '../../ledger/limits.ts'
 import { limitsInput } from '../../meter/limits.ts'
@@ -181,11 +181,15 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
 export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[] {
   return [
     resource('POST /me/delete', 'self', {
-      body: z.strictObject({ password, forfeit: z.boolean().default(false) }),
+      // A stolen session is not enough, and the address is typed so that nobody does it by mistake.
+      fresh: true,
+      body: z.strictObject({ email, forfeit: z.boolean().default(false) }),
       answer: signingView,
-      async run({ actor, body, visit, by }) {
+      async run({ actor, body, by }) {
         if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
-        await ownDeletion.delete(actor.session.person, body, visit, by)
+        const { person } = actor.session
+        if (body.email !== person.email) throw invalid('email: type the address of your own login.', 'email')
+        await ownDeletion.delete(person, body.forfeit, by)
         return new WithHeaders({ signedIn: false }, NO_SESSION)
       },
     }),
