@@ -51,6 +51,7 @@ import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
+import { openSales } from './sales/open.ts'
 import { publicUrlOf } from './server/address.ts'
 import { sdkBody } from './server/envelope.ts'
 import { openServer } from './server/open.ts'
@@ -137,7 +138,7 @@ export async function createGateway(options: GatewayOptions) {
   const exports = createExports({ ...store, upstream, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
+    ...{ sales: load.sales, secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
@@ -155,7 +156,7 @@ export async function createGateway(options: GatewayOptions) {
   const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }
   const timers = startMaintenance(options, maintenance)
   return {
-    ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor },
+    ...{ app, database, ledger, catalog, sales: load.sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -214,7 +215,7 @@ async function openStore(options: GatewayOptions) {
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes, audit, sealer, credentials, catalog, byokKeys }: Awaited<ReturnType<typeof openStore>>,
+  { database, changes, audit, sealer, credentials, catalog, byokKeys, invoices }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendorHours = createVendorHours(database, world)
@@ -249,6 +250,8 @@ function createLoad(
   const margins = createMargins(database, world)
   const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count }
   const ledger: Ledger = createLedger({ database, world, processId, meters, log })
+  const stripeUrl = config.TOLLGATE_STRIPE_URL
+  const sales = openSales({ database, audit, catalog, credentials, invoices, ledger, world, log, stripeUrl })
   const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
   const reports = createReports({ database, changes, world, processId, own })
   // A key may have other limits now than those under which its credits were leased.
@@ -265,7 +268,7 @@ function createLoad(
   })
   return {
     ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
-    ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
+    ...{ sales, reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
   }
 }
 

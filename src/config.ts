@@ -231,6 +231,10 @@ const schema = z
       .min(1)
       .default(4_096)
       .describe('Request bodies that arrive more slowly than this are cut off with 408, after a grace period of 15 s.'),
+    TOLLGATE_STRIPE_URL: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('For tests: the address of a simulated Stripe, instead of the real one.'),
     TOLLGATE_SMTP_URL: z
       .url({ protocol: /^smtps?$/ })
       .optional()

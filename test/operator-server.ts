@@ -41,6 +41,7 @@ import { createRecordingPolicies } from '../src/recordings/policies.ts'
 import { createRecordings } from '../src/recordings/recordings.ts'
 import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
+import { openSales } from '../src/sales/open.ts'
 import { createServer } from '../src/server/server.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
@@ -120,6 +121,7 @@ export async function startOperatorServer(
   })
   const billing = createBilling({ database, audit, world })
   let url = ''
+  const invoices = createInvoices({ database, audit, world })
   const mailing = { mailboxKey: secrets.key('mailbox'), mails: undefined }
   const members = createMembers({ ...identity, keys })
   const guard = createGuardedFetch({ world, allow: options.outboundAllow ?? [] })
@@ -138,7 +140,10 @@ export async function startOperatorServer(
       ...{ database, audit, credentials, billing, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
       upstream: createUpstream({ world }),
     }),
-    invoices: createInvoices({ database, audit, world }),
+    invoices,
+    sales: openSales({
+      ...{ database, catalog, world, ledger, audit, credentials, invoices, log: silentLog, stripeUrl: undefined },
+    }),
     contents: createRecordings({
       database,
       world,

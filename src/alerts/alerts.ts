@@ -377,6 +377,7 @@ async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly stri
     jobs(on, thresholds),
     verification(on, rulesOf),
     pausedExports(on, rulesOf),
+    payments(on, rulesOf),
   ])
   return parts.flat()
 }
@@ -481,6 +482,20 @@ async function pausedExports(on: Queryable, rulesOf: RulesOf): Promise<AlertFact
   })
 }
 
+async function payments(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
+  if (!rulesOf('').payments) return []
+  const quarantined = await on.query<{ id: string; reason: string | null }>(QUARANTINED)
+  const [last] = await on.query<{ id: string; count: number; problem: string | null }>(RECONCILED)
+  const title = 'A payment is quarantined'
+  const act = 'No credits were granted. Accept, refund or dismiss it on the page of payments.'
+  const held = quarantined.map(({ id, reason }) =>
+    fact('', 'payment', id, { title, message: `${reason ?? ''} ${act}`.trim() }),
+  )
+  if (!last) return held
+  const message = `${last.count} differences. ${last.problem ?? ''}`
+  return [...held, fact('', 'payment', last.id, { title: 'Payments differ from the list of Stripe', message })]
+}
+
 function fact(
   scope: string,
   rule: AlertFact['rule'],
@@ -549,6 +564,12 @@ const JOBS = statement(
      from job j ${RULED('j.account_id')}
      where j.status = 'FAILED' and j.completed_at > now() - interval '1 hour' and ${OWN('j.account_id')} and ${RULE('job')}
    ) newest where place <= 20`,
+)
+const QUARANTINED = statement('alert_quarantined', `select id, reason from payment where state = 'quarantined'`)
+const RECONCILED = statement(
+  'alert_reconciled',
+  `select * from (select id, jsonb_array_length(differences) as count, coalesce(failure, differences -> 0 ->> 'problem') as problem
+     from reconciliation where ended_at is not null order by id desc limit 1) r where problem is not null`,
 )
 const VERIFICATION = statement(
   'alert_verification',

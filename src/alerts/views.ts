@@ -29,6 +29,8 @@ export const alertRules = z.strictObject({
   verification: z.boolean().default(true),
   /** For operators: a receiver of usage rejected what was sent, and its export is paused. */
   exportPaused: z.boolean().default(true),
+  /** For operators: a payment is quarantined, or payments differ from the provider's list. */
+  payments: z.boolean().default(true),
 })
 export type AlertRules = z.infer<typeof alertRules>
 
@@ -52,8 +54,8 @@ export const alertView = z.object({
   at: time,
   /** Null: the alert concerns the gateway. */
   account: z.string().nullable(),
-  rule: z.enum(['balance', 'limit', 'failures', 'key', 'job', 'vendor', 'verification', 'export', 'test']),
-  /** The id of the account, limit, key, job, vendor, verification run or export that it is about. */
+  rule: z.enum(['balance', 'limit', 'failures', 'key', 'job', 'vendor', 'verification', 'export', 'payment', 'test']),
+  /** The id of the account, limit, key, job, vendor, verification run, export or payment that it is about. */
   subject: z.string(),
   level: z.string(),
   title: z.string(),

@@ -123,10 +123,10 @@ function amountsOf(
   return amounts
 }
 
-type Sales = z.output<typeof sales>
+export type Sales = z.output<typeof sales>
 
 /** The credits that a free amount buys: never more than was paid for. */
-function creditsFor({ currency, amounts }: Pick<Sales, 'currency' | 'amounts'>, amountMinor: bigint): Credits {
+export function creditsFor({ currency, amounts }: Pick<Sales, 'currency' | 'amounts'>, amountMinor: bigint): Credits {
   if (!amounts) return 0n
   return (amountMinor * 1_000_000_000_000n) / (10n ** BigInt(currencyDecimals(currency)) * amounts.pricePerCredit)
 }

@@ -62,6 +62,10 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
     ...{ option: 'export-paused', value: 'on', read: toggle, off: false },
     help: 'A receiver of usage rejected what was sent (gateway only).',
   },
+  payments: {
+    ...{ option: 'payments', value: 'on', read: toggle, off: false },
+    help: 'A payment is quarantined, or payments differ from the list of the provider (gateway only).',
+  },
 }
 
 const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(

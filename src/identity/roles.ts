@@ -71,6 +71,23 @@ const TABLE = {
     read: ['finance', 'auditor'],
     write: ['finance'],
   },
+  purchases: {
+    about: 'what the account can buy, its payments, its card and automatic top-up',
+    read: EVERYBODY,
+    write: ['finance', 'owner', 'billing'],
+  },
+  payments: {
+    about: 'payments of all accounts, quarantine, refunds, reconciliation',
+    read: ['finance', 'support', 'auditor'],
+    write: ['finance'],
+    sensitive: ['write'],
+  },
+  'payment-settings': {
+    about: 'how payments are taken, and the secrets for it',
+    read: ['finance', 'auditor'],
+    write: [],
+    sensitive: ['write'],
+  },
   recordings: { about: 'what a call sent and was sent, where that is kept', read: USERS, write: USERS },
   'content-logging': {
     about: 'whether and how long content is kept',

@@ -20,6 +20,7 @@ import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
 import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
+import { type PaymentDeps, paymentResources } from './resources/payments.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
 import {
@@ -47,6 +48,7 @@ export interface ResourceDeps
     ConnectDeps,
     FiguresDeps,
     FinanceDeps,
+    PaymentDeps,
     InvoiceDeps,
     ExportDeps,
     AlertDeps,
@@ -75,6 +77,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...financeResources(deps),
     ...invoiceResources(deps),
     ...exportResources(deps),
+    ...paymentResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

@@ -23,6 +23,7 @@ import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
+import { mountPaymentWebhooks } from './payment-webhooks.ts'
 import { mountBackchannelLogout } from './resources/login.ts'
 import type { Connections } from './resources/session.ts'
 import { mountBranding } from './resources/sign-up.ts'
@@ -85,6 +86,7 @@ export function openBackOffice(
   const deps = { ...parts, ...login, ...own }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
+  mountPaymentWebhooks(app, parts.sales.payments)
   mountAdmin(app, resources, tokenActor(tokens))
   mountBackchannelLogout(app, { sso: login.sso, world })
   mountConsole(app, resources, {

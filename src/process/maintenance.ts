@@ -20,6 +20,7 @@ import { storeUsageMonths } from '../ledger/usage-months.ts'
 import { pruneTokens } from '../oauth/open.ts'
 import type { Recordings } from '../recordings/recordings.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
+import type { Selling } from '../sales/open.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Tracer } from '../telemetry/trace.ts'
 import type { Verifier } from '../verify/runs.ts'
@@ -38,12 +39,15 @@ interface Maintained {
   readonly files: AssetStore
   readonly people: People
   readonly deliveries: Pick<Deliveries, 'prune'>
+  readonly sales: Selling
 }
 
 /** Each sweep is also the heartbeat. ledger_unreturned in functions/flush.sql takes a process for dead after 4 s; change both together. */
 const SWEEP_EVERY_MS = 2_500
 const TRACE_EVERY_MS = 2_000
 const HOURLY_EVERY_MS = 20_000
+/** How soon a card is charged when an account with automatic top-up is low. */
+const TOP_UP_EVERY_MS = 5_000
 const TIDY_EVERY_MS = 60_000
 /** How often to check whether the nightly verification is due. */
 const VERIFY_EVERY_MS = 300_000
@@ -66,6 +70,7 @@ export function startMaintenance(
     files,
     people,
     deliveries,
+    sales,
   }: Maintained,
 ): Array<() => void> {
   // Detects changes of the audit trail by someone with write access to the database.
@@ -89,6 +94,7 @@ export function startMaintenance(
     await refusals.prune(config.TOLLGATE_RETENTION_REJECTED_DAYS)
     await contents.prune()
     await deliveries.prune()
+    await sales.payments.prune()
     for (const one of hourly) await one.prune()
     if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
   }
@@ -99,6 +105,8 @@ export function startMaintenance(
     every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
     every(world, MAINTAIN_EVERY_MS, maintain, log),
     every(world, TIDY_EVERY_MS, tidy, log),
+    every(world, TOP_UP_EVERY_MS, () => sales.topUps.look(), log),
+    every(world, VERIFY_EVERY_MS, () => sales.reconciliations.tick(), log),
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
   ]
 }

@@ -16,6 +16,7 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     vendor: `/operator/vendors/${encodeURIComponent(subject.split(' ')[0] ?? '')}`,
     verification: '/operator/ledger',
     export: '/operator/finance/exports',
+    payment: '/operator/payments',
     test: undefined,
   }
   return places[rule]

@@ -1,0 +1,147 @@
+// Buying credits, saved cards and automatic top-up of an account; and for operators all payments, reconciliation and how payments are taken.
+import * as z from 'zod'
+import { Fault } from '../../kernel/fault.ts'
+import type { Selling } from '../../sales/open.ts'
+import {
+  checkoutView,
+  PAYMENT_STATES,
+  paymentPage,
+  paymentSettingsInput,
+  paymentSettingsView,
+  paymentView,
+  reconciliationPage,
+  reconciliationView,
+  salesView,
+} from '../../sales/views.ts'
+import { type Actor, amount, id, paging, type Resource, range, resource, text } from '../resource.ts'
+
+export interface PaymentDeps {
+  readonly sales: Selling
+  readonly publicUrl: () => string
+}
+
+const money = text(20)
+const state = z.enum(PAYMENT_STATES).optional()
+
+export function paymentResources({ sales, publicUrl }: PaymentDeps): Resource[] {
+  return [...accountPayments(sales, publicUrl), ...operatorPayments(sales, publicUrl)]
+}
+
+const buyerOf = ({ session }: Actor) => ({
+  personId: session?.person.id ?? null,
+  email: session?.person.email ?? null,
+})
+
+function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
+  const { payments, topUps } = sales
+  const page = (account: string) => `${publicUrl()}/a/${account}/buy`
+
+  async function remote() {
+    const provider = await payments.provider()
+    if (!provider?.remote) throw new Fault('conflict', { message: 'Cards cannot be saved with this payment provider.' })
+    return provider.remote
+  }
+
+  return [
+    resource('GET /accounts/{id}/sales', 'purchases:read', {
+      answer: salesView,
+      run: ({ params }) => sales.offers(params.id),
+    }),
+    resource('POST /accounts/{id}/purchases', 'purchases:write', {
+      body: z.strictObject({ pack: text(40).optional(), amount: money.optional(), saveCard: z.boolean().optional() }),
+      answer: checkoutView,
+      run: ({ params, body, actor }) =>
+        payments.buy(params.id, { ...body, returnUrl: page(params.id) }, buyerOf(actor)),
+    }),
+    resource('GET /accounts/{id}/payments', 'purchases:read', {
+      query: z.strictObject({ ...paging, state }),
+      answer: paymentPage,
+      run: ({ params, query }) => payments.list({ ...query, account: params.id }),
+    }),
+    resource('POST /accounts/{id}/payments/{payment}/check', 'purchases:read', {
+      answer: paymentView,
+      run: ({ params }) => payments.check(params.id, params.payment),
+    }),
+    resource('POST /accounts/{id}/card', 'purchases:write', {
+      answer: checkoutView,
+      async run({ params, actor }) {
+        const at = await remote()
+        const { id: customer } = await payments.customer(params.id, buyerOf(actor).email)
+        return { payment: null, url: await at.saveCard(customer, page(params.id)) }
+      },
+    }),
+    resource('POST /accounts/{id}/portal', 'purchases:write', {
+      answer: checkoutView,
+      async run({ params, actor }) {
+        const at = await remote()
+        const { id: customer } = await payments.customer(params.id, buyerOf(actor).email)
+        return { payment: null, url: await at.portal(customer, page(params.id)) }
+      },
+    }),
+    resource('PUT /accounts/{id}/top-up', 'purchases:write', {
+      body: z.strictObject({ below: amount, amount: money, ceiling: money }),
+      answer: salesView,
+      async run({ params, body, by }) {
+        await topUps.change(params.id, body, by)
+        return sales.offers(params.id)
+      },
+    }),
+    resource('DELETE /accounts/{id}/top-up', 'purchases:write', {
+      answer: salesView,
+      async run({ params, by }) {
+        await topUps.change(params.id, null, by)
+        return sales.offers(params.id)
+      },
+    }),
+  ]
+}
+
+function operatorPayments({ payments, reconciliations }: Selling, publicUrl: () => string): Resource[] {
+  return [
+    resource('GET /payments', 'payments:read', {
+      query: z.strictObject({ ...paging, state, account: id.optional() }),
+      answer: paymentPage,
+      run: ({ query }) => payments.list(query),
+    }),
+    resource('GET /payments/{payment}', 'payments:read', {
+      answer: paymentView,
+      run: ({ params }) => payments.get(params.payment),
+    }),
+    resource('POST /payments/{payment}/refund', 'payments:write', {
+      body: z.strictObject({ amount: money.optional() }),
+      answer: paymentView,
+      run: ({ params, body, by }) => payments.refund(params.payment, body.amount, by),
+    }),
+    resource('POST /payments/{payment}/accept', 'payments:write', {
+      body: z.strictObject({ account: id, credits: amount.refine((value) => value > 0n, 'must be above 0') }),
+      answer: paymentView,
+      run: ({ params, body, by }) => payments.accept(params.payment, body, by),
+    }),
+    resource('POST /payments/{payment}/dismiss', 'payments:write', {
+      answer: paymentView,
+      run: ({ params, by }) => payments.dismiss(params.payment, by),
+    }),
+    resource('GET /reconciliations', 'payments:read', {
+      query: z.strictObject(paging),
+      answer: reconciliationPage,
+      run: ({ query }) => reconciliations.list(query),
+    }),
+    resource('POST /reconciliations', 'payments:write', {
+      body: z.strictObject(range),
+      answer: reconciliationView,
+      run: ({ body }) => reconciliations.run({ fromMs: body.from, untilMs: body.to }),
+    }),
+    resource('GET /payment-settings', 'payment-settings:read', {
+      answer: paymentSettingsView,
+      run: () => payments.settings.view(publicUrl()),
+    }),
+    resource('PATCH /payment-settings', 'payment-settings:write', {
+      body: paymentSettingsInput,
+      answer: paymentSettingsView,
+      async run({ body, by }) {
+        await payments.settings.change(body, by)
+        return payments.settings.view(publicUrl())
+      },
+    }),
+  ]
+}

@@ -1,0 +1,336 @@
+// What a provider says of a payment becomes a row, credits, an invoice and an audit entry, in one transaction. The same facts may come any number of times, in
+// any order, to any number of processes: the row is locked, facts older than those that it has change nothing, and credits are granted when it becomes paid, once.
+
+import { creditsFor, type Sales } from '../catalog/sales.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import type { Invoices } from '../invoices/invoices.ts'
+import { DAY_MS } from '../kernel/calendar.ts'
+import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
+import { Fault } from '../kernel/fault.ts'
+import { formatMoney } from '../kernel/money.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Lot } from '../ledger/lots.ts'
+import { findPayment, insertPayment, type PaymentRow, updatePayment } from './payment-rows.ts'
+import type { PaymentFacts } from './provider.ts'
+
+export interface ApplyDeps {
+  readonly database: Database
+  readonly world: World
+  readonly ledger: Pick<Ledger, 'grant' | 'posted' | 'returned'>
+  readonly audit: Audit
+  readonly catalog: CatalogStore
+  readonly invoices: Pick<Invoices, 'issue' | 'creditNote'>
+}
+
+export interface Applied {
+  /** Undefined: an event that came again, or facts that say nothing yet. */
+  readonly row: PaymentRow | undefined
+  /** What changed, in words; none: it was so already. */
+  readonly changes: readonly string[]
+}
+
+const KEEP_EVENT = statement(
+  'payment_event_keep',
+  `insert into payment_event (provider, event_id, type, payment_id) values ($1, $2, $3, $4) on conflict do nothing returning 1`,
+)
+const KNOWN_EVENT = statement(
+  'payment_event_known',
+  'select 1 from payment_event where provider = $1 and event_id = $2',
+)
+const ACCOUNT = statement(
+  'payment_account',
+  `select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`,
+)
+const SAVE_CARD = statement(
+  'payment_save_card',
+  `update payment_customer set method_id = $2, card = $3, top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 and method_id is distinct from $2`,
+)
+
+interface Event {
+  readonly id: string
+  readonly type: string
+}
+
+export function createApply(deps: ApplyDeps) {
+  const { database, world, ledger, audit } = deps
+
+  async function apply(facts: PaymentFacts, event?: Event): Promise<Applied> {
+    if (event && (await database.query(KNOWN_EVENT, [facts.provider, event.id])).length > 0) return AGAIN
+    const before = await findPayment(database, facts, false)
+    await settle(before?.account_id || facts.account, facts)
+    return database.transaction(async (tx) => {
+      const row = await rowFor(tx, facts)
+      if (event && (await tx.query(KEEP_EVENT, [facts.provider, event.id, event.type, row?.id ?? null])).length === 0)
+        return AGAIN
+      if (!row) return { row, changes: [] }
+      return change(tx, row, facts)
+    })
+  }
+
+  /** What was answered before stands before the credits; and what is leased comes back before some are taken. Neither is possible with the account locked. */
+  async function settle(account: string | undefined, { refundedMinor, disputedMinor }: PaymentFacts): Promise<void> {
+    if (!account) return
+    await (refundedMinor + disputedMinor > 0n ? ledger.returned(account) : ledger.posted(account))
+  }
+
+  /** One that nobody asked for gets a row when it is paid. */
+  async function rowFor(tx: Queryable, facts: PaymentFacts): Promise<PaymentRow | undefined> {
+    for (;;) {
+      const known = await findPayment(tx, facts, true)
+      if (known || facts.status !== 'paid') return known
+      const offer = offerOf(deps.catalog.current.document.sales, facts)
+      const made = await insertPayment(tx, {
+        ...{ account_id: await knownAccount(tx, facts.account), id: `pay_${newId(world)}`, provider: facts.provider },
+        ...{ provider_id: facts.providerId, currency: facts.currency, ...offer },
+        catalog_version: offer.price_minor === null ? null : deps.catalog.current.version,
+      })
+      if (made) return made
+      // Another process was faster.
+    }
+  }
+
+  async function change(tx: Queryable, was: PaymentRow, facts: PaymentFacts): Promise<Applied> {
+    const asOf = new Date(facts.asOfMs)
+    const isPaid = was.paid_at !== null
+    // Old news, but for the news that it was paid.
+    if (was.as_of && asOf < was.as_of && (isPaid || facts.status !== 'paid')) return { row: was, changes: [] }
+    const row: PaymentRow = { ...was, provider_id: facts.providerId, as_of: laterOf(was.as_of, asOf) }
+    if (facts.receiptUrl !== undefined) row.detail = { ...row.detail, receiptUrl: facts.receiptUrl }
+    const changes: string[] = []
+    const notes: Array<() => Promise<void>> = []
+    if (!isPaid && facts.status === 'paid') await becomePaid(tx, row, { facts, changes, notes })
+    else if (!isPaid && facts.status === 'failed' && row.state !== 'failed') {
+      Object.assign(row, { state: 'failed', reason: facts.reason ?? 'It was not paid.' })
+      changes.push('it failed')
+    }
+    if (row.paid_at !== null) await takeBack(tx, row, { facts, changes, notes })
+    if (facts.card) await tx.query(SAVE_CARD, [row.account_id, facts.card.methodId, JSON.stringify(facts.card)])
+    await updatePayment(tx, row)
+    // Last, because they wait for locks that all share.
+    for (const note of notes) await note()
+    return { row, changes }
+  }
+
+  async function becomePaid(tx: Queryable, row: PaymentRow, step: Step): Promise<void> {
+    const { facts, changes } = step
+    row.paid_at = new Date(Math.min(facts.asOfMs, world.nowMs()))
+    row.amount_minor = facts.amountMinor
+    row.tax_minor = facts.taxIncludedMinor ?? 0n
+    const problem = await problemOf(tx, row, facts)
+    if (problem !== undefined) {
+      Object.assign(row, { state: 'quarantined', reason: problem })
+      changes.push(`it was quarantined: ${problem}`)
+      return
+    }
+    await grantFor(tx, row, { actor: row.provider, ip: null, requestId: null }, step)
+  }
+
+  /** Grants the credits of a payment. Its row is locked, and has none yet. */
+  async function grantFor(tx: Queryable, row: PaymentRow, by: By, { changes, notes }: Omit<Step, 'facts'>) {
+    const note = `${row.detail.name ?? `${formatMoney(row.amount_minor, row.currency)} ${row.currency}`} (${row.id})`
+    const granted = await ledger.grant(
+      { ...{ account: row.account_id, amount: row.credits, note, actor: by.actor }, kind: 'purchase', ...lotFrom(row) },
+      tx,
+    )
+    if (!granted) throw new Error(`Payment ${row.id} is for an account that is gone.`)
+    Object.assign(row, { state: 'paid', reason: null, transfer_id: granted.id })
+    changes.push(`${formatCredits(row.credits)} credits were granted`)
+    const { id, currency, amount_minor: amountMinor, account_id: account } = row
+    notes.push(async () => {
+      await deps.invoices.issue(tx, {
+        account,
+        payment: {
+          ...{ id, currency, amountMinor, description: row.detail.name ?? `${formatCredits(row.credits)} credits` },
+          ...{
+            paidAt: row.paid_at ?? new Date(world.nowMs()),
+            ...(row.tax_minor > 0n ? { taxMinor: row.tax_minor } : {}),
+          },
+        },
+      })
+    })
+    notes.push(() =>
+      audit.write(tx, by, {
+        action: 'payment.paid',
+        object: account,
+        detail: {
+          ...{ payment: id, providerId: row.provider_id, currency, paid: String(amountMinor), note },
+          ...{ amount: formatCredits(row.credits), transfer: granted.id },
+        },
+      }),
+    )
+  }
+
+  /** Credits follow the money: what went back, or is held back by a dispute, is taken; what came back after all is given again. */
+  async function takeBack(tx: Queryable, row: PaymentRow, { facts, changes, notes }: Step): Promise<void> {
+    const refunded = facts.refundedMinor < row.amount_minor ? facts.refundedMinor : row.amount_minor
+    const refundedNow = refunded - row.refunded_minor
+    Object.assign(row, { refunded_minor: refunded, disputed_minor: facts.disputedMinor, dispute: facts.dispute })
+    if (row.transfer_id !== null) {
+      const delta = owedBack(row) - row.taken - row.lost
+      if (delta !== 0n) await move(tx, row, delta, { changes, notes })
+    }
+    if (row.transfer_id !== null) {
+      const isDisputed = facts.dispute === 'open' || facts.dispute === 'lost'
+      row.state = isDisputed ? 'disputed' : refunded === row.amount_minor ? 'refunded' : 'paid'
+      row.reason = isDisputed ? DISPUTED[facts.dispute === 'open' ? 'open' : 'lost'] : null
+    } else if (refunded === row.amount_minor) row.state = 'refunded'
+    if (refundedNow === 0n) return
+    changes.push(`${formatMoney(refundedNow, row.currency)} ${row.currency} were refunded`)
+    const { id: payment, account_id: account } = row
+    if (refundedNow > 0n && row.transfer_id !== null)
+      notes.unshift(
+        async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })),
+      )
+  }
+
+  async function move(tx: Queryable, row: PaymentRow, delta: Credits, { changes, notes }: Omit<Step, 'facts'>) {
+    const { account_id: account, provider: actor } = row
+    const back = -delta < row.taken ? -delta : row.taken
+    const note = `${delta > 0n ? 'Refund of' : 'Returned to'} ${row.detail.name ?? row.id} (${row.id})`
+    await lockAccount(tx, account)
+    const booked =
+      delta > 0n
+        ? await ledger.grant({ account, amount: -delta, note, actor, kind: 'refund', from: row.transfer_id ?? '' }, tx)
+        : await ledger.grant(
+            { ...{ account, amount: back, recovered: -delta - back, note, actor }, kind: 'purchase', ...lotFrom(row) },
+            tx,
+          )
+    if (!booked) throw new Error(`Payment ${row.id} is for an account that is gone.`)
+    const { moved } = booked
+    row.taken -= moved
+    row.lost += delta + moved
+    changes.push(
+      delta > 0n
+        ? `${formatCredits(-moved)} credits were taken back, and ${formatCredits(delta + moved)} are lost`
+        : `${formatCredits(back)} credits were returned`,
+    )
+    const detail = { payment: row.id, amount: formatCredits(moved), transfer: booked.id, note }
+    const by = { actor, ip: null, requestId: null }
+    notes.push(() => audit.write(tx, by, { action: 'payment.back', object: account, detail }))
+  }
+
+  /** Why nothing is granted for it. The account stays locked. */
+  async function problemOf(tx: Queryable, row: PaymentRow, facts: PaymentFacts): Promise<string | undefined> {
+    const { currency, price_minor: price } = row
+    const show = (minor: bigint, of: string) => `${formatMoney(minor, of)} ${of}`
+    if (row.account_id === '')
+      return facts.account === undefined
+        ? 'It names no account.'
+        : `There is no account ${facts.account.slice(0, 100)}.`
+    if (facts.account !== undefined && facts.account !== row.account_id)
+      return `It names the account ${facts.account}, but was asked for by ${row.account_id}.`
+    if (price === null) return `Nothing is sold at this price: ${show(facts.amountMinor, facts.currency)}.`
+    if (facts.currency !== currency || facts.amountMinor - facts.taxMinor !== price)
+      return `It should be ${show(price, currency)}, but is ${show(facts.amountMinor - facts.taxMinor, facts.currency)}.`
+    const account = await lockAccount(tx, row.account_id)
+    if (!account || isTestAccount(row.account_id)) return 'Nothing can be bought for this account.'
+    if (account.status === 'closed') return 'The account is closed.'
+    if (account.posted + row.credits > CREDITS_MAX) return 'The balance would exceed what an account can have.'
+    return undefined
+  }
+
+  return { apply, grantFor }
+}
+
+const DISPUTED = { open: 'The customer disputes it.', lost: 'The dispute was lost.' }
+const AGAIN: Applied = { row: undefined, changes: [] }
+
+interface Step {
+  readonly facts: PaymentFacts
+  readonly changes: string[]
+  readonly notes: Array<() => Promise<void>>
+}
+
+/** Locked. What is being moved to another database must not change here. */
+async function lockAccount(tx: Queryable, account: string): Promise<AccountRow | undefined> {
+  const [row] = await tx.query<AccountRow>(ACCOUNT, [account])
+  if (row?.moving) throw new Fault('unavailable', { retryAfterSeconds: 30, internal: { why: 'the account is moving' } })
+  return row
+}
+
+const EXISTS = statement('payment_account_exists', 'select id from account where id = $1')
+
+/** Empty where there is none of this name: a stranger may write anything there. */
+async function knownAccount(tx: Queryable, account: string | undefined): Promise<string> {
+  const [row] = account === undefined ? [] : await tx.query<{ id: string }>(EXISTS, [account])
+  return row?.id ?? ''
+}
+
+interface AccountRow {
+  readonly status: string
+  readonly posted: bigint
+  readonly moving: boolean
+}
+
+/** The credits that the money which went back stands for. The verification reckons the same. */
+function owedBack({
+  credits,
+  amount_minor: paid,
+  refunded_minor: refunded,
+  disputed_minor,
+  dispute,
+}: PaymentRow): bigint {
+  const back = refunded + (dispute === 'open' || dispute === 'lost' ? disputed_minor : 0n)
+  return back >= paid ? credits : (credits * back) / paid
+}
+
+function laterOf(a: Date | null, b: Date): Date {
+  return a !== null && a > b ? a : b
+}
+
+/** What a payment that was not asked for here buys by the catalog in force; without a price: nothing that is known. */
+function offerOf(
+  sales: Sales | undefined,
+  { offer, currency, amountMinor, taxMinor }: PaymentFacts,
+): Pick<PaymentRow, 'kind' | 'offer_id' | 'price_minor' | 'credits' | 'detail'> {
+  const unknown = { kind: 'other' as const, offer_id: offer ?? null, price_minor: null, credits: 0n, detail: {} }
+  if (!sales || sales.currency !== currency) return unknown
+  const price = amountMinor - taxMinor
+  if (offer !== undefined) {
+    const pack = sales.packs.find(({ id }) => id === offer)
+    if (!pack) return unknown
+    const detail = { name: pack.name, ...lotOf(pack) }
+    return { kind: 'pack', offer_id: pack.id, price_minor: pack.priceMinor, credits: pack.credits, detail }
+  }
+  const { amounts } = sales
+  if (!amounts || price < amounts.minimumMinor || price > amounts.maximumMinor) return unknown
+  const credits = creditsFor(sales, price)
+  return {
+    kind: 'amount',
+    offer_id: null,
+    price_minor: price,
+    credits,
+    detail: { name: `${formatCredits(credits)} credits` },
+  }
+}
+
+/** Credits that end, or are for some products only. */
+function lotFrom({ kind, detail: { lot }, paid_at: paidAt }: PaymentRow): { lot?: Lot } {
+  if (!lot) return {}
+  const { endsAfterDays, products, priority } = lot
+  return {
+    lot: {
+      source: kind === 'plan' ? 'plan' : 'bought',
+      ...(endsAfterDays === undefined
+        ? {}
+        : { endsAt: new Date((paidAt ?? new Date(0)).getTime() + endsAfterDays * DAY_MS) }),
+      ...(products === undefined ? {} : { products: [...products] }),
+      ...(priority === undefined ? {} : { priority }),
+    },
+  }
+}
+
+export function lotOf({
+  endsAfterDays,
+  products,
+}: {
+  endsAfterDays?: number | undefined
+  products?: string[] | undefined
+}) {
+  if (endsAfterDays === undefined && products === undefined) return {}
+  return { lot: { ...(endsAfterDays === undefined ? {} : { endsAfterDays }), ...(products ? { products } : {}) } }
+}

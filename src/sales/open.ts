@@ -1,0 +1,53 @@
+// Everything that sells, put together: what an account can buy, payments, automatic top-up, reconciliation.
+import { formatCredits } from '../kernel/credits.ts'
+import type { Log } from '../kernel/log.ts'
+import { formatMoney } from '../kernel/money.ts'
+import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
+import { createReconciliations, type Reconciliations } from './reconcile.ts'
+import { createTopUps, type TopUps } from './top-up.ts'
+import type { SalesView } from './views.ts'
+
+export interface Selling {
+  readonly payments: Payments
+  readonly topUps: TopUps
+  readonly reconciliations: Reconciliations
+  /** What an account can buy, and how it pays. */
+  offers(account: string): Promise<SalesView>
+}
+
+export function openSales(options: PaymentsOptions & { readonly log: Log }): Selling {
+  const { catalog, invoices } = options
+  const payments = createPayments(options)
+  const topUps = createTopUps({ ...options, payments })
+  return {
+    ...{ payments, topUps, reconciliations: createReconciliations({ ...options, payments }) },
+    async offers(account) {
+      const provider = await payments.provider()
+      const { sales } = catalog.current.document
+      const { card, topUp } = await topUps.view(account)
+      if (!provider || !sales) return { ...NOTHING, card, topUp }
+      const money = (minor: bigint) => formatMoney(minor, sales.currency)
+      const { amounts } = sales
+      return {
+        ...{
+          currency: sales.currency,
+          provider: provider.name,
+          card,
+          topUp,
+          savesCards: provider.remote !== undefined,
+        },
+        amounts: amounts && {
+          pricePerCredit: formatCredits(amounts.pricePerCredit),
+          ...{ minimum: money(amounts.minimumMinor), maximum: money(amounts.maximumMinor) },
+        },
+        packs: sales.packs.map(({ id, name, priceMinor, credits, endsAfterDays, products }) => ({
+          ...{ id, name, price: money(priceMinor), credits: formatCredits(credits) },
+          ...{ endsAfterDays: endsAfterDays ?? null, products: products ?? null },
+        })),
+        missing: await invoices.missing(account),
+      }
+    },
+  }
+}
+
+const NOTHING = { currency: null, provider: null, amounts: null, packs: [], savesCards: false, missing: null }

@@ -1,0 +1,342 @@
+// Stripe, by its official library. An event says only which payment changed: its state is then read from Stripe, so that the order and the
+// version of events do not matter.
+import type Stripe from 'stripe'
+import { Fault } from '../../kernel/fault.ts'
+import type { World } from '../../kernel/world.ts'
+import type {
+  Customer,
+  PaymentFacts,
+  Provider,
+  ProviderEvent,
+  Purchase,
+  RemoteProvider,
+  SavedCard,
+} from '../provider.ts'
+
+interface StripeOptions {
+  readonly world: World
+  readonly apiKey: () => string | undefined
+  readonly webhookSecret: () => string | undefined
+  /** Instead of Stripe's own address. */
+  readonly baseUrl: string | undefined
+  readonly tax: () => Promise<'off' | 'inclusive' | 'exclusive'>
+}
+
+const TIMEOUT_MS = 20_000
+const TOLERANCE_SECONDS = 300
+const RETRIES = 2
+/** Stripe wants these with two decimals although they have none. */
+const AS_TWO_DECIMALS: ReadonlySet<string> = new Set(['ISK', 'UGX'])
+
+const toStripe = (minor: bigint, currency: string) => Number(AS_TWO_DECIMALS.has(currency) ? minor * 100n : minor)
+const fromStripe = (amount: number, currency: string) =>
+  AS_TWO_DECIMALS.has(currency) ? BigInt(amount) / 100n : BigInt(amount)
+
+export function createStripe(options: StripeOptions): Provider {
+  const { world } = options
+  let known: { key: string; client: Stripe } | undefined
+
+  async function client(): Promise<Stripe> {
+    const key = options.apiKey()
+    if (!key) throw new Fault('conflict', { message: 'Payments by Stripe are not set up: its secret key is missing.' })
+    if (known?.key === key) return known.client
+    // Loaded here, so that a gateway that sells nothing does not load it.
+    const { default: Library } = await import('stripe')
+    const url = options.baseUrl === undefined ? undefined : new URL(options.baseUrl)
+    const made = new Library(key, {
+      ...{ timeout: TIMEOUT_MS, maxNetworkRetries: RETRIES, telemetry: false },
+      ...(url
+        ? {
+            host: url.hostname,
+            port: url.port,
+            protocol: url.protocol === 'http:' ? ('http' as const) : ('https' as const),
+          }
+        : {}),
+    })
+    known = { key, client: made }
+    return made
+  }
+
+  async function ask<T>(run: (stripe: Stripe) => Promise<T>): Promise<T> {
+    const stripe = await client()
+    return run(stripe).catch((error: unknown) => {
+      throw asFault(error)
+    })
+  }
+
+  async function factsOf(stripe: Stripe, intentId: string): Promise<PaymentFacts> {
+    const asOfMs = world.nowMs()
+    const intent = await stripe.paymentIntents.retrieve(intentId, { expand: ['latest_charge', 'payment_method'] })
+    return factsFrom(stripe, intent, asOfMs)
+  }
+
+  async function factsFrom(stripe: Stripe, intent: Stripe.PaymentIntent, asOfMs: number): Promise<PaymentFacts> {
+    const currency = intent.currency.toUpperCase()
+    const { metadata } = intent
+    const charge = typeof intent.latest_charge === 'object' ? intent.latest_charge : null
+    const disputes = charge?.disputed ? (await stripe.disputes.list({ payment_intent: intent.id, limit: 10 })).data : []
+    const open = disputes.filter(({ status }) => status !== 'won' && status !== 'warning_closed')
+    const paid = intent.status === 'succeeded'
+    const tax = paid ? await taxOf(stripe, intent) : NO_TAX
+    return {
+      ...{ provider: 'stripe', providerId: intent.id, currency, asOfMs },
+      ...{ payment: metadata.tollgate_payment, account: metadata.tollgate_account, offer: metadata.tollgate_offer },
+      amountMinor: fromStripe(paid ? intent.amount_received : intent.amount, currency),
+      taxMinor: fromStripe(tax.added, currency),
+      taxIncludedMinor: fromStripe(tax.all, currency),
+      status: paid ? 'paid' : intent.status === 'canceled' ? 'failed' : 'pending',
+      refundedMinor: fromStripe(charge?.amount_refunded ?? 0, currency),
+      disputedMinor: open.reduce((sum, { amount }) => sum + fromStripe(amount, currency), 0n),
+      dispute: disputeOf(disputes, open),
+      reason: intent.last_payment_error?.message,
+      receiptUrl: charge?.receipt_url ?? undefined,
+      card: intent.setup_future_usage === 'off_session' ? cardOf(intent.payment_method) : undefined,
+    }
+  }
+
+  /** What Stripe's tax calculation added to the price, and all tax in the amount. */
+  async function taxOf(stripe: Stripe, { id, metadata }: Stripe.PaymentIntent): Promise<typeof NO_TAX> {
+    if (metadata.tollgate_tax !== undefined)
+      return { all: Number(metadata.tollgate_tax), added: Number(metadata.tollgate_tax_added) }
+    if ((await options.tax()) === 'off') return NO_TAX
+    const [session] = (await stripe.checkout.sessions.list({ payment_intent: id, limit: 1 })).data
+    if (!session) return NO_TAX
+    const added = (session.amount_total ?? 0) - (session.amount_subtotal ?? 0)
+    return { all: session.total_details?.amount_tax ?? 0, added }
+  }
+
+  const remote: RemoteProvider = {
+    customer: ({ id, name, email }) =>
+      ask(async (stripe) => {
+        const about = { name, ...(email === null ? {} : { email }), metadata: { tollgate_account: id } }
+        const made = await stripe.customers.create(about, { idempotencyKey: `tollgate-customer-${id}` })
+        return made.id
+      }),
+    charge: (purchase, customer) => ask((stripe) => chargeCard(stripe, purchase, customer)),
+    read: ({ providerId, reference }) =>
+      ask(async (stripe) => {
+        const intent =
+          providerId ??
+          (reference ? idOf((await stripe.checkout.sessions.retrieve(reference)).payment_intent) : undefined)
+        return intent === undefined ? undefined : factsOf(stripe, intent)
+      }),
+    refund: (providerId, { currency, amountMinor, key }) =>
+      ask(async (stripe) => {
+        const amount = toStripe(amountMinor, currency)
+        await stripe.refunds.create(
+          { payment_intent: providerId, amount },
+          { idempotencyKey: `tollgate-refund-${key}` },
+        )
+      }),
+    async *list(fromMs, untilMs) {
+      const stripe = await client()
+      const created = { gte: Math.floor(fromMs / 1000), lt: Math.ceil(untilMs / 1000) }
+      const seen = new Set<string>()
+      try {
+        // The payments of that time, and earlier ones of which money went back in it.
+        const intents = stripe.paymentIntents.list({
+          created,
+          limit: 100,
+          expand: ['data.latest_charge', 'data.payment_method'],
+        })
+        for await (const intent of intents) {
+          seen.add(intent.id)
+          const asOfMs = world.nowMs()
+          if (intent.status === 'succeeded') yield await factsFrom(stripe, intent, asOfMs)
+        }
+        for (const list of [
+          stripe.refunds.list({ created, limit: 100 }),
+          stripe.disputes.list({ created, limit: 100 }),
+        ])
+          for await (const one of list) {
+            const intent = idOf(one.payment_intent)
+            if (intent === undefined || seen.has(intent)) continue
+            seen.add(intent)
+            yield await factsOf(stripe, intent)
+          }
+      } catch (error) {
+        throw asFault(error)
+      }
+    },
+    portal: (customer, return_url) =>
+      ask(async (stripe) => (await stripe.billingPortal.sessions.create({ customer, return_url })).url),
+    saveCard: (customer, returnUrl) =>
+      ask(async (stripe) => {
+        const urls = { success_url: returnUrl, cancel_url: returnUrl }
+        const session = await stripe.checkout.sessions.create({
+          mode: 'setup',
+          customer,
+          ...urls,
+        })
+        return addressOf(session)
+      }),
+  }
+
+  async function chargeCard(stripe: Stripe, purchase: Purchase, { id, methodId }: Customer): Promise<PaymentFacts> {
+    const { payment, account, offer, currency, priceMinor, name } = purchase
+    const price = toStripe(priceMinor, currency)
+    const behaviour = await options.tax()
+    const calculation =
+      behaviour === 'off'
+        ? undefined
+        : await stripe.tax.calculations.create({
+            ...{ currency: currency.toLowerCase(), customer: id },
+            line_items: [{ amount: price, reference: payment, tax_behavior: behaviour }],
+          })
+    const amount = calculation?.amount_total ?? price
+    const all = calculation ? calculation.tax_amount_exclusive + calculation.tax_amount_inclusive : 0
+    const params: Stripe.PaymentIntentCreateParams = {
+      ...{ amount, currency: currency.toLowerCase(), customer: id, description: name },
+      ...{ off_session: true, confirm: true, payment_method: methodId ?? '' },
+      automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+      metadata: {
+        ...metadataOf({ payment, account, offer }),
+        ...(calculation ? { tollgate_tax: String(all), tollgate_tax_added: String(amount - price) } : {}),
+      },
+      ...(calculation ? { hooks: { inputs: { tax: { calculation: calculation.id } } } } : {}),
+    }
+    try {
+      const intent = await stripe.paymentIntents.create(params, { idempotencyKey: `tollgate-charge-${payment}` })
+      return await factsOf(stripe, intent.id)
+    } catch (error) {
+      // A card that was declined has left a payment there, which says why.
+      const declined = declinedOf(error)
+      if (declined === undefined) throw error
+      return { ...(await factsOf(stripe, declined.intent)), status: 'failed', reason: declined.reason }
+    }
+  }
+
+  return {
+    name: 'stripe',
+    remote,
+    async receive(body, headers) {
+      const secret = options.webhookSecret()
+      if (!secret) throw new Fault('not_found')
+      const stripe = await client()
+      const header = headers['stripe-signature'] ?? ''
+      let event: Stripe.Event
+      try {
+        event = stripe.webhooks.constructEvent(body, header, secret, TOLERANCE_SECONDS, undefined, world.nowMs())
+      } catch (error) {
+        throw new Fault('key_unknown', { message: 'The signature of this event is not valid.', cause: error })
+      }
+      return ask(() => readEvent(stripe, event, factsOf))
+    },
+    checkout: (purchase, { customer, email, saveCard, returnUrl }) =>
+      ask(async (stripe) => {
+        const { payment, account, offer, currency, priceMinor, name } = purchase
+        const behaviour = await options.tax()
+        const metadata = metadataOf({ payment, account, offer })
+        const taxed = behaviour === 'off' ? {} : { tax_behavior: behaviour }
+        const session = await stripe.checkout.sessions.create(
+          {
+            ...{ mode: 'payment', client_reference_id: payment, metadata },
+            ...(customer ? { customer: customer.id } : email === null ? {} : { customer_email: email }),
+            line_items: [
+              {
+                quantity: 1,
+                price_data: {
+                  ...{ currency: currency.toLowerCase(), unit_amount: toStripe(priceMinor, currency), ...taxed },
+                  product_data: { name },
+                },
+              },
+            ],
+            payment_intent_data: {
+              ...{ metadata, ...(email === null ? {} : { receipt_email: email }) },
+              ...(saveCard ? { setup_future_usage: 'off_session' as const } : {}),
+            },
+            ...(behaviour === 'off'
+              ? {}
+              : { automatic_tax: { enabled: true }, billing_address_collection: 'required' as const }),
+            ...(behaviour === 'off' || !customer
+              ? {}
+              : {
+                  tax_id_collection: { enabled: true },
+                  customer_update: { address: 'auto' as const, name: 'auto' as const },
+                }),
+            success_url: returnUrl,
+            cancel_url: returnUrl,
+          },
+          { idempotencyKey: `tollgate-checkout-${payment}` },
+        )
+        return { url: addressOf(session), reference: session.id }
+      }),
+  }
+}
+
+const NO_TAX = { all: 0, added: 0 }
+
+function metadataOf({ payment, account, offer }: { payment: string; account: string; offer?: string | undefined }) {
+  return {
+    tollgate_payment: payment,
+    tollgate_account: account,
+    ...(offer === undefined ? {} : { tollgate_offer: offer }),
+  }
+}
+
+function disputeOf(all: readonly Stripe.Dispute[], open: readonly Stripe.Dispute[]): PaymentFacts['dispute'] {
+  if (all.length === 0) return 'none'
+  if (open.length === 0) return 'won'
+  return open.every(({ status }) => status === 'lost') ? 'lost' : 'open'
+}
+
+/** Which payment an event is about; its state is read anew. */
+async function readEvent(
+  stripe: Stripe,
+  { id, type, data }: Stripe.Event,
+  factsOf: (stripe: Stripe, intent: string) => Promise<PaymentFacts>,
+): Promise<ProviderEvent> {
+  // One of many shapes, of whatever version: only these few members are looked at.
+  const object = data.object as unknown as Readonly<Record<string, unknown>>
+  const intent = object.object === 'payment_intent' ? object.id : object.payment_intent
+  if (typeof intent === 'string') return { id, type, facts: await factsOf(stripe, intent) }
+  const customer = typeof object.customer === 'string' ? object.customer : undefined
+  if (customer !== undefined && /^(setup_intent\.succeeded|checkout\.session\.completed)$/.test(type)) {
+    const methods = await stripe.customers.listPaymentMethods(customer, { type: 'card', limit: 1 })
+    const card = cardOf(methods.data[0] ?? null)
+    if (card) return { id, type, facts: undefined, card: { customerId: customer, card } }
+  }
+  return { id, type, facts: undefined }
+}
+
+function cardOf(method: string | Stripe.PaymentMethod | null): SavedCard | undefined {
+  if (method === null || typeof method === 'string' || !method.card) return undefined
+  const { brand, last4, exp_month: month, exp_year: year } = method.card
+  return { methodId: method.id, brand, last4, expires: `${year}-${String(month).padStart(2, '0')}` }
+}
+
+const idOf = (value: string | { id: string } | null) => (typeof value === 'object' ? value?.id : value)
+
+function addressOf({ url }: Stripe.Checkout.Session): string {
+  if (url === null) throw new Fault('upstream_failed', { message: 'Stripe made no page for this payment.' })
+  return url
+}
+
+interface StripeFailure {
+  readonly type?: string
+  readonly message?: string
+  readonly statusCode?: number
+  readonly payment_intent?: { readonly id?: string }
+}
+
+function declinedOf(error: unknown): { intent: string; reason: string } | undefined {
+  const { type, message, payment_intent: intent } = Object(error) as StripeFailure // whatever was thrown: its members are looked at one by one
+  if (type !== 'StripeCardError' || typeof intent?.id !== 'string') return undefined
+  return { intent: intent.id, reason: message ?? 'The card was declined.' }
+}
+
+/** What Stripe refuses is the operator's to mend; that it does not answer passes. */
+function asFault(error: unknown): unknown {
+  if (error instanceof Fault) return error
+  const { type, message, statusCode } = Object(error) as StripeFailure // as above
+  if (typeof type !== 'string' || !type.startsWith('Stripe')) return error
+  const internal = { type, message, statusCode }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500 && statusCode !== 429)
+    return new Fault('upstream_failed', {
+      message: 'Stripe refused this. The log has its reason.',
+      internal,
+      cause: error,
+    })
+  const again = 'Stripe does not answer. Nothing was charged twice; try again shortly.'
+  return new Fault('unavailable', { message: again, retryAfterSeconds: 5, internal, cause: error })
+}

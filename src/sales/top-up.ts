@@ -1,0 +1,197 @@
+// Automatic top-up: when an account has fewer credits than it said, its saved card is charged, up to its ceiling in a calendar month. Looked at beside the calls, every
+// few seconds by every process; however many see the same balance, a unique row of the table makes one charge of it.
+import { creditsFor } from '../catalog/sales.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { formatMoney, parseMoney } from '../kernel/money.ts'
+import type { World } from '../kernel/world.ts'
+import { HELD } from '../reports/overview.ts'
+import type { PaymentRow } from './payment-rows.ts'
+import type { Payments } from './payments.ts'
+import type { SalesView, TopUpView } from './views.ts'
+
+export interface TopUps {
+  /** Charges the cards of all accounts that are low. Returns how many were charged. */
+  look(): Promise<number>
+  view(account: string): Promise<{ card: SalesView['card']; topUp: TopUpView | null }>
+  /** Null: no more automatic top-ups. */
+  change(account: string, settings: TopUpInput | null, by: By): Promise<void>
+}
+
+interface TopUpInput {
+  readonly below: Credits
+  readonly amount: string
+  readonly ceiling: string
+}
+
+interface TopUpRow {
+  account_id: string
+  card: { brand: string; last4: string; expires: string } | null
+  method_id: string | null
+  top_up_below: bigint | null
+  top_up_minor: bigint
+  top_up_ceiling_minor: bigint
+  top_up_currency: string
+  top_up_problem: string | null
+  used: bigint
+  low: boolean
+}
+
+const MONTH = `date_trunc('month', now(), 'UTC')`
+const LOW = `a.posted - ${HELD('a')} < c.top_up_below`
+const READY = `c.top_up_below is not null and c.method_id is not null and coalesce(c.top_up_after <= now(), true) and a.status = 'open' and a.frozen_until is null`
+const DUE = statement(
+  'top_up_due',
+  `select c.account_id from payment_customer c join account a on a.id = c.account_id
+   where ${READY} and ${LOW} and not exists (select 1 from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state = 'pending') limit 100`,
+)
+const COLUMNS = `c.account_id, c.card, c.method_id, c.top_up_below, c.top_up_minor, c.top_up_ceiling_minor, c.top_up_currency, c.top_up_problem,
+  (select coalesce(sum(p.amount_minor), 0)::bigint from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state <> 'failed' and p.created_at >= ${MONTH}) as used`
+const LOCK = statement('top_up_lock', 'select 1 from payment_customer where account_id = $1 for update')
+// By itself, after the lock: what it reads must not be older than the lock.
+const CLAIM = statement(
+  'top_up_claim',
+  `select ${COLUMNS}, ${READY} and ${LOW} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`,
+)
+const VIEW = statement('top_up_view', `select ${COLUMNS}, false as low from payment_customer c where c.account_id = $1`)
+const UNKNOWN = statement(
+  'top_up_unknown',
+  `select id from payment where kind = 'top_up' and state = 'pending' and created_at < now() - interval '30 seconds' order by id limit 100`,
+)
+const ROW = statement('top_up_payment', 'select * from payment where id = $1')
+// A card that was declined is tried again after an hour, then after four; then not before the customer changes something.
+const ENDED = statement(
+  'top_up_ended',
+  `update payment_customer set top_up_problem = $2, top_up_failures = case when $2::text is null then 0 else top_up_failures + 1 end,
+     top_up_after = case when $2::text is null then null when top_up_failures = 0 then now() + interval '1 hour' when top_up_failures = 1 then now() + interval '4 hours' else 'infinity' end
+   where account_id = $1`,
+)
+const PAUSE = statement(
+  'top_up_pause',
+  `update payment_customer set top_up_problem = $2, top_up_after = ${MONTH} + interval '1 month' where account_id = $1`,
+)
+const WAIT = statement(
+  'top_up_wait',
+  `update payment_customer set top_up_after = now() + interval '1 minute' where account_id = $1`,
+)
+const PUT = statement(
+  'top_up_put',
+  `update payment_customer set top_up_below = $2, top_up_minor = $3, top_up_ceiling_minor = $4, top_up_currency = $5, top_up_by = $6,
+     top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 returning method_id`,
+)
+/** After this Stripe may have forgotten that it was asked before. */
+const GIVE_UP_MS = 20 * 3_600_000
+
+export function createTopUps(options: {
+  database: Database
+  catalog: CatalogStore
+  audit: Audit
+  payments: Payments
+  world: World
+  log: Log
+}): TopUps {
+  const { database, catalog, audit, payments, world, log } = options
+
+  /** Undefined: nothing is to be charged, or another process charges it. */
+  async function claim(tx: Queryable, account: string): Promise<PaymentRow | undefined> {
+    await tx.query(LOCK, [account])
+    const [row] = await tx.query<TopUpRow>(CLAIM, [account])
+    if (!row?.low) return undefined
+    const { top_up_minor: minor, top_up_ceiling_minor: ceiling, top_up_currency: currency, used } = row
+    const { sales } = catalog.current.document
+    const pause = async (why: string) => {
+      await tx.query(PAUSE, [account, why])
+      return undefined
+    }
+    if (!sales?.amounts || sales.currency !== currency)
+      return pause('The price of credits has changed: set it up anew.')
+    if (used + minor > ceiling)
+      return pause(`The ceiling of ${formatMoney(ceiling, currency)} ${currency} for this month is reached.`)
+    // Until this one has ended, whatever becomes of it.
+    await tx.query(WAIT, [account])
+    const credits = creditsFor(sales, minor)
+    const name = `${formatCredits(credits)} credits (automatic top-up)`
+    return payments.order(tx, {
+      ...{ account, kind: 'top_up', name, currency, priceMinor: minor, credits, person: null },
+    })
+  }
+
+  async function charge(row: PaymentRow): Promise<boolean> {
+    const done = await payments.charge(row)
+    if (done.state === 'pending') return false
+    const problem = done.state === 'failed' ? (done.reason ?? 'The card was declined.') : null
+    await database.query(ENDED, [row.account_id, problem])
+    return done.state === 'paid'
+  }
+
+  /** Those of which a process did not hear the end. Asked again with the same key, Stripe says what became of them. */
+  async function finish(): Promise<number> {
+    let count = 0
+    for (const { id } of await database.query<{ id: string }>(UNKNOWN)) {
+      const [row] = await database.query<PaymentRow>(ROW, [id])
+      if (!row || row.created_at.getTime() < world.nowMs() - GIVE_UP_MS) continue
+      if (await charge(row)) count += 1
+    }
+    return count
+  }
+
+  return {
+    async look() {
+      let count = 0
+      for (const { account_id: account } of await database.query<{ account_id: string }>(DUE))
+        try {
+          const row = await database.transaction((tx) => claim(tx, account))
+          if (row && (await charge(row))) count += 1
+        } catch (error) {
+          log.warn({ error, account }, 'an automatic top-up was not completed; it will be tried again')
+        }
+      return count + (await finish())
+    },
+    async view(account) {
+      const [row] = await database.query<TopUpRow>(VIEW, [account])
+      if (!row) return { card: null, topUp: null }
+      const { card, top_up_below: below, top_up_currency: currency, top_up_problem: problem } = row
+      const shown = card && { brand: card.brand, last4: card.last4, expires: card.expires }
+      if (below === null) return { card: shown, topUp: null }
+      const money = (minor: bigint) => formatMoney(minor, currency)
+      const topUp = {
+        ...{ below: formatCredits(below), currency, problem, used: money(row.used) },
+        ...{ amount: money(row.top_up_minor), ceiling: money(row.top_up_ceiling_minor) },
+      }
+      return { card: shown, topUp }
+    },
+    async change(account, settings, by) {
+      const { sales } = catalog.current.document
+      const values = settings === null ? [null, null, null, null] : valuesOf(sales, settings)
+      await database.transaction(async (tx) => {
+        const [row] = await tx.query<{ method_id: string | null }>(PUT, [account, ...values, by.actor])
+        if (settings !== null && !row?.method_id)
+          throw new Fault('conflict', { message: 'Save a card first: automatic top-up charges it.' })
+        const detail = settings === null ? { off: true } : { ...settings, below: formatCredits(settings.below) }
+        await audit.write(tx, by, { action: 'payment.top-up', object: account, detail })
+      })
+    },
+  }
+}
+
+function valuesOf(
+  sales: CatalogStore['current']['document']['sales'],
+  { below, amount, ceiling }: TopUpInput,
+): [bigint, bigint, bigint, string] {
+  if (!sales?.amounts) throw new Fault('conflict', { message: 'Free amounts are not sold here.' })
+  const { minimumMinor, maximumMinor } = sales.amounts
+  const [minor, most] = [parseMoney(amount, sales.currency), parseMoney(ceiling, sales.currency)]
+  if (minor === undefined || minor < minimumMinor || minor > maximumMinor)
+    throw invalid(
+      `amount: must be between ${formatMoney(minimumMinor, sales.currency)} and ${formatMoney(maximumMinor, sales.currency)} ${sales.currency}.`,
+      'amount',
+    )
+  if (most === undefined || most < minor)
+    throw invalid('ceiling: must be an amount, at least that of one top-up.', 'ceiling')
+  if (below <= 0n) throw invalid('below: must be above 0.', 'below')
+  return [below, minor, most, sales.currency]
+}

@@ -1,0 +1,149 @@
+// What is sold, payments, saved cards and reconciliations as people see them.
+import * as z from 'zod'
+import { count, credits, page, time } from '../kernel/view.ts'
+
+/** "20.00", with the decimals of its currency. */
+const money = z.string().regex(/^-?\d+(\.\d{1,3})?$/)
+
+export const PAYMENT_STATES = ['pending', 'paid', 'refunded', 'disputed', 'quarantined', 'failed'] as const
+const provider = z.enum(['stripe', 'webhook'])
+
+export const paymentView = z.object({
+  id: z.string(),
+  /** Null: nobody knows whose it is. */
+  account: z.string().nullable(),
+  accountName: z.string().nullable(),
+  provider,
+  providerId: z.string().nullable(),
+  kind: z.enum(['pack', 'amount', 'plan', 'top_up', 'other']),
+  offer: z.string().nullable(),
+  currency: z.string(),
+  /** What was paid, with any tax; of a pending one its price. */
+  amount: money,
+  tax: money,
+  credits,
+  state: z.enum(PAYMENT_STATES),
+  /** Why it is quarantined, disputed or failed. */
+  reason: z.string().nullable(),
+  refunded: money,
+  dispute: z.enum(['none', 'open', 'lost', 'won']),
+  /** Credits that were taken back, and those that could not be and are a loss. */
+  takenBack: credits,
+  lost: credits,
+  createdAt: time,
+  paidAt: time.nullable(),
+  receiptUrl: z.string().nullable(),
+})
+export type PaymentView = z.infer<typeof paymentView>
+export const paymentPage = page(paymentView)
+
+const cardView = z.object({ brand: z.string(), last4: z.string(), expires: z.string() })
+
+const topUpView = z.object({
+  /** Below so many credits, this amount is charged, at most so much in a calendar month (UTC). */
+  below: credits,
+  amount: money,
+  ceiling: money,
+  currency: z.string(),
+  /** Charged in this month so far. */
+  used: money,
+  /** Why it does not top up for the time being. */
+  problem: z.string().nullable(),
+})
+export type TopUpView = z.infer<typeof topUpView>
+
+/** What an account can buy, and how it pays. */
+export const salesView = z.object({
+  /** Null: nothing is sold. */
+  currency: z.string().nullable(),
+  provider: provider.nullable(),
+  amounts: z.object({ pricePerCredit: z.string(), minimum: money, maximum: money }).nullable(),
+  packs: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      price: money,
+      credits,
+      endsAfterDays: count.nullable(),
+      products: z.array(z.string()).nullable(),
+    }),
+  ),
+  card: cardView.nullable(),
+  /** Whether cards can be saved and charged, and the provider has a page for the customer. */
+  savesCards: z.boolean(),
+  topUp: topUpView.nullable(),
+  /** The first field of the billing details that is missing; without it nothing can be bought. */
+  missing: z.string().nullable(),
+})
+export type SalesView = z.infer<typeof salesView>
+
+export const checkoutView = z.object({ payment: z.string().nullable(), url: z.string() })
+export type CheckoutView = z.infer<typeof checkoutView>
+
+export const paymentSettingsView = z.object({
+  provider: z.enum(['off', 'stripe', 'webhook']),
+  tax: z.enum(['off', 'inclusive', 'exclusive']),
+  checkoutUrl: z.string().nullable(),
+  /** Which secrets are stored; they are never shown. */
+  secrets: z.object({ stripe: z.boolean(), 'stripe-webhook': z.boolean(), 'payment-webhook': z.boolean() }),
+  /** Of the Stripe key. */
+  mode: z.enum(['live', 'test']).nullable(),
+  webhookUrls: z.object({ stripe: z.string(), webhook: z.string() }),
+})
+export type PaymentSettingsView = z.infer<typeof paymentSettingsView>
+
+export const paymentSettingsInput = z.strictObject({
+  provider: z.enum(['off', 'stripe', 'webhook']).optional(),
+  tax: z.enum(['off', 'inclusive', 'exclusive']).optional(),
+  checkoutUrl: z
+    .string()
+    .max(500)
+    .refine((value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), 'must be an http(s) address')
+    .nullable()
+    .optional(),
+  /** Null removes one. */
+  secrets: z
+    .strictObject({
+      stripe: z
+        .string()
+        .regex(/^(?:sk|rk)_(?:live|test)_\w{10,250}$/, 'must be a secret or restricted key of Stripe')
+        .nullable()
+        .optional(),
+      'stripe-webhook': z
+        .string()
+        .regex(/^whsec_[\w+/=]{10,250}$/, 'must be a webhook secret of Stripe, which begins with whsec_')
+        .nullable()
+        .optional(),
+      'payment-webhook': z
+        .string()
+        .regex(/^whsec_[A-Za-z0-9+/=]{32,200}$/, 'must be whsec_ and at least 24 bytes in base64')
+        .nullable()
+        .optional(),
+    })
+    .optional(),
+})
+export type PaymentSettingsInput = z.infer<typeof paymentSettingsInput>
+
+const difference = z.object({
+  providerId: z.string(),
+  payment: z.string().nullable(),
+  account: z.string().nullable(),
+  /** What differed, and what was done about it. */
+  problem: z.string(),
+  mended: z.boolean(),
+})
+export type Difference = z.infer<typeof difference>
+
+export const reconciliationView = z.object({
+  id: z.string(),
+  provider,
+  from: time,
+  until: time,
+  startedAt: time,
+  endedAt: time.nullable(),
+  checked: count,
+  differences: z.array(difference),
+  failure: z.string().nullable(),
+})
+export type ReconciliationView = z.infer<typeof reconciliationView>
+export const reconciliationPage = page(reconciliationView)

@@ -1,0 +1,411 @@
+// Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that only sends signed webhooks.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { storedCatalogs } from '../src/catalog/store.ts'
+import { createAudit } from '../src/database/audit.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import type { PaymentView, ReconciliationView, SalesView } from '../src/sales/views.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { STRIPE_KEY, STRIPE_SECRET, type StripeServer, startStripe } from './stripe-server.ts'
+
+const SALES = {
+  currency: 'EUR',
+  pricePerCredit: '0.01',
+  minimum: '5.00',
+  maximum: '1000.00',
+  packs: [
+    { id: 'starter', name: 'Starter', price: '20.00', credits: '2200' },
+    { id: 'trial', name: 'Trial', price: '1.00', credits: '50', endsAfterDays: 30 },
+  ],
+}
+const WEBHOOK_KEY = Buffer.alloc(32, 7)
+const WEBHOOK_SECRET = `whsec_${WEBHOOK_KEY.toString('base64')}`
+const ONE = 1_000_000n
+
+let stripe: StripeServer
+let gateway: TestGateway
+let fresh: FreshDatabase
+
+before(async () => {
+  stripe = await startStripe()
+  fresh = await freshDatabase()
+  gateway = await startGateway({
+    database: fresh,
+    env: { TOLLGATE_STRIPE_URL: stripe.url },
+    catalog: (document) => {
+      document.sales = SALES
+    },
+  })
+  const secrets = { stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET, 'payment-webhook': WEBHOOK_SECRET }
+  const set = await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })
+  assert.equal(set.status, 200, JSON.stringify(set.data))
+})
+after(async () => {
+  try {
+    await gateway?.settled()
+    const { database } = gateway.gateway
+    const audit = createAudit({ database, world: realWorld })
+    const { problems } = await verifyLedger(database, storedCatalogs(database), { audit })
+    assert.deepEqual(problems, [])
+  } finally {
+    await gateway?.close()
+    await stripe?.close()
+    await fresh?.drop()
+  }
+})
+
+const balance = async (account: string) => (await gateway.balance(account)).posted
+const newAccount = async () => (await gateway.account({ credits: 0n })).id
+
+async function buy(account: string, order: object): Promise<{ payment: string; session: string }> {
+  const { status, data } = await gateway.operator<{ payment: string; url: string }>(
+    'POST',
+    `/accounts/${account}/purchases`,
+    order,
+  )
+  assert.equal(status, 200, JSON.stringify(data))
+  return { payment: data.payment, session: data.url.split('/').at(-1) ?? '' }
+}
+
+async function send(event: { body: string; signature: string }, path = '/webhooks/stripe'): Promise<number> {
+  const headers = { 'content-type': 'application/json', 'stripe-signature': event.signature }
+  const response = await fetch(gateway.url + path, { method: 'POST', headers, body: event.body })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function paid(account: string, order: object = { pack: 'starter' }) {
+  const { payment, session } = await buy(account, order)
+  const intent = stripe.pay(session)
+  assert.equal(await send(stripe.event('payment_intent.succeeded', intent)), 200)
+  return { payment, intent }
+}
+
+const read = async (payment: string) => (await gateway.operator<PaymentView>('GET', `/payments/${payment}`)).data
+
+/** As any other provider signs it. */
+function signed(
+  data: object,
+  { id = `evt_${Math.random()}`, atMs = Date.now(), key = WEBHOOK_KEY, timestamp = new Date().toISOString() } = {},
+) {
+  const body = JSON.stringify({ type: 'payment.updated', timestamp, data })
+  const seconds = Math.floor(atMs / 1000)
+  const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')
+  return {
+    body,
+    headers: { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` },
+  }
+}
+
+async function tell(
+  data: object,
+  options: Parameters<typeof signed>[1] = {},
+): Promise<{ status: number; text: string }> {
+  const { body, headers } = signed(data, options)
+  const response = await fetch(`${gateway.url}/webhooks/payments`, { method: 'POST', headers, body })
+  return { status: response.status, text: await response.text() }
+}
+
+test('a pack that is paid by Stripe brings its credits once, however often and by whatever event it is told', async () => {
+  const account = await newAccount()
+  const { payment, session } = await buy(account, { pack: 'starter' })
+  assert.equal((await read(payment)).state, 'pending')
+  const asked = stripe.sessions.get(session)?.asked
+  assert.equal(asked.line_items[0].price_data.unit_amount, '2000')
+  assert.equal(asked.payment_intent_data.metadata.tollgate_payment, payment)
+  const intent = stripe.pay(session)
+  const events = [
+    stripe.event('checkout.session.completed', { object: 'checkout.session', id: session, payment_intent: intent.id }),
+    stripe.event('payment_intent.succeeded', intent),
+    stripe.event('charge.succeeded', intent.latest_charge),
+  ]
+  const statuses = await Promise.all([...events, ...events, ...events].map((event) => send(event)))
+  assert.deepEqual(new Set(statuses), new Set([200]))
+  assert.equal(await balance(account), 2_200n * ONE)
+  const shown = await read(payment)
+  assert.deepEqual(
+    [shown.state, shown.amount, shown.credits, shown.receiptUrl],
+    ['paid', '20.00', '2200', intent.latest_charge.receipt_url],
+  )
+  const { data } = await gateway.operator<{ items: { kind: string; moved: string }[] }>(
+    'GET',
+    `/accounts/${account}/ledger`,
+  )
+  assert.deepEqual(
+    data.items.map(({ kind, moved }) => [kind, moved]),
+    [['purchase', '2200']],
+  )
+})
+
+test('a free amount buys by the price of a credit, and what is out of bounds is refused with its bounds', async () => {
+  const account = await newAccount()
+  await paid(account, { amount: '12.34' })
+  assert.equal(await balance(account), 1_234n * ONE)
+  for (const [order, message] of [
+    [{ amount: '4.99' }, /between 5\.00 and 1000\.00 EUR/],
+    [{ amount: '12.345' }, /between 5\.00/],
+    [{ pack: 'none' }, /there is no pack/],
+    [{}, /either a pack or an amount/],
+    [{ pack: 'starter', amount: '5.00' }, /either a pack or an amount/],
+  ] as const) {
+    const { status, data } = await gateway.operator<{ message: string }>(
+      'POST',
+      `/accounts/${account}/purchases`,
+      order,
+    )
+    assert.equal(status, 400)
+    assert.match(data.message, message)
+  }
+})
+
+test('an event that nobody signed, that was signed long ago or is too large changes nothing', async () => {
+  const account = await newAccount()
+  const { session } = await buy(account, { pack: 'starter' })
+  const intent = stripe.pay(session)
+  const { body, signature } = stripe.event('payment_intent.succeeded', intent)
+  assert.equal(await send({ body: body.replace('evt_', 'evt_x'), signature }), 401)
+  assert.equal(await send({ body, signature: '' }), 401)
+  assert.equal(await send({ body, signature: signature.replace(/v1=\w/, 'v1=z') }), 401)
+  const old = signature.replace(/t=\d+/, `t=${Math.floor(Date.now() / 1000) - 600}`)
+  assert.equal(await send({ body, signature: old }), 401)
+  assert.equal(await send({ body: body.padEnd(300_000), signature }), 413)
+  assert.equal(await send({ body: '', signature: '' }), 401)
+  assert.equal(await balance(account), 0n)
+  // A genuine one of which nothing is known is received and does nothing.
+  assert.equal(await send(stripe.event('payout.paid', { object: 'payout', id: 'po_1' })), 200)
+  assert.equal(await send({ body, signature }), 200)
+  assert.equal(await balance(account), 2_200n * ONE)
+})
+
+test('an unknown price, currency, amount or account is quarantined, never granted, alerted, and can be accepted or dismissed', async () => {
+  const account = await newAccount()
+  const { payment, session } = await buy(account, { pack: 'starter' })
+  stripe.pay(session, { amount: 100, amount_received: 100 })
+  const less = stripe.intents.get(stripe.sessions.get(session)?.payment_intent) ?? assert.fail()
+  assert.equal(await send(stripe.event('payment_intent.succeeded', less)), 200)
+  const other = await buy(account, { pack: 'starter' })
+  const yen = stripe.pay(other.session, { currency: 'jpy' })
+  await send(stripe.event('payment_intent.succeeded', yen))
+  const stranger = stripe.strange({ amount: 777, amount_received: 777 })
+  await send(stripe.event('payment_intent.succeeded', stranger))
+  const lost = stripe.strange({ amount: 500, amount_received: 500, metadata: { tollgate_account: 'acc_nobody' } })
+  await send(stripe.event('payment_intent.succeeded', lost))
+  assert.equal(await balance(account), 0n)
+  const { data } = await gateway.operator<{ items: PaymentView[] }>('GET', '/payments?state=quarantined')
+  const reasons = new Map(data.items.map(({ providerId, reason }) => [providerId, reason]))
+  assert.match(reasons.get(less.id) ?? '', /should be 20\.00 EUR, but is 1\.00 EUR/)
+  assert.match(reasons.get(yen.id) ?? '', /should be 20\.00 EUR, but is 2000 JPY/)
+  assert.match(reasons.get(stranger.id) ?? '', /names no account/)
+  assert.match(reasons.get(lost.id) ?? '', /There is no account acc_nobody/)
+  await gateway.gateway.alerts.look()
+  const alerts = await gateway.operator<{ items: { rule: string; subject: string }[] }>('GET', '/alerts')
+  assert.ok(
+    alerts.data.items.some(({ rule, subject }) => rule === 'payment' && subject === payment),
+    JSON.stringify(alerts.data.items),
+  )
+  const accepted = await gateway.operator<PaymentView>('POST', `/payments/${payment}/accept`, {
+    account,
+    credits: '100',
+  })
+  assert.deepEqual([accepted.status, accepted.data.state], [200, 'paid'])
+  assert.equal(await balance(account), 100n * ONE)
+  assert.equal((await gateway.operator('POST', `/payments/${payment}/accept`, { account, credits: '100' })).status, 409)
+  const dismissed = await gateway.operator<PaymentView>('POST', `/payments/${other.payment}/dismiss`)
+  assert.deepEqual([dismissed.status, dismissed.data.state], [200, 'failed'])
+  await send(stripe.event('payment_intent.succeeded', yen))
+  assert.equal((await read(other.payment)).state, 'failed')
+})
+
+test('refunds and disputes take back what is left and book the rest as a loss; a dispute that is won gives it back', async () => {
+  const account = await newAccount()
+  const { payment, intent } = await paid(account)
+  const half = await gateway.operator<PaymentView>('POST', `/payments/${payment}/refund`, { amount: '10.00' })
+  assert.deepEqual(
+    [half.status, half.data.state, half.data.refunded, half.data.takenBack],
+    [200, 'paid', '10.00', '1100'],
+  )
+  assert.equal(await balance(account), 1_100n * ONE)
+  const late = stripe.event('charge.refunded', intent.latest_charge)
+  await gateway.operator('POST', `/accounts/${account}/credits`, { amount: '-1000', note: 'spent' })
+  assert.equal((await gateway.operator('POST', `/payments/${payment}/refund`, { amount: '10.01' })).status, 400)
+  const rest = await gateway.operator<PaymentView>('POST', `/payments/${payment}/refund`, {})
+  assert.deepEqual([rest.data.state, rest.data.takenBack, rest.data.lost], ['refunded', '1200', '1000'])
+  assert.equal(await send(late), 200)
+  assert.equal(await balance(account), 0n)
+  assert.equal((await gateway.operator('POST', `/payments/${payment}/refund`, {})).status, 409)
+
+  const second = await paid(account)
+  stripe.dispute(second.intent.id, 'needs_response')
+  await send(stripe.event('charge.dispute.created', { object: 'dispute', payment_intent: second.intent.id }))
+  assert.equal((await read(second.payment)).state, 'disputed')
+  assert.equal(await balance(account), 0n)
+  stripe.dispute(second.intent.id, 'won')
+  await send(stripe.event('charge.dispute.closed', { object: 'dispute', payment_intent: second.intent.id }))
+  assert.equal((await read(second.payment)).state, 'paid')
+  assert.equal(await balance(account), 2_200n * ONE)
+})
+
+test('a pack with an end becomes a lot that ends, and its refund takes back that lot', async () => {
+  const account = await newAccount()
+  const { payment } = await paid(account, { pack: 'trial' })
+  const lots = () =>
+    gateway.gateway.database.query<{ source: string; remaining: bigint; days: number }>(
+      {
+        text: `select source, remaining, round(extract(epoch from ends_at - now()) / 86400)::int as days from lot where account_id = $1`,
+      },
+      [account],
+    )
+  assert.deepEqual(await lots(), [{ source: 'bought', remaining: 50n * ONE, days: 30 }])
+  await paid(account, { amount: '5.00' })
+  await gateway.operator('POST', `/payments/${payment}/refund`, {})
+  assert.deepEqual(await lots(), [{ source: 'bought', remaining: 0n, days: 30 }])
+  assert.equal(await balance(account), 500n * ONE)
+})
+
+test('events that come in the wrong order end as those in the right one: the refund first, then the payment', async () => {
+  const account = await newAccount()
+  const { payment, session } = await buy(account, { pack: 'starter' })
+  const intent = stripe.pay(session)
+  stripe.refund(intent.id, 500)
+  assert.equal(await send(stripe.event('charge.refunded', intent.latest_charge)), 200)
+  assert.equal(await send(stripe.event('payment_intent.succeeded', intent)), 200)
+  assert.equal(await balance(account), 1_650n * ONE)
+  assert.equal((await read(payment)).refunded, '5.00')
+})
+
+test('a provider that only sends signed webhooks sells the same: credits once, in any order, and quarantine', async () => {
+  const account = await newAccount()
+  const settings = {
+    provider: 'webhook',
+    checkoutUrl: 'https://pay.example/?p={payment}&a={amount}&c={currency}&r={return}',
+  }
+  assert.equal((await gateway.operator('PATCH', '/payment-settings', settings)).status, 200)
+  try {
+    const order = await gateway.operator<{ payment: string; url: string }>('POST', `/accounts/${account}/purchases`, {
+      pack: 'starter',
+    })
+    const { payment, url } = order.data
+    const query = new URL(url).searchParams
+    assert.deepEqual([query.get('p'), query.get('a'), query.get('c')], [payment, '20.00', 'EUR'])
+    assert.match(query.get('r') ?? '', new RegExp(`/a/${account}/buy\\?payment=${payment}$`))
+    const data = { id: 'their-1', payment, currency: 'EUR', amount: '20.00', status: 'paid' }
+    const options = { id: 'evt_a', timestamp: new Date(Date.now() - 5_000).toISOString() }
+    const told = await Promise.all([tell(data, options), tell(data, options), tell(data, { ...options, id: 'evt_b' })])
+    assert.deepEqual(
+      told.map(({ status }) => status),
+      [200, 200, 200],
+      told[0]?.text,
+    )
+    assert.equal(await balance(account), 2_200n * ONE)
+    // The newer word stands, whatever comes after it.
+    await tell({ ...data, refunded: '20.00' }, { timestamp: new Date().toISOString() })
+    assert.equal(await balance(account), 0n)
+    await tell({ ...data, refunded: '5.00' }, { timestamp: new Date(Date.now() - 4_000).toISOString() })
+    assert.equal((await read(payment)).state, 'refunded')
+    // What nobody asked for here is sold by the catalog, or quarantined.
+    await tell({ id: 'their-2', account, currency: 'EUR', amount: '7.00', status: 'paid' })
+    assert.equal(await balance(account), 700n * ONE)
+    await tell({ id: 'their-3', account, currency: 'USD', amount: '7.00', status: 'paid' })
+    await tell({ id: 'their-4', account, offer: 'starter', currency: 'EUR', amount: '2.00', status: 'paid' })
+    await tell({ id: 'their-5', account, offer: 'nothing', currency: 'EUR', amount: '20.00', status: 'paid' })
+    assert.equal(await balance(account), 700n * ONE)
+    const refused = { ...data, id: 'their-6' }
+    assert.equal((await tell(refused, { key: Buffer.alloc(32, 8) })).status, 401)
+    assert.equal((await tell(refused, { atMs: Date.now() - 400_000 })).status, 401)
+    assert.equal((await tell({ ...refused, amount: '1e9' })).status, 400)
+    assert.equal((await tell({ ...refused, currency: 'euro' })).status, 400)
+    assert.equal((await tell(refused, { timestamp: '2099-01-01T00:00:00Z' })).status, 400)
+  } finally {
+    await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe' })
+  }
+})
+
+test('automatic top-up charges a saved card when the balance is low, once for all processes, and stops at its ceiling', async () => {
+  const account = await newAccount()
+  const { intent } = await paid(account, { amount: '5.00', saveCard: true })
+  assert.equal(intent.setup_future_usage, 'off_session')
+  const sales = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+  assert.deepEqual(sales.data.card, { brand: 'visa', last4: '4242', expires: '2030-12' })
+  const input = { below: '600', amount: '10.00', ceiling: '25.00' }
+  assert.equal((await gateway.operator('PUT', `/accounts/${account}/top-up`, input)).status, 200)
+  const second = await startGateway({ env: { TOLLGATE_STRIPE_URL: stripe.url }, database: fresh })
+  try {
+    const charges = () => stripe.asked.filter((one) => one === 'POST /v1/payment_intents').length
+    const before = charges()
+    const look = async () => {
+      const both = [gateway.gateway.sales.topUps, second.gateway.sales.topUps]
+      await Promise.all([...both, ...both].map((one) => one.look()))
+    }
+    await look()
+    assert.equal(charges(), before + 1)
+    assert.equal(await balance(account), 1_500n * ONE)
+    await look()
+    assert.equal(charges(), before + 1, 'a balance that is high enough is left alone')
+    await gateway.operator('POST', `/accounts/${account}/credits`, { amount: '-1400', note: 'spent' })
+    await look()
+    assert.equal(await balance(account), 1_100n * ONE)
+    await gateway.operator('POST', `/accounts/${account}/credits`, { amount: '-1000', note: 'spent' })
+    await look()
+    await look()
+    assert.equal(await balance(account), 100n * ONE, 'a third charge would exceed the ceiling')
+    assert.equal(charges(), before + 2)
+    const { data } = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+    assert.deepEqual(
+      [data.topUp?.used, data.topUp?.problem],
+      ['20.00', 'The ceiling of 25.00 EUR for this month is reached.'],
+    )
+    stripe.declines = 'Your card was declined.'
+    await gateway.operator('PUT', `/accounts/${account}/top-up`, { ...input, ceiling: '100.00' })
+    await look()
+    await look()
+    assert.equal(charges(), before + 3, 'a declined card is not tried again at once')
+    const declined = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+    assert.equal(declined.data.topUp?.problem, 'Your card was declined.')
+    assert.equal((await gateway.operator('DELETE', `/accounts/${account}/top-up`)).status, 200)
+  } finally {
+    stripe.declines = undefined
+    await second.close()
+  }
+})
+
+test('reconciliation applies what no event told, and names every difference', async () => {
+  const account = await newAccount()
+  const lostEvent = await buy(account, { pack: 'starter' })
+  const unheard = stripe.pay(lostEvent.session)
+  const known = await paid(account, { amount: '5.00' })
+  stripe.refund(known.intent.id, 500)
+  const gone = await paid(account, { amount: '6.00' })
+  stripe.intents.delete(gone.intent.id)
+  const { data } = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
+  const found = new Map(data.differences.map((one) => [one.providerId, one]))
+  assert.match(found.get(unheard.id)?.problem ?? '', /2200 credits were granted/)
+  assert.match(found.get(known.intent.id)?.problem ?? '', /5\.00 EUR were refunded/)
+  assert.deepEqual(
+    [found.get(gone.intent.id)?.mended, found.get(gone.intent.id)?.problem],
+    [false, 'It is paid here, but Stripe does not list it.'],
+  )
+  assert.equal(await balance(account), 2_800n * ONE)
+  const again = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
+  assert.deepEqual(
+    again.data.differences.map(({ providerId }) => providerId),
+    [gone.intent.id],
+  )
+})
+
+test('secrets are never shown, and nothing is sold where nothing is set up', async () => {
+  const settings = await gateway.call('/admin/v1/payment-settings', OPERATOR_TOKEN)
+  const text = await settings.text()
+  assert.ok(!text.includes(STRIPE_KEY) && !text.includes(STRIPE_SECRET) && !text.includes(WEBHOOK_SECRET), text)
+  await gateway.operator('PATCH', '/payment-settings', { provider: 'off' })
+  try {
+    const account = await newAccount()
+    const { data } = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+    assert.equal(data.currency, null)
+    assert.equal((await gateway.operator('POST', `/accounts/${account}/purchases`, { pack: 'starter' })).status, 409)
+  } finally {
+    await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe' })
+  }
+})
