@@ -302,6 +302,8 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
   /** Variables that the catalog names for vendors' credentials are read by name, from here. */
   readonly credential: (name: string) => string | undefined
+  /** Any variable: for the command line, whose user named it. The gateway itself reads only its settings and credentials. */
+  readonly environment: (name: string) => string | undefined
   /** Where Codex has its configuration, for the command that sets it up. */
   readonly codexHome: string
   /** What was given and means nothing: most often a misspelt name. */
@@ -341,6 +343,7 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
     codexHome: environment.CODEX_HOME || join(homedir(), '.codex'),
     credential: (name: string) =>
       !isVendorKey(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
+    environment: (name: string) => environment[name] || undefined,
     warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),
   })
 }

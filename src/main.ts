@@ -115,6 +115,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     codexHome: config.codexHome,
     server,
     credential: config.credential,
+    environment: config.environment,
     version: VERSION,
   }
 }

@@ -370,7 +370,7 @@ export const api = {
   putByokKey: (id: string, vendor: string, input: { value?: string; fallback?: boolean }) =>
     put<wire.ByokKeyStored>(account(id, `/byok-keys/${encode(vendor)}`), input),
   dropByokKey: (id: string, vendor: string) => remove<unknown>(account(id, `/byok-keys/${encode(vendor)}`)),
-  putCredential: (name: string, credential: string, input: { value?: string; weight?: number }) =>
+  putCredential: (name: string, credential: string, input: { value?: string; weight?: number; shared?: boolean }) =>
     put<unknown>(`/vendors/${encode(name)}/credentials/${encode(credential)}`, input),
   dropCredential: (name: string, credential: string, force: boolean) =>
     call<unknown>('DELETE', `/vendors/${encode(name)}/credentials/${encode(credential)}`, {

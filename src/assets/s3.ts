@@ -1,8 +1,8 @@
 // Assets in an S3-compatible store, over the gateway's HTTP client. A small file is one request; a larger one is a multipart upload, so that no
 // file is held in memory as a whole.
 
-import { createHash, createHmac } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { type AwsCredentials, sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -23,7 +23,7 @@ interface S3Place {
   /** Such as https://s3.eu-central-1.amazonaws.com. It is trusted, because the operator configured it. */
   readonly endpoint: string
   readonly bucket: string
-  readonly credentials: S3Credentials
+  readonly credentials: AwsCredentials
   /** Puts the bucket into the host name instead of the path. */
   readonly virtualHost?: boolean
 }
@@ -58,11 +58,11 @@ export function createS3Client(options: S3Place): S3Send {
     url.pathname = `${root}/${key}`
     url.search = new URLSearchParams(ask.query).toString().replaceAll('+', '%20')
     const body = ask.body && Buffer.concat(ask.body)
-    const headers = signCall(
-      { method, url, headers: ask.headers ?? {}, bodySha256: sha256(body ?? '') },
-      credentials,
-      world.nowMs(),
-    )
+    const bodySha256 = sha256(body ?? '')
+    // S3 wants the body's hash as a header too.
+    const signed = { ...ask.headers, 'x-amz-content-sha256': bodySha256 }
+    const call = { method, url, headers: signed, bodySha256, service: 's3' }
+    const headers = signAwsCall(call, credentials, world.nowMs())
     try {
       return await upstream.send(
         { method, url: url.href, headers, ...(body ? { body } : {}) },
@@ -270,73 +270,4 @@ function tagsOf(xml: string, tag: string): string[] {
 
 function unavailable(internal: Record<string, unknown>, cause?: unknown): Fault {
   return new Fault('unavailable', { internal: { store: 's3', ...internal }, cause })
-}
-
-// AWS Signature Version 4 for S3-compatible stores: headers in, headers out. The caller passes the time.
-
-interface S3Credentials {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly region: string
-}
-
-interface SignedCall {
-  readonly method: string
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly bodySha256: string
-}
-
-const SERVICE = 's3'
-
-function sha256(bytes: string | Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex')
-}
-
-/** The headers to send: the given ones, the date, the body's hash and the signature over all of them. */
-function signCall(call: SignedCall, credentials: S3Credentials, nowMs: number): Record<string, string> {
-  const date = new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '')
-  const day = date.slice(0, 8)
-  const headers: Record<string, string> = {
-    ...call.headers,
-    'x-amz-content-sha256': call.bodySha256,
-    'x-amz-date': date,
-  }
-  // The HTTP client sets the host header itself, from the URL.
-  const signed = Object.entries({ ...headers, host: call.url.host }).sort(([a], [b]) => (a < b ? -1 : 1))
-  const names = signed.map(([name]) => name).join(';')
-  const canonical = [
-    call.method,
-    encodePath(decodeURIComponent(call.url.pathname)),
-    [...call.url.searchParams]
-      .map(([name, value]) => `${encode(name)}=${encode(value)}`)
-      .sort()
-      .join('&'),
-    ...signed.map(([name, value]) => `${name}:${value.trim().replace(/ +/g, ' ')}`),
-    '',
-    names,
-    call.bodySha256,
-  ].join('\n')
-  const scope = `${day}/${credentials.region}/${SERVICE}/aws4_request`
-  const text = ['AWS4-HMAC-SHA256', date, scope, sha256(canonical)].join('\n')
-  const key = [day, credentials.region, SERVICE, 'aws4_request'].reduce<string | Buffer>(
-    (secret, part) => hmac(secret, part),
-    `AWS4${credentials.secretAccessKey}`,
-  )
-  const signature = hmac(key, text).toString('hex')
-  headers.authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
-  return headers
-}
-
-function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
-}
-
-/** Stricter than encodeURIComponent: only letters, digits and -._~ stay. */
-function encode(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-}
-
-function encodePath(path: string): string {
-  return path.split('/').map(encode).join('/')
 }

@@ -315,7 +315,10 @@ function lastTierProblems({ tiers }: Pricing): string[] {
   return ['the last tier must hold for everything (no "upTo", no "when"), or some calls would have no price']
 }
 
-type CheckedDocument = { ok: true; document: CatalogDocument } | { ok: false; problems: string[] }
+/** `paths`: where in the document each problem is. */
+type CheckedDocument =
+  | { ok: true; document: CatalogDocument }
+  | { ok: false; problems: string[]; paths: readonly (readonly PropertyKey[])[] }
 
 /** Traits that have no effect any more. Stored versions and documents on disk still name them, and must stay readable. */
 const RETIRED_TRAITS: ReadonlySet<string> = new Set(['maxTokensDefault'])
@@ -346,6 +349,7 @@ export function checkDocument(input: unknown): CheckedDocument {
   return {
     ok: false,
     problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${inWords(issue.message)}`),
+    paths: result.error.issues.map(({ path }) => path),
   }
 }
 

@@ -45,7 +45,7 @@ export interface CatalogStore {
 }
 
 /** Makes the next document from the current one; what it writes through `tx` is kept only if the document is. */
-type Amendment = (current: CatalogInput, tx: Queryable) => unknown | Promise<unknown>
+type Amendment = (current: CatalogInput, tx: Queryable, version: number) => unknown | Promise<unknown>
 
 const LOCK = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
 const LATEST = statement(
@@ -92,7 +92,7 @@ export async function openCatalog(options: {
 
   /** One change at a time, in any process, and each begins from the version that the one before made. */
   async function replace(
-    make: (current: CatalogInput | undefined, tx: Queryable) => unknown | Promise<unknown>,
+    make: (current: CatalogInput | undefined, tx: Queryable, version: number) => unknown | Promise<unknown>,
     options: { note: string; onlyFirst?: true; by?: By; action?: AuditAction },
   ): Promise<Applied> {
     const applied = await database.transaction(async (tx) => {
@@ -100,7 +100,7 @@ export async function openCatalog(options: {
       const [row] = await tx.query<VersionRow>(LATEST)
       if (row && options.onlyFirst) return { version: row.version, changes: [] }
       const before = row && (JSON.parse(row.document) as CatalogInput)
-      const input = await make(before, tx)
+      const input = await make(before, tx, row?.version ?? 0)
       const text = JSON.stringify(input)
       // The file of a gateway that starts is nearly always the one of its last start.
       if (row && text === row.document) return { version: row.version, changes: [] }
@@ -138,7 +138,8 @@ export async function openCatalog(options: {
     },
     check: (input) => compare(now.input, input),
     apply: (input, by, note) => replace(() => input, { by, note, action: 'catalog.apply' }),
-    amend: (make, by, note) => replace((current, tx) => make(current!, tx), { by, note, action: 'catalog.apply' }), // there is a first version
+    amend: (make, by, note) =>
+      replace((current, tx, version) => make(current!, tx, version), { by, note, action: 'catalog.apply' }), // there is a first version
     async versions() {
       const rows = await database.query<Omit<VersionView, 'appliedAt'> & { at: Date }>(LIST)
       return rows.map(({ at, ...row }) => ({ ...row, appliedAt: at.toISOString() }))

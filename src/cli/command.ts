@@ -21,6 +21,8 @@ export interface Settings {
   /** What a running gateway wrote about itself. */
   readonly server: { readonly url: string; readonly pid: number } | undefined
   readonly credential: (name: string) => string | undefined
+  /** Any variable, for secrets that a file of `apply` refers to by name. Absent: there are none. */
+  readonly environment?: (name: string) => string | undefined
   readonly version: string
 }
 
@@ -76,6 +78,8 @@ export interface Told {
   readonly words: string
   /** Exits with 1. */
   readonly failed?: boolean
+  /** Exits with this instead of 0. */
+  readonly exitCode?: number
 }
 
 export async function told<T>(asked: Promise<T> | T, words: (answer: T) => string): Promise<Told> {

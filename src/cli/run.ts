@@ -7,6 +7,7 @@ import { ACCOUNT_COMMANDS, KEY_COMMANDS, PEOPLE_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { ALERT_COMMANDS, DELIVERY_COMMANDS } from './alerts.ts'
 import { type Api, createApi } from './api.ts'
+import { APPLY_COMMAND } from './apply.ts'
 import { BATCH_COMMANDS } from './batches.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
@@ -40,6 +41,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     ],
   ],
   ['Usage and money', [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS]],
+  ['Configuration as code', [APPLY_COMMAND]],
   ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],
   ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
   ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
@@ -149,7 +151,7 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
       otherVerbs: options.otherVerbs.map(([name]) => name),
     })
     if (outcome) terminal.out(`${values.json ? JSON.stringify(outcome.answer) : outcome.words}\n`)
-    return outcome?.failed ? 1 : 0
+    return outcome?.exitCode ?? (outcome?.failed ? 1 : 0)
   } finally {
     await api.close()
   }

@@ -6,7 +6,7 @@ import type { Page } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import type { ByokKeyStored, ByokKeyView, CredentialView, VendorCredentialView, VendorView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
-import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
+import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
 import { type Columns, list, table } from './table.ts'
 
 /** What a test did, a line for each request. */
@@ -45,7 +45,12 @@ async function changedCredentials(call: Invocation): Promise<Page<VendorCredenti
   return call.api.call('PUT', at`/vendors/${vendor}/credentials/${String(set)}`, {
     ...(value ? { value } : {}),
     ...(weight === undefined ? {} : { weight: Number(weight) }),
+    ...(call.values.shared ? { shared: true } : {}),
   })
+}
+
+const SHARED_OPTION: Readonly<Record<string, Option>> = {
+  shared: { type: 'boolean', help: 'Even if other vendors have the same credential, which then get the new value too' },
 }
 
 export const VENDOR_COMMANDS: readonly Command[] = [
@@ -81,6 +86,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'Stores a vendor’s credential, encrypted. Reads it from standard input.',
     args: ['vendor'],
     about: 'It cannot be an argument, because arguments end up in the shell history.',
+    options: SHARED_OPTION,
     async run(call) {
       const value = (await call.input()).trim()
       if (!value)
@@ -88,7 +94,10 @@ export const VENDOR_COMMANDS: readonly Command[] = [
           'Give the credential on standard input, for example: tollgate vendors credential NAME < file',
           2,
         )
-      const stored = call.api.call<CredentialView>('PUT', at`/vendors/${call.args[0]}/credential`, { value })
+      const stored = call.api.call<CredentialView>('PUT', at`/vendors/${call.args[0]}/credential`, {
+        value,
+        ...(call.values.shared ? { shared: true } : {}),
+      })
       return told(stored, ({ name }) => `Stored as ${name}.`)
     },
   },
@@ -104,6 +113,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
       'key-stdin': { type: 'boolean', help: 'Reads the value from standard input' },
       remove: { type: 'string', value: 'NAME', help: 'Removes this one' },
       force: { type: 'boolean', help: 'Even if it has running jobs' },
+      ...SHARED_OPTION,
     },
     async run(call) {
       const { items } = await changedCredentials(call)

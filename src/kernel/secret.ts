@@ -1,5 +1,13 @@
 // Keys of distinct purpose from one root: what is made for one purpose is worthless for every other.
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  scrypt,
+  timingSafeEqual,
+} from 'node:crypto'
 import type { World } from './world.ts'
 
 type Purpose =
@@ -92,6 +100,13 @@ export function createContentSealer(secrets: Secrets, world: World): ContentSeal
     seal: (place, content) => seal(key, nameOf(place), content, world),
     open: (place, sealed) => unsealBytes(key, nameOf(place), sealed),
   }
+}
+
+/** By which two who both have a secret see that it is the same. It is slow, so that nobody tries out many values. */
+export function fingerprintOf(secret: string, salt: string): Promise<string> {
+  return new Promise((resolve, reject) =>
+    scrypt(secret, salt, 32, (error, bytes) => (error ? reject(error) : resolve(bytes.toString('hex')))),
+  )
 }
 
 // The token that a scrape bears.

@@ -26,6 +26,10 @@ export const vendorCredentialView = credentialView.extend({
   /** What the vendor answered then. */
   status: count.nullable(),
   lastSuccessAt: time.nullable(),
+  /** Other vendors that the catalog gives the same credential: whoever replaces it replaces theirs. */
+  sharedWith: z.array(z.string()),
+  /** For whoever asked with a `salt` and has a value to compare; absent where there is no value. */
+  fingerprint: z.string().exactOptional(),
 })
 export type VendorCredentialView = z.infer<typeof vendorCredentialView>
 

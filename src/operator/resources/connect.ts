@@ -8,6 +8,7 @@ import {
   catalogName,
   checkDocument,
   credentialName,
+  credentialsOf,
   isSandbox,
 } from '../../catalog/document.ts'
 import { lossNotes } from '../../catalog/margin.ts'
@@ -35,7 +36,7 @@ import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
-import { dryRun, isDryRun, type Resource, resource, secret, text } from '../resource.ts'
+import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 
 // A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
 
@@ -339,7 +340,24 @@ const json = z
   .refine((value) => typeof value === 'object' && value !== null, 'must be a catalog document')
   .describe('A whole catalog, as GET /catalog answers it.')
 
-export function catalogResources({ catalog }: { readonly catalog: CatalogStore }): Resource[] {
+/** What else is wrong with the document is said when it is applied. */
+function checkNamed(document: unknown, names: readonly string[]): void {
+  const checked = names.length > 0 ? checkDocument(document) : undefined
+  if (!checked?.ok) return
+  const named = Object.values(checked.document.vendors).flatMap((vendor) =>
+    credentialsOf(vendor).map(({ name }) => name),
+  )
+  const stranger = names.find((name) => !named.includes(name))
+  if (stranger !== undefined)
+    throw new Fault('request_invalid', { message: `No vendor of this catalog names the credential ${stranger}.` })
+}
+
+const overtaken = (basedOn: number, version: number) =>
+  new Fault('conflict', {
+    message: `The change was made for version ${basedOn} of the catalog, and version ${version} is in force by now. Nothing was changed; look at it again.`,
+  })
+
+export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
   return [
     resource('GET /catalog', 'catalog:read', {
       answer: currentView,
@@ -352,12 +370,32 @@ export function catalogResources({ catalog }: { readonly catalog: CatalogStore }
     }),
     resource('PUT /catalog', 'catalog:write', {
       query: z.strictObject({ dryRun }),
-      body: z.strictObject({ document: json, note: text(200, 0).default('') }),
+      body: z.strictObject({
+        document: json,
+        note: text(200, 0).default(''),
+        basedOn: z.number().int().min(1).optional().describe('Refused with 409 if another version is in force by now.'),
+        credentials: z
+          .record(credentialName, secret)
+          .optional()
+          .describe('Values of credentials that its vendors name, stored together with the document or not at all.'),
+      }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,
       answer: z.union([appliedView, checkView]),
-      async run({ query, body, by }) {
-        if (isDryRun(query)) return catalog.check(body.document)
-        return catalog.apply(body.document, by, body.note)
+      async run({ query, body: { document, note, basedOn, credentials: values = {} }, actor, by }) {
+        if (isDryRun(query)) return catalog.check(document)
+        if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
+        checkNamed(document, Object.keys(values))
+        const applied = await catalog.amend(
+          async (_, tx, version) => {
+            if (basedOn !== undefined && basedOn !== version) throw overtaken(basedOn, version)
+            for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)
+            return document
+          },
+          by,
+          note,
+        )
+        if (Object.keys(values).length > 0) await credentials.noticed()
+        return applied
       },
     }),
     resource('PATCH /catalog', 'catalog:write', {

@@ -16,6 +16,7 @@ import type { Credentials } from '../../credentials/credentials.ts'
 import { type Database, statement } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { fingerprintOf } from '../../kernel/secret.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { ByokFee } from '../../meter/price.ts'
@@ -27,7 +28,7 @@ import { readVendorHistory } from '../../routing/vendor-hours.ts'
 import { type VendorTest, vendorHistory, vendorTest } from '../../routing/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import { createMinuteBudget } from '../../upstream/budget.ts'
-import { type Resource, resource, secret } from '../resource.ts'
+import { type Resource, requireRight, resource, secret } from '../resource.ts'
 import {
   type ByokKeyView,
   byokKeyStored,
@@ -147,10 +148,11 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
     }),
     resource('PUT /vendors/{name}/credential', 'vendor-credentials:write', {
-      body: z.strictObject({ value: secret }),
+      body: z.strictObject({ value: secret, shared }),
       answer: credentialView,
       async run({ params, body, by }) {
         const name = credentialOf(params.name)
+        requireAlone(name, params.name, body.shared, catalog)
         await credentials.store(name, body.value, by)
         return { name, present: true, source: credentials.source(name) }
       },
@@ -170,6 +172,9 @@ export function vendorResources(deps: VendorDeps): Resource[] {
     }),
   ]
 }
+
+/** That other vendors with the same credential get the value too is known and meant. */
+const shared = z.boolean().default(false)
 
 type Tests = ReadonlyMap<string, NonNullable<VendorView['lastTest']>>
 
@@ -226,7 +231,24 @@ function showCredentials(vendorName: string, vendor: Vendor, deps: VendorCredent
       why,
       status,
       lastSuccessAt: isoOf(successMs ?? null),
+      sharedWith: othersWith(name, vendorName, deps.catalog),
     }
+  })
+}
+
+/** The other vendors of the catalog that have this credential. */
+function othersWith(name: string, vendorName: string, { current }: CatalogStore): string[] {
+  return Object.entries(current.document.vendors).flatMap(([other, vendor]) =>
+    other !== vendorName && credentialsOf(vendor).some((one) => one.name === name) ? [other] : [],
+  )
+}
+
+/** Whoever replaces the credential of one vendor does not think of the others. */
+function requireAlone(name: string, vendorName: string, shared: boolean, catalog: CatalogStore): void {
+  const others = othersWith(name, vendorName, catalog)
+  if (shared || others.length === 0) return
+  throw new Fault('conflict', {
+    message: `The catalog gives ${name} to ${others.join(' and ')} too, which would get the new value as well. Send "shared": true if that is meant, or give "${vendorName}" a credential of another name.`,
   })
 }
 
@@ -243,14 +265,36 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
 
   return [
     resource('GET /vendors/{name}/credentials', 'vendor-credentials:read', {
+      query: z.strictObject({
+        salt: z
+          .string()
+          .regex(/^[0-9a-f]{32}$/, 'must be 16 bytes in hexadecimal')
+          .optional(),
+      }),
       answer: page(vendorCredentialView),
-      run: ({ params }) => listed(params.name),
+      async run({ params, query: { salt }, actor }) {
+        const { items, next } = listed(params.name)
+        if (salt === undefined) return { items, next }
+        // Only who may replace a value may find out whether it is another one.
+        requireRight(actor, 'vendor-credentials:write')
+        const compared: VendorCredentialView[] = []
+        for (const item of items) {
+          const value = credentials.get(item.name)
+          compared.push(value === undefined ? item : { ...item, fingerprint: await fingerprintOf(value, salt) })
+        }
+        return { items: compared, next }
+      },
     }),
     resource('PUT /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
-      body: z.strictObject({ value: secret.optional(), weight: z.number().int().min(1).max(1000).optional() }),
+      body: z.strictObject({
+        value: secret.optional(),
+        weight: z.number().int().min(1).max(1000).optional(),
+        shared,
+      }),
       answer: page(vendorCredentialView),
-      async run({ params: { name: vendorName, credential }, body: { value, weight }, by }) {
+      async run({ params: { name: vendorName, credential }, body: { value, weight, shared: isShared }, by }) {
         const name = readName(credential)
+        if (value !== undefined) requireAlone(name, vendorName, isShared, catalog)
         const isNamed = credentialsOf(findVendor(catalog, vendorName)).some((one) => one.name === name)
         if (value === undefined && !isNamed && credentials.source(name) === 'none')
           throw new Fault('request_invalid', {

@@ -5,7 +5,7 @@ import { refresh } from '../../query.ts'
 import { Confirm, FormDialog } from '../../ui/dialog.tsx'
 import { Checkbox, TextField } from '../../ui/field.tsx'
 import { Menu } from '../../ui/menu.tsx'
-import { Ago, Badge, When } from '../../ui/page.tsx'
+import { Ago, Badge, Note, When } from '../../ui/page.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Vendor, VendorCredential } from '../../wire.ts'
@@ -103,6 +103,7 @@ export function CredentialDialog({
   known?: VendorCredential
   onClose: () => void
 }) {
+  const isShared = known !== undefined && known.sharedWith.length > 0
   return (
     <FormDialog
       title={known ? `Replace ${known.name} of ${vendor.name}` : `Another credential for ${vendor.name}`}
@@ -111,12 +112,17 @@ export function CredentialDialog({
         const value = String(form.get('value') ?? '').trim()
         const name = known?.name ?? String(form.get('name') ?? '').trim()
         const weight = Number(form.get('weight'))
-        await api.putCredential(vendor.name, name, { ...(value ? { value } : {}), weight })
+        await api.putCredential(vendor.name, name, { ...(value ? { value } : {}), weight, shared: isShared })
         toast(known ? 'The credential was changed.' : 'The credential was added. Calls use it from now on.')
         refresh('vendors')
       }}
       onClose={onClose}
     >
+      {isShared ? (
+        <Note tone="warn">
+          {known?.name} is the credential of {known?.sharedWith.join(' and ')} too: a new value is theirs as well.
+        </Note>
+      ) : null}
       {known ? null : (
         <TextField
           label="Name"

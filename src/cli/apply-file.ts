@@ -1,0 +1,224 @@
+// The file that `tollgate apply` reads: accounts, keys, limits, members, vendors and the catalog in one YAML document. What is wrong with it is said with
+// its line and column. A stranger may have written it, so its size and what its aliases unfold to are bounded.
+import * as z from 'zod'
+import { role } from '../identity/views.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { nearest } from '../kernel/nearest.ts'
+import { LIMIT_NAMES, LIMITS, type LimitsView } from '../meter/limits.ts'
+import { CliError } from './command.ts'
+import { referenceProblem } from './secret-reference.ts'
+
+/** The version of the format, for the day on which it changes. */
+export const FORMAT = 1
+const BYTES_MAX = 8 * 1_048_576
+const ALIASES_MAX = 100
+const DEPTH_MAX = 100
+const PROBLEMS_MAX = 20
+
+/** Refuses a field that it does not know, with the name that was probably meant. */
+function object<S extends z.core.$ZodLooseShape>(shape: S) {
+  const known = Object.keys(shape)
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return undefined
+      const [name = ''] = issue.keys
+      const near = nearest(name, known)
+      const hint = near === undefined ? `it takes ${known.join(', ')}` : `did you mean "${near}"?`
+      return `there is no field "${name.slice(0, 60)}" here; ${hint}`
+    },
+  })
+}
+
+const name = z.string().trim().min(1, 'must not be empty').max(100, 'must have at most 100 characters')
+const id = z.string().regex(/^[a-z]+_\w{1,60}$/, 'must be an id such as acc_… or key_…')
+const reference = z.string().superRefine((value, context) => {
+  const problem = referenceProblem(value)
+  if (problem !== undefined) context.addIssue(problem)
+})
+const countLimit = z.number().int().min(0).max(1_000_000_000_000)
+const creditLimit = z.union([z.string(), z.number()]).transform((value, context) => {
+  const amount = parseCredits(value)
+  if (amount !== undefined && amount >= 0n) return formatCredits(amount)
+  context.addIssue('must be an amount of credits such as "12.5", with at most six decimals')
+  return z.NEVER
+})
+/** All of them: a limit that is not named is not limited. */
+const limits = object(
+  Object.fromEntries(
+    LIMIT_NAMES.map((one) => [one, (LIMITS[one].unit === 'credits' ? creditLimit : countLimit).optional()]),
+  ),
+).transform(
+  // Its names and values are those of the table of limits.
+  (given) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as LimitsView,
+) // by its own table
+const names = z.array(name).min(1, 'must name at least one; null allows all').max(500).nullable()
+
+const key = object({
+  id: id.optional(),
+  name,
+  test: z.boolean().default(false),
+  models: names.optional(),
+  endpoints: names.optional(),
+  ipRanges: names.optional(),
+  responseCache: z.boolean().nullable().optional(),
+  expiresAt: z.iso
+    .datetime({ offset: true, error: 'must be a time such as 2027-01-01T00:00:00Z' })
+    .transform((value) => new Date(Date.parse(value)).toISOString())
+    .nullable()
+    .optional(),
+  limits: limits.optional(),
+  /** Where the value of a new key goes. Absent: it is shown once. */
+  writeTo: reference.optional(),
+})
+
+const member = object({
+  email: z
+    .string()
+    .trim()
+    .toLowerCase()
+    .regex(/^[^\s@]+@[^\s@]+\.[^\s@]+$/, 'must be an e-mail address'),
+  role,
+})
+
+const account = object({
+  id: id.optional(),
+  name,
+  /** Given once, when the account is made; money is no setting. */
+  initialCredits: creditLimit.optional(),
+  limits: limits.optional(),
+  keys: z.array(key).max(1_000).optional(),
+  members: z.array(member).max(1_000).optional(),
+})
+
+const tree = z.record(z.string(), z.unknown())
+/** An entry as it stands in the catalog, which the gateway checks, and where its secrets are. */
+const vendor = z
+  .looseObject({ secrets: z.record(z.string(), reference).optional() })
+  .transform(({ secrets, ...entry }) => ({ entry, secrets: secrets ?? {} }))
+
+const declaration = object({
+  tollgate: z.literal(FORMAT, `must be ${FORMAT}, the version of this format`),
+  accounts: z.array(account).max(10_000).optional(),
+  limits: limits.optional(),
+  vendors: z.record(z.string(), vendor).optional(),
+  catalog: tree
+    .refine((value) => !Object.hasOwn(value, 'vendors'), 'its vendors stand under "vendors" at the top')
+    .optional(),
+})
+
+type Declaration = z.output<typeof declaration>
+export type DeclaredAccount = NonNullable<Declaration['accounts']>[number]
+export type DeclaredKey = NonNullable<DeclaredAccount['keys']>[number]
+
+type Path = readonly PropertyKey[]
+
+export interface DeclarationFile {
+  readonly declared: Declaration
+  /** "tollgate.yaml:12:5", the place of something in the file. */
+  at(path: Path): string
+}
+
+export async function readDeclaration(file: string, text: string): Promise<DeclarationFile> {
+  if (Buffer.byteLength(text) > BYTES_MAX) throw new CliError(`${file} has more than ${BYTES_MAX} bytes.`)
+  // Loaded only here, so that other commands start faster.
+  const { LineCounter, isMap, isNode, isScalar, parseAllDocuments } = await import('yaml')
+  if (nestsTooDeep(text)) throw new CliError(`${file} is nested more than ${DEPTH_MAX} levels deep.`)
+  const lines = new LineCounter()
+  const documents = [...parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })]
+  const [document] = documents
+  if (!document) throw new CliError(`${file} is empty.`)
+  if (documents.length > 1) throw new CliError(`${file} has ${documents.length} documents; give one.`)
+  const placeAt = (offset: number) => {
+    const { line, col } = lines.linePos(offset)
+    return `${file}:${line}:${col}`
+  }
+  if (document.errors.length > 0)
+    throw problemsIn(document.errors.map(({ pos, message }) => `${placeAt(pos[0])}: ${message.split('\n')[0]}`))
+
+  /** Of a member its name, else the nearest thing around it. */
+  function at(path: Path): string {
+    for (let length = path.length; length > 0; length--) {
+      const parent = document?.getIn(path.slice(0, length - 1), true)
+      const last = path[length - 1]
+      const pair = isMap(parent)
+        ? parent.items.find((one) => isScalar(one.key) && String(one.key.value) === String(last))
+        : undefined
+      if (pair && isNode(pair.key) && pair.key.range) return placeAt(pair.key.range[0])
+      const node = document?.getIn(path.slice(0, length), true)
+      if (isNode(node) && node.range) return placeAt(node.range[0])
+    }
+    return placeAt(0)
+  }
+
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: ALIASES_MAX })
+  } catch {
+    throw new CliError(`${file}: its aliases unfold to too much, or one has no anchor.`)
+  }
+  const read = declaration.safeParse(value)
+  if (!read.success)
+    throw problemsIn(
+      read.error.issues.map((issue) => {
+        const inner = issue.code === 'unrecognized_keys' ? [issue.keys[0] ?? ''] : []
+        const where = issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''
+        const words = issue.message.replace(/^Invalid input: /, '').replace('received undefined', 'but it is missing')
+        return `${at([...issue.path, ...inner])}: ${where}${words}`
+      }),
+    )
+  checkNames(read.data, at)
+  return { declared: read.data, at }
+}
+
+function problemsIn(problems: readonly string[]): CliError {
+  const left = problems.length - PROBLEMS_MAX
+  return new CliError([...problems.slice(0, PROBLEMS_MAX), ...(left > 0 ? [`… and ${left} more`] : [])].join('\n'))
+}
+
+/** Each thing is known by its name, so each name may stand there once. */
+function checkNames({ accounts = [], vendors = {} }: Declaration, at: (path: Path) => string): void {
+  const problems: string[] = []
+  const once = (keys: readonly string[], path: Path, what: string) =>
+    keys.forEach((one, index) => {
+      if (keys.indexOf(one) !== index) problems.push(`${at([...path, index])}: there are two ${what} "${one}"`)
+    })
+  once(
+    accounts.map(({ id, name }) => id ?? name),
+    ['accounts'],
+    'accounts',
+  )
+  accounts.forEach(({ keys = [], members = [] }, index) => {
+    once(
+      keys.map(({ id, name, test }) => id ?? `${name}${test ? ' (test)' : ''}`),
+      ['accounts', index, 'keys'],
+      'keys',
+    )
+    once(
+      members.map(({ email }) => email),
+      ['accounts', index, 'members'],
+      'members',
+    )
+  })
+  const seen = new Map<string, string>()
+  for (const [vendor, { secrets }] of Object.entries(vendors))
+    for (const [credential, where] of Object.entries(secrets)) {
+      const other = seen.get(credential)
+      if (other !== undefined && other !== where)
+        problems.push(
+          `${at(['vendors', vendor, 'secrets', credential])}: another vendor takes ${credential} from ${other}`,
+        )
+      seen.set(credential, where)
+    }
+  if (problems.length > 0) throw problemsIn(problems)
+}
+
+/** The parser calls itself for each level, so depth is bounded before it reads: by the brackets of flow style and by the indent of block style. */
+function nestsTooDeep(text: string): boolean {
+  let depth = 0
+  for (const char of text) {
+    if (char === '[' || char === '{') depth++
+    else if (char === ']' || char === '}') depth = Math.max(0, depth - 1)
+    if (depth > DEPTH_MAX) return true
+  }
+  return text.split('\n').some((line) => /^(?:[ -]|\? )*/.exec(line)![0].length > DEPTH_MAX * 8) // It matches every line.
+}

@@ -1,0 +1,513 @@
+// What differs between the file of `tollgate apply` and the gateway, as steps: each has its sentence and what it does. Nothing is changed here.
+import type { KeyView, NewKey } from '../admission/views.ts'
+import { describeChanges } from '../catalog/change-sentences.ts'
+import { checkDocument, credentialsOf } from '../catalog/document.ts'
+import type { Applied, CurrentView } from '../catalog/views.ts'
+import type { LinkView, MemberView, PendingInvite } from '../identity/views.ts'
+import { fingerprintOf } from '../kernel/secret.ts'
+import type { Page } from '../kernel/view.ts'
+import type { World } from '../kernel/world.ts'
+import type { AccountView } from '../ledger/views.ts'
+import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
+import type { VendorCredentialView } from '../operator/views.ts'
+import type { Api } from './api.ts'
+import type { DeclarationFile, DeclaredAccount, DeclaredKey } from './apply-file.ts'
+import { at, CliError } from './command.ts'
+import type { SecretReferences } from './secret-reference.ts'
+import { query } from './table.ts'
+
+export interface Step {
+  readonly kind: 'create' | 'change' | 'remove'
+  /** One change, or several that are made together. */
+  readonly sentences: readonly string[]
+  /** What is to be shown once: the value of a new key, or the link of an invitation. */
+  run(): Promise<Shown | undefined>
+}
+
+export interface Shown {
+  readonly what: string
+  readonly value: string
+}
+
+export interface Plan {
+  readonly steps: readonly Step[]
+  /** What should be known besides: what is there and not in the file, and what is left alone. */
+  readonly notes: readonly string[]
+}
+
+interface Context {
+  readonly api: Api
+  readonly world: World
+  readonly file: DeclarationFile
+  readonly secrets: SecretReferences
+  readonly prune: boolean
+}
+
+/** Steps and notes are added by each part in the order in which they are to be made. */
+class Draft implements Plan {
+  readonly steps: Step[] = []
+  readonly notes: string[] = []
+}
+
+export async function makePlan(context: Context): Promise<Plan> {
+  const draft = new Draft()
+  const { declared } = context.file
+  if (declared.catalog || declared.vendors) await planCatalog(context, draft)
+  if (declared.limits) await planSystemLimits(context, declared.limits, draft)
+  if (declared.accounts) await planAccounts(context, declared.accounts, draft)
+  return draft
+}
+
+// The catalog, its vendors and their secrets: one document, stored together with the secrets or not at all.
+
+type Tree = Readonly<Record<string, unknown>>
+const SHELVES: readonly string[] = ['models', 'endpoints', 'families']
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+async function planCatalog(context: Context, draft: Draft): Promise<void> {
+  const { api } = context
+  const { version, document: current } = await api.call<CurrentView>('GET', '/catalog')
+  const document = wantedDocument(context, current, draft)
+  const differences = describeChanges(current, document)
+  const isOther = differences.length > 0 && JSON.stringify(sorted(current)) !== JSON.stringify(sorted(document))
+  if (isOther) checkCatalog(context, document)
+  const values = await changedSecrets(context, current, document, draft)
+  const stored = [...values.keys()].map((name) => `The credential ${name} gets a new value.`)
+  if (!isOther && values.size === 0) return
+  draft.steps.push({
+    kind: 'change',
+    sentences: [...(isOther ? differences : []), ...stored],
+    async run() {
+      await api.call<Applied>('PUT', '/catalog', {
+        ...{ document: isOther ? document : current, note: 'tollgate apply', basedOn: version },
+        ...(values.size > 0 ? { credentials: Object.fromEntries(values) } : {}),
+      })
+      return undefined
+    },
+  })
+}
+
+/** As it is now, with what the file says in place of it. What the file does not name stays, unless it is to be pruned. */
+function wantedDocument({ file, prune }: Context, current: Tree, draft: Draft): Tree {
+  const { catalog, vendors } = file.declared
+  const wanted: Record<string, unknown> = { ...current }
+  const left: string[] = []
+  const shelf = (what: string, given: Tree) => {
+    const old = isTree(current[what]) ? current[what] : {}
+    const missing = Object.keys(old).filter((name) => !Object.hasOwn(given, name))
+    if (!prune) left.push(...missing.map((name) => `${what}.${name}`))
+    const kept = Object.entries(old).filter(([name]) => !prune || Object.hasOwn(given, name))
+    wanted[what] = { ...Object.fromEntries(kept), ...given }
+  }
+  for (const [name, value] of Object.entries(catalog ?? {}))
+    if (SHELVES.includes(name) && isTree(value)) shelf(name, value)
+    else wanted[name] = value
+  if (catalog)
+    for (const name of Object.keys(current))
+      if (name !== 'vendors' && !Object.hasOwn(catalog, name)) {
+        if (prune) delete wanted[name]
+        else left.push(name)
+      }
+  if (vendors) {
+    const old = isTree(current.vendors) ? current.vendors : {}
+    // An entry that says only where its secrets are leaves the rest as it is.
+    const given = Object.entries(vendors).map(([name, { entry }]) => {
+      if (Object.keys(entry).length > 0) return [name, entry] as const
+      if (!Object.hasOwn(old, name))
+        throw new CliError(`${file.at(['vendors', name])}: the catalog has no vendor "${name}"; give its baseUrl.`)
+      return [name, old[name]] as const
+    })
+    shelf('vendors', Object.fromEntries(given))
+  }
+  if (left.length > 0) draft.notes.push(notInFile('The catalog has', left))
+  return wanted
+}
+
+/** The gateway checks it again; here each problem gets its place in the file. */
+function checkCatalog({ file }: Context, document: Tree): void {
+  const checked = checkDocument(document)
+  if (checked.ok) return
+  const problems = checked.problems.map((problem, index) => {
+    const path = checked.paths[index] ?? []
+    return `${file.at(path[0] === 'vendors' ? path : ['catalog', ...path])}: ${problem}`
+  })
+  throw new CliError(problems.join('\n'))
+}
+
+/** The values that differ from what the gateway has. They are compared by fingerprints: an equal value is not sent. */
+async function changedSecrets(
+  { api, world, file, secrets }: Context,
+  current: Tree,
+  document: Tree,
+  draft: Draft,
+): Promise<ReadonlyMap<string, string>> {
+  const changed = new Map<string, string>()
+  const salt = world.bytes(16).toString('hex')
+  const checked = checkDocument(document)
+  const wanted = checked.ok ? checked.document.vendors : {}
+  for (const [vendor, { secrets: references }] of Object.entries(file.declared.vendors ?? {})) {
+    if (Object.keys(references).length === 0) continue
+    const isThere = isTree(current.vendors) && Object.hasOwn(current.vendors, vendor)
+    const path = at`/vendors/${vendor}/credentials` + query({ salt })
+    const { items } = isThere ? await api.call<Page<VendorCredentialView>>('GET', path) : { items: [] }
+    const named = wanted[vendor] ? credentialsOf(wanted[vendor]).map(({ name }) => name) : []
+    for (const [name, reference] of Object.entries(references)) {
+      const place = file.at(['vendors', vendor, 'secrets', name])
+      if (!named.includes(name))
+        throw new CliError(
+          `${place}: the vendor "${vendor}" has no credential ${name}; it has ${named.join(', ') || 'none'}.`,
+        )
+      const known = items.find((one) => one.name === name)
+      if (known?.source === 'env') {
+        draft.notes.push(`${name} is in the gateway's environment, which wins: it is not sent.`)
+        continue
+      }
+      const value = await secrets.read(reference).catch((error: unknown) => {
+        throw new CliError(`${place}: ${error instanceof Error ? error.message : 'it cannot be read.'}`)
+      })
+      if (!/^[\x21-\x7e]{1,4096}$/.test(value))
+        throw new CliError(
+          `${place}: what ${reference} holds is no credential: 1 to 4096 visible ASCII characters without spaces.`,
+        )
+      if (known?.fingerprint !== (await fingerprintOf(value, salt))) changed.set(name, value)
+    }
+  }
+  return changed
+}
+
+// Limits.
+
+function limitSentences(subject: string, was: LimitsView, is: LimitsView): string[] {
+  // The table's own names.
+  return (Object.keys(LIMITS) as LimitName[]).flatMap((name) => {
+    // its own names
+    if (was[name] === is[name]) return []
+    const { words } = LIMITS[name]
+    if (is[name] === undefined) return [`${subject}: the limit of ${was[name]} ${words} is lifted.`]
+    return [`${subject}: ${was[name] === undefined ? 'no limit' : was[name]} becomes ${is[name]} ${words}.`]
+  })
+}
+
+/** Null lifts a limit. */
+function limitsPatch(was: LimitsView, is: LimitsView): object {
+  return { ...Object.fromEntries(Object.keys(was).map((name) => [name, null])), ...is }
+}
+
+async function planSystemLimits({ api }: Context, wanted: LimitsView, draft: Draft): Promise<void> {
+  const was = await api.call<LimitsView>('GET', '/limits')
+  const sentences = limitSentences('The whole gateway', was, wanted)
+  if (sentences.length === 0) return
+  draft.steps.push({
+    kind: 'change',
+    sentences,
+    run: async () => void (await api.call('PATCH', '/limits', limitsPatch(was, wanted))),
+  })
+}
+
+// Accounts.
+
+/** Whose id is known when it is there or has been made. */
+interface Place {
+  readonly name: string
+  id: string | undefined
+}
+
+export async function allPages<T>(api: Api, path: string): Promise<T[]> {
+  const rows: T[] = []
+  let cursor: string | undefined
+  do {
+    const page: Page<T> = await api.call<Page<T>>('GET', path + query({ limit: '200', cursor }))
+    rows.push(...page.items)
+    cursor = page.next ?? undefined
+  } while (cursor !== undefined)
+  return rows
+}
+
+async function planAccounts(context: Context, wanted: readonly DeclaredAccount[], draft: Draft): Promise<void> {
+  const { file } = context
+  const there = (await allPages<AccountView>(context.api, '/accounts')).filter(({ status }) => status !== 'closed')
+  const found = new Set<string>()
+  for (const [index, account] of wanted.entries()) {
+    const place = file.at(['accounts', index])
+    const known = oneOf(`${place}: account`, account, there)
+    if (known) found.add(known.id)
+    await planAccount(context, account, known, { draft, path: ['accounts', index] })
+  }
+  const others = there.filter(({ id }) => !found.has(id))
+  if (context.prune) for (const one of others) pruneAccount(context, one, draft)
+  else if (others.length > 0)
+    draft.notes.push(
+      notInFile(
+        'The gateway has the accounts',
+        others.map(({ name }) => name),
+      ),
+    )
+}
+
+/** By its id, else by its name. */
+function oneOf<T extends { readonly id: string; readonly name: string }>(
+  where: string,
+  { id, name }: { readonly id?: string | undefined; readonly name: string },
+  there: readonly T[],
+): T | undefined {
+  if (id !== undefined) {
+    const known = there.find((one) => one.id === id)
+    if (!known) throw new CliError(`${where} ${id} is not there, or has ended. Leave the id out to make a new one.`)
+    return known
+  }
+  const same = there.filter((one) => one.name === name)
+  if (same.length > 1)
+    throw new CliError(
+      `${where} "${name}" is there ${same.length} times. Say which by its id: ${same.map((one) => one.id).join(', ')}.`,
+    )
+  return same[0]
+}
+
+interface Spot {
+  readonly draft: Draft
+  readonly path: readonly PropertyKey[]
+}
+
+async function planAccount(
+  context: Context,
+  wanted: DeclaredAccount,
+  known: AccountView | undefined,
+  spot: Spot,
+): Promise<void> {
+  const { api } = context
+  const { draft } = spot
+  const place: Place = { name: wanted.name, id: known?.id }
+  const limits = wanted.limits
+  if (!known) {
+    const credits = wanted.initialCredits === undefined ? '' : ` with ${wanted.initialCredits} credits`
+    draft.steps.push({
+      kind: 'create',
+      sentences: [
+        `Account ${wanted.name} is created${credits}.`,
+        ...limitSentences(`Account ${wanted.name}`, {}, limits ?? {}),
+      ],
+      async run() {
+        const body = { name: wanted.name, credits: wanted.initialCredits ?? '0', ...(limits ? { limits } : {}) }
+        place.id = (await api.call<AccountView>('POST', '/accounts', body)).id
+        return undefined
+      },
+    })
+  } else {
+    const renamed = known.name === wanted.name ? [] : [`Account ${known.name} is renamed ${wanted.name}.`]
+    const limited = limits ? limitSentences(`Account ${wanted.name}`, known.limits, limits) : []
+    if (renamed.length + limited.length > 0)
+      draft.steps.push({
+        kind: 'change',
+        sentences: [...renamed, ...limited],
+        async run() {
+          const patch = limited.length > 0 && limits ? { limits: limitsPatch(known.limits, limits) } : {}
+          await api.call('PATCH', at`/accounts/${known.id}`, {
+            ...(renamed.length > 0 ? { name: wanted.name } : {}),
+            ...patch,
+          })
+          return undefined
+        },
+      })
+  }
+  if (wanted.keys) await planKeys(context, wanted.keys, place, spot)
+  if (wanted.members) await planMembers(context, wanted.members, place, spot)
+}
+
+function pruneAccount({ api }: Context, { id, name, balance }: AccountView, draft: Draft): void {
+  if (Number(balance) !== 0) {
+    draft.notes.push(
+      `Account ${name} (${id}) is not in the file and has ${balance} credits. Money is not pruned: pay it out or write it off with "tollgate accounts close".`,
+    )
+    return
+  }
+  draft.steps.push({
+    kind: 'remove',
+    sentences: [`Account ${name} (${id}) is closed, and all its keys end.`],
+    run: async () =>
+      void (await api.call('POST', at`/accounts/${id}/close`, {
+        reason: 'not in the file of tollgate apply',
+        balance: 'writeoff',
+      })),
+  })
+}
+
+// Keys.
+
+const FIELDS = {
+  models: 'models',
+  endpoints: 'endpoints',
+  ipRanges: 'addresses',
+  expiresAt: 'expiry',
+  responseCache: 'response cache',
+} as const
+type Field = keyof typeof FIELDS
+
+async function planKeys(context: Context, wanted: readonly DeclaredKey[], account: Place, spot: Spot): Promise<void> {
+  const { api, file, prune } = context
+  const { draft } = spot
+  const listed = account.id === undefined ? [] : await allPages<KeyView>(api, at`/accounts/${account.id}/keys`)
+  // Connections are made by people, by OAuth, and a replaced key ends by itself.
+  const there = listed.filter(({ revokedAt, client }) => revokedAt === null && client === null)
+  const found = new Set<string>()
+  for (const [index, key] of wanted.entries()) {
+    const where = `${file.at([...spot.path, 'keys', index])}: key`
+    const known = oneOf(
+      where,
+      key,
+      there.filter(({ test }) => test === key.test),
+    )
+    if (known) found.add(known.id)
+    const subject = `Key ${key.name}${key.test ? ' (test)' : ''} of ${account.name}`
+    if (known) changeKey(context, key, known, { draft, subject })
+    else createKey(context, key, account, { draft, subject })
+  }
+  const others = there.filter(({ id }) => !found.has(id))
+  if (!prune && others.length > 0)
+    draft.notes.push(
+      notInFile(
+        `Account ${account.name} has the keys`,
+        others.map(({ name }) => name),
+      ),
+    )
+  if (prune)
+    for (const { id, name, last4 } of others)
+      draft.steps.push({
+        kind: 'remove',
+        sentences: [`Key ${name} (…${last4}) of ${account.name} is revoked.`],
+        run: async () => void (await api.call('DELETE', at`/keys/${id}`)),
+      })
+}
+
+interface About {
+  readonly draft: Draft
+  readonly subject: string
+}
+
+function createKey({ api, secrets }: Context, key: DeclaredKey, account: Place, { draft, subject }: About): void {
+  const { id: _, writeTo, ...body } = key
+  draft.steps.push({
+    kind: 'create',
+    sentences: [
+      `${subject} is created; its value ${writeTo === undefined ? 'is shown once' : `is written to ${writeTo}`}.`,
+    ],
+    async run() {
+      const made = await api.call<NewKey>('POST', at`/accounts/${account.id}/keys`, body)
+      if (writeTo === undefined) return { what: subject, value: made.key }
+      try {
+        await secrets.write(writeTo, made.key)
+      } catch (error) {
+        // A key that nobody has is worth nothing, and the next run would take it for the one that is wanted.
+        await api.call('DELETE', at`/keys/${made.id}`)
+        throw new CliError(`${error instanceof Error ? error.message : 'it failed.'} The new key was revoked again.`)
+      }
+      return undefined
+    },
+  })
+}
+
+function changeKey({ api }: Context, key: DeclaredKey, known: KeyView, { draft, subject }: About): void {
+  // The table's own names.
+  const fields = (Object.keys(FIELDS) as Field[]).filter(
+    (name) => key[name] !== undefined && !isSame(key[name], known[name]),
+  ) // its own names
+  const renamed = key.name === known.name ? [] : [`Key ${known.name} is renamed ${key.name}.`]
+  const limited = key.limits ? limitSentences(subject, known.limits, key.limits) : []
+  const sentences = [
+    ...renamed,
+    ...fields.map((name) => `${subject}: ${FIELDS[name]} ${inWords(known[name])} becomes ${inWords(key[name])}.`),
+    ...limited,
+  ]
+  if (sentences.length === 0) return
+  const patch = {
+    ...(renamed.length > 0 ? { name: key.name } : {}),
+    ...Object.fromEntries(fields.map((name) => [name, key[name]])),
+    ...(limited.length > 0 && key.limits ? { limits: limitsPatch(known.limits, key.limits) } : {}),
+  }
+  draft.steps.push({
+    kind: 'change',
+    sentences,
+    run: async () => void (await api.call('PATCH', at`/keys/${known.id}`, patch)),
+  })
+}
+
+// Members. Somebody who is invited and has not come yet counts as one.
+
+async function planMembers(
+  context: Context,
+  wanted: NonNullable<DeclaredAccount['members']>,
+  account: Place,
+  { draft }: Spot,
+): Promise<void> {
+  const { api, prune } = context
+  const of = (what: string) => `${at`/accounts/${account.id}/`}${what}`
+  const isNew = account.id === undefined
+  const { items: there } = isNew ? { items: [] } : await api.call<Page<MemberView>>('GET', of('members'))
+  const { items: invited } = isNew ? { items: [] } : await api.call<Page<PendingInvite>>('GET', of('invites'))
+  for (const { email, role } of wanted) {
+    const known = there.find((one) => one.email === email)
+    if (known && known.role !== role)
+      draft.steps.push({
+        kind: 'change',
+        sentences: [`${email} becomes ${role} of ${account.name} instead of ${known.role}.`],
+        run: async () => void (await api.call('PATCH', of(`members/${encodeURIComponent(known.userId)}`), { role })),
+      })
+    if (known || invited.some((one) => one.email === email && one.role === role)) continue
+    draft.steps.push({
+      kind: 'create',
+      sentences: [`${email} is invited to ${account.name} as ${role}.`],
+      async run() {
+        const { link } = await api.call<LinkView>('POST', of('invites'), { email, role })
+        return { what: `Invitation of ${email} to ${account.name}`, value: link }
+      },
+    })
+  }
+  const isWanted = ({ email, role }: { email: string; role: unknown }, byRole: boolean) =>
+    wanted.some((one) => one.email === email && (!byRole || one.role === role))
+  const others = there.filter((one) => !isWanted(one, false))
+  // A link with a role that the file does not give would give it.
+  const strangers = invited.filter((one) => !isWanted(one, true))
+  const names = [...others, ...strangers].map(({ email }) => email)
+  if (!prune && names.length > 0) draft.notes.push(notInFile(`Account ${account.name} has the members`, names))
+  if (!prune) return
+  for (const { userId, email } of others)
+    draft.steps.push({
+      kind: 'remove',
+      sentences: [`${email} is removed from ${account.name}.`],
+      run: async () => void (await api.call('DELETE', of(`members/${encodeURIComponent(userId)}`))),
+    })
+  for (const { id, email } of strangers)
+    draft.steps.push({
+      kind: 'remove',
+      sentences: [`The invitation of ${email} to ${account.name} is withdrawn.`],
+      run: async () => void (await api.call('DELETE', of(`invites/${encodeURIComponent(id)}`))),
+    })
+}
+
+const NAMES_MAX = 10
+
+function notInFile(subject: string, names: readonly string[]): string {
+  const left = names.length - NAMES_MAX
+  const shown = names.slice(0, NAMES_MAX).join(', ') + (left > 0 ? ` and ${left} more` : '')
+  return `${subject} ${shown}, not in the file. They stay; --prune removes them.`
+}
+
+/** The order of a list says nothing. */
+function isSame(a: unknown, b: unknown): boolean {
+  const plain = (value: unknown) => JSON.stringify(Array.isArray(value) ? [...value].sort() : (value ?? null))
+  return plain(a) === plain(b)
+}
+
+function inWords(value: unknown): string {
+  if (value === null || value === undefined) return 'none'
+  return Array.isArray(value) ? value.join(', ') : String(value)
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isTree(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, one]) => [name, sorted(one)]),
+  )
+}

@@ -1,0 +1,343 @@
+// `tollgate apply` against a real operator API: what differs is said and made so, and a second run finds nothing.
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { asOperator, OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import type { KeyView } from '../admission/views.ts'
+import type { CurrentView } from '../catalog/views.ts'
+import type { Page } from '../kernel/view.ts'
+import { realWorld } from '../kernel/world.ts'
+import type { AccountView } from '../ledger/views.ts'
+import { runCli } from './run.ts'
+
+let server: OperatorServer
+let ask: ReturnType<typeof asOperator>
+let folder: string
+before(async () => {
+  server = await startOperatorServer()
+  ask = asOperator(server)
+  folder = await mkdtemp(join(tmpdir(), 'tollgate-apply-'))
+})
+after(async () => {
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Run {
+  readonly environment?: Readonly<Record<string, string>>
+  /** What the person at the terminal answers; absent: nobody is there. */
+  readonly answer?: string
+}
+
+async function apply(yaml: string, options: readonly string[] = ['--yes'], { environment = {}, answer }: Run = {}) {
+  const file = join(folder, 'tollgate.yaml')
+  await writeFile(file, yaml)
+  return run(['apply', file, ...options], { environment, ...(answer === undefined ? {} : { answer }) })
+}
+
+async function run(args: readonly string[], { environment = {}, answer }: Run = {}) {
+  let out = ''
+  let err = ''
+  const code = await runCli({
+    args,
+    world: realWorld,
+    otherVerbs: [],
+    settings: () => ({
+      ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
+      ...{ dataDirectory: folder, databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{ codexHome: folder, server: undefined, version: '0.0.0-test', credential: () => undefined },
+      environment: (name) => environment[name],
+    }),
+    terminal: {
+      out: (text) => {
+        out += text
+      },
+      err: (text) => {
+        err += text
+      },
+      input: async () => '',
+      ...(answer === undefined ? {} : { ask: async () => answer }),
+    },
+  })
+  return { code, out, err: err.replaceAll(`${folder}/`, '') }
+}
+
+const accountNamed = async (name: string) =>
+  (await ask<Page<AccountView>>('GET', '/accounts?limit=200')).data.items.find(
+    (one) => one.name === name && one.status !== 'closed',
+  )
+const keysOf = async (account: string) => (await ask<Page<KeyView>>('GET', `/accounts/${account}/keys`)).data.items
+const livingKeys = async (account: string) => (await keysOf(account)).filter(({ revokedAt }) => revokedAt === null)
+
+const TEAM = `
+tollgate: 1
+limits: { requestsPerMinute: 9000 }
+accounts:
+  - name: Team A
+    initialCredits: 25
+    limits: { requestsPerMinute: 100, spendPerDay: 12.50 }
+    keys:
+      - name: ci
+        models: [alpha-5.4]
+        limits: { concurrency: 3 }
+      - { name: trial, test: true, writeTo: "file:KEYFILE" }
+    members:
+      - { email: Anna@Example.com, role: owner }
+`
+
+test('a file is shown as sentences, applied after a question, and found applied by the next run', async () => {
+  const keyFile = join(folder, 'trial.key')
+  const yaml = TEAM.replace('KEYFILE', keyFile)
+  const dry = await apply(yaml, ['--dry-run'])
+  assert.equal(dry.code, 2)
+  assert.match(dry.out, /~ The whole gateway: no limit becomes 9000 requests per minute\./)
+  assert.match(dry.out, /\+ Account Team A is created with 25 credits\./)
+  assert.match(dry.out, /Account Team A: no limit becomes 12\.5 spend per day/)
+  assert.match(dry.out, /\+ Key ci of Team A is created; its value is shown once\./)
+  assert.match(dry.out, /\+ anna@example\.com is invited to Team A as owner\./)
+  assert.equal(await accountNamed('Team A'), undefined, 'a dry run changes nothing')
+
+  const nobody = await apply(yaml, [])
+  assert.equal(nobody.code, 1)
+  assert.match(nobody.err, /Add --yes/)
+  const refused = await apply(yaml, [], { answer: 'no' })
+  assert.deepEqual([refused.code, refused.out], [1, 'Nothing was changed.\n'])
+  assert.equal(await accountNamed('Team A'), undefined)
+
+  const done = await apply(yaml, [], { answer: 'y' })
+  assert.equal(done.code, 0, done.err)
+  const value = /Key ci of Team A, shown only now:\n {2}(tg_live_\w+)/.exec(done.out)?.[1]
+  assert.ok(value)
+  assert.match(await readFile(keyFile, 'utf8'), /^tg_test_\w+\n$/)
+  assert.equal((await stat(keyFile)).mode & 0o777, 0o600)
+  assert.ok(!done.out.includes(String(await readFile(keyFile, 'utf8')).trim()), 'what is written is not shown')
+  const account = await accountNamed('Team A')
+  assert.deepEqual([account?.balance, account?.limits], ['25', { requestsPerMinute: 100, spendPerDay: '12.5' }])
+
+  const again = await apply(yaml)
+  assert.deepEqual([again.code, again.out], [0, 'Nothing differs.\n'])
+  assert.equal((await apply(yaml, ['--dry-run'])).code, 0)
+  assert.equal((await keysOf(account?.id ?? '')).length, 2)
+})
+
+test('only what changed is changed; removals need --prune and are listed', async () => {
+  const first = `
+tollgate: 1
+accounts:
+  - name: Team B
+    limits: { requestsPerMinute: 10, concurrency: 4 }
+    keys: [{ name: one, models: [alpha-5.4] }, { name: two }]
+    members: [{ email: bo@example.com, role: member }]
+`
+  assert.equal((await apply(first)).code, 0)
+  const second = `
+tollgate: 1
+accounts:
+  - name: Team B
+    limits: { requestsPerMinute: 20 }
+    keys: [{ name: one, models: null, expiresAt: "2031-01-01T00:00:00+01:00" }]
+    members: []
+`
+  const kept = await apply(second)
+  assert.equal(kept.code, 0, kept.err)
+  assert.match(kept.err, /Team B: 10 becomes 20 requests per minute/)
+  assert.match(kept.err, /the limit of 4 calls at the same time is lifted/)
+  assert.match(kept.err, /Key one of Team B: models alpha-5\.4 becomes none\./)
+  assert.match(kept.err, /Note: Account Team B has the keys two, not in the file\. They stay; --prune removes them\./)
+  assert.match(kept.err, /Note: Account Team B has the members bo@example\.com/)
+  const id = (await accountNamed('Team B'))?.id ?? ''
+  assert.equal((await livingKeys(id)).length, 2)
+
+  const only = second.replace('accounts:', 'accounts:\n  - name: Team A')
+  const pruned = await apply(only, ['--prune', '--dry-run'])
+  assert.match(pruned.out, /- Key two \(…\w{4}\) of Team B is revoked\./)
+  assert.match(pruned.out, /- The invitation of bo@example\.com to Team B is withdrawn\./)
+  assert.equal((await livingKeys(id)).length, 2)
+  assert.equal((await apply(only, ['--prune', '--yes'])).code, 0)
+  assert.deepEqual(
+    (await livingKeys(id)).map(({ name, expiresAt }) => [name, expiresAt]),
+    [['one', '2030-12-31T23:00:00.000Z']],
+  )
+  assert.equal((await apply(only, ['--prune'])).out, 'Nothing differs.\n')
+})
+
+test('an account that is not in the file is closed by --prune only when it has no credits', async () => {
+  await ask('POST', '/accounts', { name: 'Rich', credits: '5' })
+  await ask('POST', '/accounts', { name: 'Poor' })
+  const others = (await ask<Page<AccountView>>('GET', '/accounts?limit=200')).data.items
+    .filter(({ name, status }) => status !== 'closed' && name !== 'Rich' && name !== 'Poor')
+    .map(({ id, name }) => `  - { id: ${id}, name: ${JSON.stringify(name)} }`)
+  const pruned = await apply(`tollgate: 1\naccounts:\n${others.join('\n')}\n`, ['--prune', '--yes'])
+  assert.equal(pruned.code, 0, pruned.err)
+  assert.match(pruned.err, /- Account Poor \(acc_\w+\) is closed/)
+  assert.match(pruned.err, /Account Rich \(acc_\w+\) is not in the file and has 5 credits\. Money is not pruned/)
+  assert.equal((await accountNamed('Poor'))?.status, undefined)
+  assert.equal((await accountNamed('Rich'))?.balance, '5')
+})
+
+test('vendors, catalog and secrets are one change: secrets are compared, sent only when they differ, and never printed', async () => {
+  const secret = 'sk-very-secret-value-0001'
+  const yaml = (more = '') => `
+tollgate: 1
+vendors:
+  extra:
+    baseUrl: https://api.extra.example/v1
+    credential: EXTRA_API_KEY
+    ${more}
+    secrets: { EXTRA_API_KEY: env:MY_EXTRA }
+`
+  const environment = { MY_EXTRA: secret }
+  const missing = await apply(yaml())
+  assert.equal(missing.code, 1)
+  assert.match(missing.err, /tollgate\.yaml:8:16: env:MY_EXTRA: MY_EXTRA is not set/)
+  const done = await apply(yaml(), ['--yes'], { environment })
+  assert.equal(done.code, 0, done.err)
+  assert.match(
+    done.err,
+    /Vendor extra is added at https:\/\/api\.extra\.example\/v1, with the credential EXTRA_API_KEY\./,
+  )
+  assert.match(done.err, /The credential EXTRA_API_KEY gets a new value\./)
+  assert.equal(server.credentials.get('EXTRA_API_KEY'), secret)
+  const stored = async () =>
+    (await ask<Page<unknown>>('GET', '/audit?action=credential.store&limit=200')).data.items.length
+  const times = await stored()
+  assert.match((await apply(yaml(), ['--yes'], { environment })).out, /^Nothing differs\./)
+  const timeouts = await apply(yaml('timeouts: { connectMs: 2500 }'), ['--yes'], { environment })
+  assert.match(timeouts.err, /Vendor extra: connect timeout/)
+  assert.ok(!timeouts.err.includes('gets a new value'), 'an equal secret is not sent')
+  assert.equal(await stored(), times)
+  const other = await apply(yaml('timeouts: { connectMs: 2500 }'), ['--yes'], {
+    environment: { MY_EXTRA: 'sk-another-0002' },
+  })
+  assert.match(other.err, /^ {2}~ The credential EXTRA_API_KEY gets a new value\.\nNote: [^\n]*\n$/)
+  assert.equal(server.credentials.get('EXTRA_API_KEY'), 'sk-another-0002')
+  const said = [missing, done, timeouts, other].map(({ out, err }) => out + err).join() + server.logged()
+  for (const value of [secret, 'sk-another-0002']) assert.ok(!said.includes(value), 'a secret was printed')
+})
+
+test('a catalog that is not valid changes nothing, neither catalog nor secret, and says where', async () => {
+  const before = (await ask<CurrentView>('GET', '/catalog')).data.version
+  const wrong = await apply(
+    `
+tollgate: 1
+vendors:
+  extra: { secrets: { EXTRA_API_KEY: env:X } }
+catalog:
+  models:
+    alpha-5.4:
+      pricing: { tiers: [] }
+`,
+    ['--yes'],
+    { environment: { X: 'sk-third-0003' } },
+  )
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.err, /tollgate\.yaml:7:5: models\.alpha-5\.4\.name: /)
+  assert.equal((await ask<CurrentView>('GET', '/catalog')).data.version, before)
+  assert.equal(server.credentials.get('EXTRA_API_KEY'), 'sk-another-0002')
+})
+
+test('a change of the catalog by somebody else since the plan is not overwritten', async () => {
+  const { data } = await ask<CurrentView>('GET', '/catalog')
+  const { status, error } = await ask('PUT', '/catalog', {
+    document: { ...data.document, vendors: { ...data.document.vendors, late: { baseUrl: 'https://late.example' } } },
+    basedOn: data.version - 1,
+  })
+  assert.equal(status, 409)
+  assert.match(String(error?.message), /Nothing was changed/)
+  const named = await ask('PUT', '/catalog', { document: data.document, credentials: { NOBODY_KEY: 'sk-x' } })
+  assert.equal(named.status, 400)
+})
+
+test('what is exported differs in nothing, with and without --prune', async () => {
+  const file = join(folder, 'exported.yaml')
+  assert.equal((await run(['apply', '--export', file])).code, 0)
+  const text = await readFile(file, 'utf8')
+  assert.ok(!text.includes('sk-another-0002'))
+  assert.match(text, /# {3}extra: secrets: { EXTRA_API_KEY: env:EXTRA_API_KEY }/)
+  for (const more of [[], ['--prune']]) {
+    const found = await run(['apply', file, '--dry-run', ...more])
+    assert.deepEqual([found.code, found.out], [0, 'Nothing differs.\n'], found.out)
+  }
+})
+
+test('mistakes are said with line and column, and the name that was meant', async () => {
+  const wrongs: readonly (readonly [yaml: string, said: RegExp])[] = [
+    [
+      'tollgate: 1\naccounts:\n  - name: X\n    limts: {}\n',
+      /tollgate\.yaml:4:5: accounts\.0: there is no field "limts" here; did you mean "limits"\?/,
+    ],
+    ['tollgate: 1\nlimits:\n  requestPerMinute: 5\n', /:3:3: limits: .*did you mean "requestsPerMinute"/],
+    ['tollgate: 1\naccounts:\n  - keys: []\n', /:3:5: accounts\.0\.name: expected string, but it is missing/],
+    ['tollgate: 1\naccounts: [{ name: A }, { name: A }]\n', /:2:25: there are two accounts "A"/],
+    ['tollgate: 1\nlimits: {a: 1, a: 2}\n', /:2:16: Map keys must be unique/],
+    ['tollgate: 1\n  limits: x\n', /:1:11: Nested mappings/],
+    ['tollgate: 2\n', /:1:1: tollgate: must be 1/],
+    [
+      'tollgate: 1\nvendors: { v: { secrets: { K: sk-plain-value-1234 } } }\n',
+      /:2:28: .*must say where the secret is, and never be the secret/,
+    ],
+    ['tollgate: 1\n---\ntollgate: 1\n', /has 2 documents/],
+    ['', /is empty|tollgate/],
+    [`tollgate: ${'['.repeat(5000)}`, /nested more than 100 levels/],
+    [`tollgate: 1\n# ${'x'.repeat(9_000_000)}\n`, /more than 8388608 bytes/],
+    [laughs(), /aliases unfold to too much/],
+  ]
+  for (const [yaml, said] of wrongs) {
+    const { code, err } = await apply(yaml)
+    assert.equal(code, 1, yaml.slice(0, 60))
+    assert.match(err, said)
+    assert.ok(!err.includes('sk-plain-value-1234'))
+  }
+})
+
+/** Nine lists of nine references to the one before: a billion. */
+function laughs(): string {
+  const lines = ['a0: &a0 [lol]']
+  for (let at = 1; at < 10; at++)
+    lines.push(
+      `a${at}: &a${at} [${Array(9)
+        .fill(`*a${at - 1}`)
+        .join(', ')}]`,
+    )
+  return lines.join('\n')
+}
+
+test('a run that fails says how far it came, revokes a key that could not be written, and the next run goes on', async () => {
+  const taken = join(folder, 'taken.key')
+  await writeFile(taken, 'something else')
+  const yaml = (target: string) => `
+tollgate: 1
+accounts:
+  - name: Team C
+    keys: [{ name: first }, { name: second, writeTo: "file:${target}" }, { name: third }]
+`
+  const failed = await apply(yaml(taken))
+  assert.equal(failed.code, 1)
+  assert.match(failed.err, /there is a file already, and it is not replaced\. The new key was revoked again\./)
+  assert.match(failed.err, /Stopped at change 3 of 4: Key second of Team C/)
+  assert.match(failed.out, /Key first of Team C, shown only now/)
+  assert.equal(await readFile(taken, 'utf8'), 'something else')
+  const id = (await accountNamed('Team C'))?.id ?? ''
+  assert.deepEqual(
+    (await livingKeys(id)).map(({ name }) => name),
+    ['first'],
+  )
+  const done = await apply(yaml(join(folder, 'free.key')))
+  assert.equal(done.code, 0, done.err)
+  assert.deepEqual((await livingKeys(id)).map(({ name }) => name).sort(), ['first', 'second', 'third'])
+})
+
+test('a credential that two vendors share is replaced only by somebody who knows', async () => {
+  const { data } = await ask<CurrentView>('GET', '/catalog')
+  const twin = { baseUrl: 'https://api.extra.example/v2', credential: 'EXTRA_API_KEY' }
+  await ask('PUT', '/catalog', { document: { ...data.document, vendors: { ...data.document.vendors, twin } } })
+  for (const path of ['/vendors/twin/credential', '/vendors/twin/credentials/EXTRA_API_KEY']) {
+    const { status, error } = await ask('PUT', path, { value: 'sk-fourth-0004' })
+    assert.equal(status, 409)
+    assert.match(String(error?.message), /EXTRA_API_KEY to extra too/)
+    assert.equal(server.credentials.get('EXTRA_API_KEY'), 'sk-another-0002')
+    assert.equal((await ask('PUT', path, { value: 'sk-another-0002', shared: true })).status, 200)
+  }
+})

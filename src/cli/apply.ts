@@ -1,0 +1,159 @@
+// `tollgate apply`: makes the gateway what one YAML file says, and writes such a file of what it is.
+import { readFile, writeFile } from 'node:fs/promises'
+import type { KeyView } from '../admission/views.ts'
+import { type CatalogInput, credentialsOf } from '../catalog/document.ts'
+import type { CurrentView } from '../catalog/views.ts'
+import type { MemberView, PendingInvite } from '../identity/views.ts'
+import type { Page } from '../kernel/view.ts'
+import type { AccountView } from '../ledger/views.ts'
+import type { LimitsView } from '../meter/limits.ts'
+import type { Api } from './api.ts'
+import { FORMAT, readDeclaration } from './apply-file.ts'
+import { allPages, makePlan, type Plan, type Shown, type Step } from './apply-plan.ts'
+import { at, CliError, type Command, type Invocation, type Told } from './command.ts'
+import { openSecretReferences } from './secret-reference.ts'
+
+const SIGNS: Readonly<Record<Step['kind'], string>> = { create: '+', change: '~', remove: '-' }
+/** Of --dry-run when something differs, so that CI can tell it from a failure. */
+const DIFFERS = 2
+
+export const APPLY_COMMAND: Command = {
+  name: 'apply',
+  summary: 'Makes accounts, keys, limits, members, vendors and the catalog what a YAML file says.',
+  args: ['[file]'],
+  about:
+    'Shows what differs, asks, and changes only that. "-" reads standard input. Exits with 0 when nothing differs or everything was applied, with 2 when --dry-run found differences, and with 1 on failure; what was done until then stays, and the same command goes on from there.',
+  options: {
+    'dry-run': { type: 'boolean', help: 'Shows what would change; exits with 2 if something would.' },
+    yes: { type: 'boolean', short: 'y', help: 'Does not ask. For CI.' },
+    prune: { type: 'boolean', help: 'Also removes what is there and not in the file; each removal is listed first.' },
+    export: { type: 'boolean', help: 'Writes what is there to the file, or to standard output, and changes nothing.' },
+  },
+  run: (call) => (call.values.export ? exportAll(call) : apply(call)),
+}
+
+async function apply(call: Invocation): Promise<Told> {
+  const [file] = call.args
+  if (file === undefined) throw new CliError('The command is: tollgate apply <file> [options]', 2)
+  const text = file === '-' ? await call.input() : await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) throw new CliError(`There is no file ${file}, or it cannot be read.`)
+  const declaration = await readDeclaration(file, text)
+  const secrets = openSecretReferences({
+    world: call.world,
+    environment: call.settings.environment ?? (() => undefined),
+  })
+  try {
+    const { api, world } = call
+    const plan = await makePlan({ api, world, secrets, file: declaration, prune: call.values.prune === true })
+    return await carryOut(call, plan)
+  } finally {
+    await secrets.close()
+  }
+}
+
+async function carryOut(call: Invocation, plan: Plan): Promise<Told> {
+  const { steps, notes } = plan
+  const changes = steps.flatMap(({ kind, sentences }) => sentences.map((sentence) => ({ kind, sentence })))
+  const noted = notes.map((note) => `Note: ${note}`)
+  const nothing: Shown[] = []
+  const answer = { changes, notes, applied: false, created: nothing }
+  if (changes.length === 0) return { answer, words: ['Nothing differs.', ...noted].join('\n') }
+  const listed = [...changes.map(({ kind, sentence }) => `  ${SIGNS[kind]} ${sentence}`), ...noted].join('\n')
+  if (call.values['dry-run']) return { answer, words: listed, exitCode: DIFFERS }
+  // On the way to a pipe only the answer is read.
+  call.note(`${listed}\n`)
+  if (!(await isAgreed(call, plan))) return { answer, words: 'Nothing was changed.', exitCode: 1 }
+  const created = await runSteps(call, steps)
+  const shown = created.map(({ what, value }) => `${what}, shown only now:\n  ${value}`)
+  const count = changes.length === 1 ? 'One change was made.' : `${changes.length} changes were made.`
+  return { answer: { ...answer, applied: true, created }, words: [count, ...shown].join('\n') }
+}
+
+async function isAgreed({ values, ask }: Invocation, { steps }: Plan): Promise<boolean> {
+  if (values.yes) return true
+  if (!ask) throw new CliError('Nobody is at a terminal to be asked. Add --yes to apply these changes.')
+  const removals = steps.filter(({ kind }) => kind === 'remove').length
+  const warning = removals > 0 ? ` ${removals} of them remove${removals === 1 ? 's' : ''} something.` : ''
+  return /^y(es)?$/i.test((await ask(`Apply these changes?${warning} [y/N] `)).trim())
+}
+
+/** One after the other. When one fails, those before it stay: the next run sees them done, and goes on. */
+async function runSteps(call: Invocation, steps: readonly Step[]): Promise<Shown[]> {
+  const created: Shown[] = []
+  for (const [index, step] of steps.entries()) {
+    try {
+      const shown = await step.run()
+      if (shown) created.push(shown)
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error
+      // What is shown once would be lost.
+      for (const { what, value } of created) call.say(`${what}, shown only now:\n  ${value}\n`)
+      throw new CliError(
+        `${error.message}\nStopped at change ${index + 1} of ${steps.length}: ${step.sentences[0]}\nWhat was done before it stays. Mend the cause and run the same command again; it goes on from here.`,
+      )
+    }
+  }
+  return created
+}
+
+// What is there, as such a file.
+
+async function exportAll(call: Invocation): Promise<undefined> {
+  const { stringify } = await import('yaml')
+  const { document } = await call.api.call<CurrentView>('GET', '/catalog')
+  const { vendors, ...catalog } = document
+  const limits = await call.api.call<LimitsView>('GET', '/limits')
+  const accounts: object[] = []
+  for (const account of await allPages<AccountView>(call.api, '/accounts'))
+    if (account.status !== 'closed') accounts.push(await accountOf(call.api, account))
+  const text = [
+    '# Written by "tollgate apply --export". Values of secrets and of keys are not in it, nor balances.',
+    stringify({ tollgate: FORMAT, limits, accounts }, { lineWidth: 0, aliasDuplicateObjects: false }),
+    ...secretHints(vendors),
+    stringify({ vendors, catalog }, { lineWidth: 0, aliasDuplicateObjects: false }),
+  ].join('\n')
+  const [file] = call.args
+  if (file === undefined) call.say(text)
+  else {
+    await writeFile(file, text)
+    call.say(`Written to ${file}.\n`)
+  }
+  return undefined
+}
+
+async function accountOf(api: Api, { id, name, limits }: AccountView): Promise<object> {
+  const keys = await allPages<KeyView>(api, at`/accounts/${id}/keys`)
+  const members = await api.call<Page<MemberView>>('GET', at`/accounts/${id}/members`)
+  const invites = await api.call<Page<PendingInvite>>('GET', at`/accounts/${id}/invites`)
+  const people = [...members.items, ...invites.items.filter(({ role }) => role !== null)]
+  const byEmail = new Map(people.map(({ email, role }) => [email, role]))
+  return {
+    ...{ id, name, limits },
+    keys: keys
+      .filter(({ revokedAt, client }) => revokedAt === null && client === null)
+      .map(
+        ({ id: keyId, name: keyName, test, models, endpoints, ipRanges, responseCache, expiresAt, limits: own }) => ({
+          ...{ id: keyId, name: keyName, ...(test ? { test } : {}) },
+          ...withoutNull({ models, endpoints, ipRanges, responseCache, expiresAt }),
+          limits: own,
+        }),
+      ),
+    // Of several links to one person the first is the newest.
+    members: [...byEmail].map(([email]) => ({ email, role: people.find((one) => one.email === email)?.role })),
+  }
+}
+
+function withoutNull(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}
+
+function secretHints(vendors: CatalogInput['vendors']): string[] {
+  const named = Object.entries(vendors).flatMap(([vendor, { credential, credentials }]) =>
+    credentialsOf({ credential, credentials: credentials?.map(({ name }) => ({ name, weight: 1 })) }).map(
+      ({ name }) => `#   ${vendor}: secrets: { ${name}: env:${name} }`,
+    ),
+  )
+  return named.length === 0
+    ? []
+    : ['# Add to a vendor where its secrets are (env:, file:, vault:, aws: or gcp:) to have them stored too:', ...named]
+}
