@@ -150,3 +150,15 @@ export async function goProgram(
   })
   return 'missing' in made ? made : { program: join(made.directory, 'program') }
 }
+
+const MAVEN_UNPACK = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack'
+
+/** The unpacked archive of a Java program: `group:name:version:zip`. */
+export async function mavenArchive(artifact: string): Promise<{ directory: string } | { missing: string }> {
+  for (const program of ['java', 'mvn'])
+    if ((await runProgram(program, ['-version'])).code !== 0) return { missing: `there is no ${program}` }
+  return cached(`maven-${artifact.replaceAll(/[^\w.-]+/g, '_')}`, (directory) => {
+    const args = ['-q', '-B', MAVEN_UNPACK, `-Dartifact=${artifact}`, `-DoutputDirectory=${directory}`]
+    return runProgram('mvn', args, { cwd: directory, timeoutMs: 2 * INSTALL_MS_MAX })
+  })
+}
