@@ -48,6 +48,8 @@ interface TestGatewayOptions {
   /** The simulated vendors' clock. */
   vendorWorld?: World
   jobs?: Partial<JobTiming>
+  /** Sees the server before it listens. */
+  hook?: (app: Gateway['app']) => void
   /** Shared with another gateway; one of its own by default. */
   database?: FreshDatabase
   /** Puts something between the gateway and its database. */
@@ -102,6 +104,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     jobs: options.jobs ?? FAST,
   })
   const checkAnswered = checkAnswers(gateway.app)
+  options.hook?.(gateway.app)
   if (options.catalog) {
     const document = await readDefaultCatalog()
     options.catalog(document)

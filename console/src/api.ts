@@ -219,6 +219,26 @@ export const api = {
   systemLimits: (signal?: AbortSignal) => get<wire.Limits>('/limits', undefined, signal),
   changeSystemLimits: (limits: wire.LimitsInput) => patch<wire.Limits>('/limits', limits),
 
+  sales: (id: string, signal?: AbortSignal) => get<wire.Sales>(account(id, '/sales'), undefined, signal),
+  buy: (id: string, order: { pack?: string; amount?: string; saveCard?: boolean }) =>
+    post<wire.Checkout>(account(id, '/purchases'), order),
+  accountPayments: (id: string, cursor?: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Payment>>(account(id, '/payments'), { cursor }, signal),
+  checkPayment: (id: string, payment: string) => post<wire.Payment>(account(id, `/payments/${encode(payment)}/check`)),
+  saveCard: (id: string) => post<wire.Checkout>(account(id, '/card')),
+  portal: (id: string) => post<wire.Checkout>(account(id, '/portal')),
+  setTopUp: (id: string, input: { below: string; amount: string; ceiling: string }) =>
+    put<wire.Sales>(account(id, '/top-up'), input),
+  endTopUp: (id: string) => remove<wire.Sales>(account(id, '/top-up')),
+  payments: (filter: { state?: string | undefined; cursor?: string | undefined }, signal?: AbortSignal) =>
+    get<wire.Page<wire.Payment>>('/payments', filter, signal),
+  refundPayment: (id: string, amount: string) => post<wire.Payment>(`/payments/${encode(id)}/refund`, { amount }),
+  acceptPayment: (id: string, to: { account: string; credits: string }) =>
+    post<wire.Payment>(`/payments/${encode(id)}/accept`, to),
+  dismissPayment: (id: string) => post<wire.Payment>(`/payments/${encode(id)}/dismiss`),
+  reconciliations: (cursor?: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Reconciliation>>('/reconciliations', { cursor }, signal),
+  reconcile: () => post<wire.Reconciliation>('/reconciliations', {}),
   members: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
   inviteMember: (id: string, input: { email: string; role: wire.AccountRole }) =>

@@ -86,6 +86,7 @@ const ACCOUNT: readonly Section[] = [
         also: 'ledger credits transactions',
         right: 'statements:read',
       },
+      { to: '/buy', label: 'Buy credits', also: 'pay pack card top-up payment', right: 'purchases:read' },
     ],
   },
   {
@@ -150,6 +151,7 @@ const OPERATOR: readonly Section[] = [
         also: 'invoice pdf zip month customers',
         right: 'statements:read',
       },
+      { to: '/operator/payments', label: 'Payments', also: 'stripe refund quarantine dispute', right: 'payments:read' },
       { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read' },
     ],
   },

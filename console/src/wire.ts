@@ -120,6 +120,12 @@ export type {
   VendorError,
 } from '../../src/reports/views.ts'
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
+export type {
+  CheckoutView as Checkout,
+  PaymentView as Payment,
+  ReconciliationView as Reconciliation,
+  SalesView as Sales,
+} from '../../src/sales/views.ts'
 
 /** The account is named where calls of all accounts are listed. */
 export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>

@@ -1,0 +1,17 @@
+// The state of a payment in words and colour.
+import { Badge } from '../ui/page.tsx'
+import type { Payment } from '../wire.ts'
+
+const STATES = {
+  pending: { label: 'Pending', tone: 'calm' },
+  paid: { label: 'Paid', tone: 'good' },
+  refunded: { label: 'Refunded', tone: 'warn' },
+  disputed: { label: 'Disputed', tone: 'bad' },
+  quarantined: { label: 'Quarantined', tone: 'bad' },
+  failed: { label: 'Failed', tone: 'warn' },
+} as const
+
+export function PaymentState({ payment }: { payment: Pick<Payment, 'state'> }) {
+  const { label, tone } = STATES[payment.state]
+  return <Badge tone={tone}>{label}</Badge>
+}

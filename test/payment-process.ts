@@ -1,0 +1,18 @@
+// A gateway in a process of its own that takes payment events and, once in a while, is killed after the credits were granted and before it has answered.
+import { startGateway } from './gateway.ts'
+
+const { PAYMENT_PROCESS = '{}' } = process.env
+const { connection, stripeUrl, killEvery } = JSON.parse(PAYMENT_PROCESS)
+const drop = async () => undefined
+const gateway = await startGateway({
+  env: { TOLLGATE_STRIPE_URL: stripeUrl },
+  database: { connection, url: '', drop },
+  hook: (app) => {
+    let answers = 0
+    app.addHook('onSend', async (request) => {
+      answers += 1
+      if (request.url.startsWith('/webhooks/') && answers >= killEvery) process.kill(process.pid, 'SIGKILL')
+    })
+  },
+})
+process.send?.(gateway.url)
