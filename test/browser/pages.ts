@@ -274,6 +274,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'statement', path: `${base}/statement` },
     { name: 'movements', path: `${base}/statement/movements` },
+    { name: 'buy', path: `${base}/buy` },
     { name: 'alerts', path: `${base}/alerts` },
     { name: 'deliveries', path: `${base}/deliveries` },
     {
@@ -313,6 +314,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       act: (page) => press(page, 'Close account'),
     },
     { name: 'operator-margin', path: `/operator/finance?from=${new Date().toISOString().slice(0, 7)}` },
+    { name: 'operator-payments', path: '/operator/payments' },
     { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },
     {

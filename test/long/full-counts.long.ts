@@ -21,6 +21,7 @@ const FILES = [
   'test/lots-model.test.ts',
   'test/mcp/parity.test.ts',
   'test/mcp/sessions.test.ts',
+  'test/payment-swarm.test.ts',
   'test/simulate.test.ts',
   'test/text-streams.test.ts',
 ]
