@@ -112,6 +112,7 @@ test('by Stripe: sign up, confirm, pay, see the credits, call, read the statemen
   const { url } = await ask<{ url: string }>(visitor, 'POST', `/accounts/${account}/purchases`, { pack: 'starter' })
   await visitor.page.goto(url)
   await visitor.page.getByRole('button', { name: 'Pay 2000 eur' }).click()
+  await visitor.page.waitForURL((url) => url.pathname === `/console/a/${account}/buy`)
   await spend(visitor, account)
   // Nobody else sees any of it.
   const other = await home.visitor()

@@ -34,7 +34,7 @@ const buyerOf = ({ session }: Actor) => ({
 
 function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
   const { payments, topUps } = sales
-  const page = (account: string) => `${publicUrl()}/a/${account}/buy`
+  const page = (account: string) => `${publicUrl()}/console/a/${account}/buy`
 
   async function remote() {
     const provider = await payments.provider()
