@@ -17,6 +17,8 @@ const KNOWN = new Set([
   'MIT',
   'MIT-0',
   'MPL-2.0',
+  // Fonts: may be embedded and passed on, not be sold by themselves.
+  'OFL-1.1',
   'PostgreSQL',
   'Unlicense',
 ])

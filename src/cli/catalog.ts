@@ -7,7 +7,7 @@ import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
 import { list } from './table.ts'
 
-async function readDocument(call: Invocation): Promise<unknown> {
+export async function readDocument(call: Invocation): Promise<unknown> {
   const file = call.args[0]!
   try {
     return file === '-' ? parseDocument(file, await call.input()) : await readDocumentFile(file)

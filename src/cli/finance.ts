@@ -21,7 +21,7 @@ const FILE: Readonly<Record<string, Option>> = {
 }
 
 /** An existing file is not replaced unless it was named. */
-async function save(call: Invocation, path: string, accept: string): Promise<Told> {
+export async function save(call: Invocation, path: string, accept: string): Promise<Told> {
   const named = text(call, 'out')
   let name = named ?? ''
   let file: FileHandle | undefined

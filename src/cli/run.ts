@@ -17,6 +17,7 @@ import { DOCTOR_COMMAND } from './doctor.ts'
 import { EXPORT_COMMANDS } from './exports.ts'
 import { FINANCE_COMMANDS } from './finance.ts'
 import { IMPORT_COMMANDS } from './import.ts'
+import { INVOICE_COMMANDS } from './invoices.ts'
 import { LOGIN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
@@ -40,7 +41,10 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...LOGIN_COMMANDS,
     ],
   ],
-  ['Usage and money', [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS]],
+  [
+    'Usage and money',
+    [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...INVOICE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS],
+  ],
   ['Configuration as code', [APPLY_COMMAND]],
   ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],
   ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],

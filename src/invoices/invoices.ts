@@ -1,10 +1,11 @@
 // Invoices: the issuer's details, whom each account's are made out to, and the issuing itself. Whoever records a payment issues its invoice in the same transaction, so that the one is
 // never there without the other. Numbers have no gaps for the same reason: the counter goes back with the transaction.
+import { hash } from 'node:crypto'
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { DAY_MS, dayOfMs, formatDay } from '../kernel/calendar.ts'
-import { invalid } from '../kernel/fault.ts'
+import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { formatMoney } from '../kernel/money.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -37,6 +38,11 @@ export interface Invoices {
   /** For credits that an account used in a month and has not paid for. */
   issueMonth(tx: Queryable, input: InvoicedMonth): Promise<Issued>
   list(filter: InvoiceFilter): Promise<Page<InvoiceView>>
+  find(invoice: string, account: string): Promise<InvoiceView>
+  /** Its PDF: made when it is first asked for, and the same bytes ever after. Of another account's there is none. */
+  file(invoice: string, account?: string): Promise<InvoiceFile>
+  /** Makes the files of invoices that nobody has read yet, so that they are as old as their invoices. */
+  makeFiles(): Promise<void>
 }
 
 interface InvoicedPayment {
@@ -60,6 +66,11 @@ interface InvoicedMonth {
   readonly currency: string
   readonly netMinor: bigint
   readonly description: string
+}
+
+interface InvoiceFile {
+  readonly name: string
+  readonly body: Buffer
 }
 
 interface Issued {
@@ -111,13 +122,34 @@ const OF_PAYMENT = statement(
   `select id, number, document, (select coalesce(sum(n.gross_minor), 0)::bigint from invoice n where n.account_id = i.account_id and n.corrects = i.id) as credited
    from invoice i where account_id = $1 and payment_id = $2 and kind = 'payment'`,
 )
+const COLUMNS = `account_id, id, number, kind, payment_id, to_char(month, 'YYYY-MM') as month, corrects, currency, gross_minor, tax_minor, customer, issued_at`
+const ONE = statement('invoice_one', `select ${COLUMNS} from invoice where account_id = $1 and id = $2`)
 const LIST = statement(
   'invoice_list',
-  `select account_id, id, number, kind, payment_id, to_char(month, 'YYYY-MM') as month, corrects, currency, gross_minor, tax_minor, customer, issued_at from invoice
+  `select ${COLUMNS} from invoice
    where id < $1 and ($3::text is null or account_id = $3) and ($4::text is null or kind = $4)
      and ($5::double precision is null or issued_at >= to_timestamp($5 / 1000)) and ($6::double precision is null or issued_at < to_timestamp($6 / 1000))
      and ($7::text is null or starts_with(lower(number), lower($7)) or strpos(lower(customer), lower($7)) > 0)
    order by id desc limit $2`,
+)
+
+const FIND = statement(
+  'invoice_find',
+  'select account_id, number, document from invoice where id = $1 and ($2::text is null or account_id = $2)',
+)
+const FIND_FILE = statement(
+  'invoice_file',
+  'select pdf, sha256 from invoice_file where account_id = $1 and invoice_id = $2',
+)
+/** Of two processes that make it at once, the first is kept. */
+const PUT_FILE = statement(
+  'invoice_file_put',
+  'insert into invoice_file (account_id, invoice_id, pdf, sha256) values ($1, $2, $3, $4) on conflict do nothing',
+)
+const WITHOUT_FILE = statement(
+  'invoice_without_file',
+  `select id from invoice i where not exists (select 1 from invoice_file f where f.account_id = i.account_id and f.invoice_id = i.id)
+   order by id limit $1`,
 )
 
 interface ListRow {
@@ -135,7 +167,7 @@ interface ListRow {
   issued_at: Date
 }
 
-const OFF: InvoiceSettings = { issuer: null, monthly: false }
+const OFF: InvoiceSettings = { issuer: null, monthly: false, monthlySince: null }
 const NO_DETAILS: BillingDetails = {
   ...{ company: null, name: null, street: null, postcode: null, city: null, country: null, vatId: null, email: null },
 }
@@ -144,6 +176,8 @@ const NO_POSTCODE = new Set(
   `AE AG AO AW BF BI BJ BO BS BW BZ CD CF CG CI CK CM DJ DM ER FJ GA GD GH GM GQ GY HK IE JM KI KM KN KP LC ML MO MR MW NR NU PA QA RW SB SC SL SR ST SY TD TF
    TG TK TL TO TT TV TZ UG VU YE ZW`.split(/\s+/),
 )
+/** At a time: drawing one takes some hundredths of a second of the process. */
+const FILES_AT_ONCE = 50
 const NO_VAT_CHARGED: InvoiceTax = { category: 'E', rate: '0', reason: 'No VAT was charged.' }
 
 export function createInvoices(options: { database: Database; world: World; audit: Audit }): Invoices {
@@ -195,7 +229,35 @@ export function createInvoices(options: { database: Database; world: World; audi
     return { id, number }
   }
 
+  async function readFile(account: string, invoice: string): Promise<Buffer | undefined> {
+    const [row] = await database.query<{ pdf: Buffer; sha256: Buffer }>(FIND_FILE, [account, invoice])
+    if (row && !digestOf(row.pdf).equals(row.sha256)) throw new Error(`The file of invoice ${invoice} was changed.`)
+    return row?.pdf
+  }
+
+  async function file(invoice: string, account?: string): Promise<InvoiceFile> {
+    const [row] = await database.query<{ account_id: string; number: string; document: InvoiceDocument }>(FIND, [
+      invoice,
+      account ?? null,
+    ])
+    if (!row) throw invoiceUnknown()
+    const name = `${row.number}.pdf`
+    const kept = await readFile(row.account_id, invoice)
+    if (kept) return { name, body: kept }
+    const { invoicePdf } = await import('./invoice-pdf.ts')
+    const pdf = await invoicePdf(row.document)
+    await database.query(PUT_FILE, [row.account_id, invoice, pdf, digestOf(pdf)])
+    return { name, body: (await readFile(row.account_id, invoice)) ?? pdf }
+  }
+
   return {
+    file,
+
+    async makeFiles() {
+      const rows = await database.query<{ id: string }>(WITHOUT_FILE, [FILES_AT_ONCE])
+      for (const { id } of rows) await file(id)
+    },
+
     settings: () => readSettings(database),
 
     async changeSettings({ issuer, monthly }, by) {
@@ -206,6 +268,8 @@ export function createInvoices(options: { database: Database; world: World; audi
         const after = {
           issuer: issuer === undefined ? before.issuer : issuer,
           monthly: monthly ?? before.monthly,
+          // Months before it are not invoiced.
+          monthlySince: (monthly ?? before.monthly) ? (before.monthlySince ?? monthOf(world)) : null,
         }
         if (after.monthly && after.issuer === null)
           throw invalid('monthly: there is no issuer whose invoices these would be.', 'monthly')
@@ -309,6 +373,12 @@ export function createInvoices(options: { database: Database; world: World; audi
       )
     },
 
+    async find(invoice, account) {
+      const [row] = await database.query<ListRow>(ONE, [account, invoice])
+      if (!row) throw invoiceUnknown()
+      return viewOf(row)
+    },
+
     async list({ cursor, limit, account, kind, fromMs, toMs, q }) {
       const filter = [account ?? null, kind ?? null, fromMs ?? null, toMs ?? null, q || null]
       const rows = await database.query<ListRow>(LIST, [cursor ?? '~', limit + 1, ...filter])
@@ -317,6 +387,10 @@ export function createInvoices(options: { database: Database; world: World; audi
     },
   }
 }
+
+const invoiceUnknown = () => new Fault('not_found', { message: 'There is no such invoice.' })
+const monthOf = (world: World) => formatDay(monthStart(dayOfMs(world.nowMs())))
+const digestOf = (bytes: Buffer) => hash('sha256', bytes, 'buffer')
 
 function amounts(gross: bigint, tax: bigint) {
   return { grossMinor: String(gross), taxMinor: String(tax), netMinor: String(gross - tax) }

@@ -45,6 +45,8 @@ export const invoiceSettings = z.object({
   issuer: issuerView.nullable(),
   /** Whether each month's credits that nobody has paid for yet are invoiced when it is over. */
   monthly: z.boolean(),
+  /** The first day of the first month that is. */
+  monthlySince: day.nullable(),
 })
 export type InvoiceSettings = z.infer<typeof invoiceSettings>
 
@@ -97,7 +99,7 @@ const invoiceDocument = z.object({
 })
 export type InvoiceDocument = z.infer<typeof invoiceDocument>
 
-const invoiceView = z.object({
+export const invoiceView = z.object({
   id: line,
   account: line,
   number: line,

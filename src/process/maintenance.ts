@@ -10,6 +10,8 @@ import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
 import type { People } from '../identity/people.ts'
+import type { Invoices } from '../invoices/invoices.ts'
+import { invoiceMonths } from '../invoices/monthly.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
@@ -19,6 +21,7 @@ import { maintainUsage } from '../ledger/retention.ts'
 import { storeUsageMonths } from '../ledger/usage-months.ts'
 import { pruneTokens } from '../oauth/open.ts'
 import type { Recordings } from '../recordings/recordings.ts'
+import { createBilling } from '../reports/billing.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Selling } from '../sales/open.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -38,6 +41,7 @@ interface Maintained {
   readonly hourly: readonly Pick<VendorHours, 'flush' | 'prune'>[]
   readonly files: AssetStore
   readonly people: People
+  readonly invoices: Invoices
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly sales: Selling
 }
@@ -69,6 +73,7 @@ export function startMaintenance(
     hourly,
     files,
     people,
+    invoices,
     deliveries,
     sales,
   }: Maintained,
@@ -91,6 +96,8 @@ export function startMaintenance(
       usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
       tries: 5,
     })
+    await invoiceMonths({ database, world, log, invoices, billing: createBilling({ database, audit, world }) })
+    await invoices.makeFiles()
     await refusals.prune(config.TOLLGATE_RETENTION_REJECTED_DAYS)
     await contents.prune()
     await deliveries.prune()

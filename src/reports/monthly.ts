@@ -33,7 +33,7 @@ interface SumRow {
 }
 
 // What the account had at a moment: after the last transfer before it, and those that began before it and found their place after it.
-const BALANCE_AT = (MOMENT: string) =>
+export const BALANCE_AT = (MOMENT: string) =>
   `(coalesce((select t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1), 0)
      + coalesce((select sum(${MOVED_BY}) from transfer t where t.account_id = a.id and t.moved_at >= ${MOMENT} and t.moved_at < ${MOMENT} + ${APART} and t.at < ${MOMENT}), 0))::bigint`
 const IN_MONTH = `t.account_id = a.id and t.moved_at >= $2 and t.moved_at < $3::timestamptz + ${APART} and t.at >= $2 and t.at < $3`

@@ -1,7 +1,7 @@
 // Programs of others that the tests run, kept outside of the checkout: made once, used by every run after it.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { arch, homedir, platform } from 'node:os'
 import { basename, join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -111,6 +111,30 @@ export async function pythonWith(
     return runProgram('python3', ['-m', 'pip', '--python', directory, 'install', ...PIP, '-r', list])
   })
   return 'missing' in made ? made : { python: join(made.directory, 'bin', 'python3') }
+}
+
+const MAVEN_COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies'
+
+/** A directory with the jars of a Java library and of what it needs. Repositories that its description names besides the central one are not asked. */
+export async function mavenJars(
+  artifact: string,
+  otherRepositories: readonly string[] = [],
+): Promise<{ directory: string } | { missing: string }> {
+  for (const program of ['java', 'mvn'])
+    if ((await runProgram(program, ['-version'])).code !== 0) return { missing: `there is no ${program}` }
+  const [group, name, version] = artifact.split(':')
+  const off = '<enabled>false</enabled>'
+  const unused = otherRepositories.map(
+    (id) =>
+      `<repository><id>${id}</id><url>file:///nowhere</url><releases>${off}</releases><snapshots>${off}</snapshots></repository>`,
+  )
+  const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>tests</artifactId><version>1</version>
+<repositories>${unused.join('')}</repositories><dependencies><dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency></dependencies></project>`
+  return cached(`maven-${artifact.replaceAll(/[^\w.-]+/g, '_')}`, async (directory) => {
+    await writeFile(join(directory, 'pom.xml'), pom)
+    const args = ['-q', '-B', MAVEN_COPY, '-DoutputDirectory=jars', '-DincludeScope=runtime']
+    return runProgram('mvn', args, { cwd: directory, timeoutMs: 2 * INSTALL_MS_MAX })
+  })
 }
 
 /** Where the package is installed, without running anything of it; skips the test where it cannot be. */

@@ -1,8 +1,9 @@
 // Invoices: who issues them, whom they are made out to, and which there are.
 import * as z from 'zod'
 import type { InvoiceFilter, Invoices } from '../../invoices/invoices.ts'
-import { billingDetailsView, invoiceKind, invoicePage, invoiceSettings } from '../../invoices/views.ts'
+import { billingDetailsView, invoiceKind, invoicePage, invoiceSettings, invoiceView } from '../../invoices/views.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
+import { zip } from '../../reports/zip.ts'
 import { email, id, paging, type Resource, range, resource, text } from '../resource.ts'
 
 export interface InvoiceDeps {
@@ -55,6 +56,16 @@ const asked = ({ from, to, ...rest }: { from?: number | undefined; to?: number |
 })
 
 export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
+  /** The newest first, as they are listed. */
+  async function* files(asking: InvoiceFilter) {
+    for (let cursor: string | undefined; ; ) {
+      const { items, next } = await invoices.list({ ...asking, cursor, limit: 100 })
+      for (const { id: invoice, account } of items) yield await invoices.file(invoice, account)
+      if (next === null) return
+      cursor = next
+    }
+  }
+
   return [
     resource('GET /invoice-settings', 'invoice-settings:read', {
       answer: invoiceSettings,
@@ -69,6 +80,12 @@ export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
       query: z.strictObject({ ...filter, account: id.optional() }),
       answer: invoicePage,
       run: ({ query }) => invoices.list(asked(query)),
+      files: { 'application/zip': async ({ query }) => ({ name: 'invoices.zip', body: zip(files(asked(query))) }) },
+    }),
+    resource('GET /accounts/{id}/invoices/{invoice}', 'invoices:read', {
+      answer: invoiceView,
+      run: ({ params }) => invoices.find(params.invoice, ownAccountOf(params.id)),
+      files: { 'application/pdf': ({ params }) => invoices.file(params.invoice, ownAccountOf(params.id)) },
     }),
     resource('GET /accounts/{id}/invoices', 'invoices:read', {
       query: z.strictObject(filter),

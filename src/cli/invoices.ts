@@ -1,0 +1,119 @@
+// Invoices on the command line: who issues them, whom they are made out to, which there are, and their files.
+import type { BillingDetailsView, InvoiceSettings, InvoiceView } from '../invoices/views.ts'
+import { readDocument } from './catalog.ts'
+import { at, CliError, type Command, type Option, text, told } from './command.ts'
+import { save } from './finance.ts'
+import { type Columns, card, listPages, PAGE_OPTIONS, query } from './table.ts'
+
+const KINDS = ['payment', 'month', 'credit_note']
+const FILTER: Readonly<Record<string, Option>> = {
+  account: { type: 'string', value: 'account', help: 'Of one account.' },
+  kind: { type: 'string', value: 'word', allowed: KINDS, help: 'payment, month or credit_note.' },
+  from: { type: 'string', value: 'day', help: 'Issued on this day or later, such as 2026-11-01.' },
+  to: { type: 'string', value: 'day', help: 'Issued on this day or before.' },
+  q: { type: 'string', value: 'text', help: 'The beginning of a number, or a part of the customer’s name.' },
+}
+const OUT: Readonly<Record<string, Option>> = {
+  out: { type: 'string', value: 'file', help: 'The name of the file; by default the number.' },
+}
+const COLUMNS: Columns<InvoiceView> = {
+  ...{ NUMBER: 'number', ISSUED: 'issuedAt', KIND: 'kind', CUSTOMER: 'customer', TOTAL: 'gross', VAT: 'tax' },
+  ...{ CURRENCY: 'currency', ACCOUNT: 'account', ID: 'id' },
+}
+const FIELDS = ['company', 'name', 'street', 'postcode', 'city', 'country', 'vatId', 'email'] as const
+/** `--vat-id` for `vatId`. */
+const optionOf = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+function showSettings({ issuer, monthly }: InvoiceSettings): string {
+  if (!issuer) return 'No invoices are issued. Name the issuer with: tollgate invoices issuer issuer.json'
+  return card({ ...issuer, monthly })
+}
+
+const showDetails = ({ missing, ...details }: BillingDetailsView) =>
+  missing === null ? card(details) : `${card(details)}\n\nNothing can be bought without: ${missing}`
+
+export const INVOICE_COMMANDS: readonly Command[] = [
+  {
+    name: 'invoices list',
+    summary: 'Invoices and credit notes, newest first.',
+    options: { ...FILTER, ...PAGE_OPTIONS },
+    run: (call) =>
+      listPages<InvoiceView>(call, '/invoices', {
+        filter: Object.fromEntries(Object.keys(FILTER).map((name) => [name, text(call, name)])),
+        columns: COLUMNS,
+        empty: 'There are no such invoices.',
+      }),
+  },
+  {
+    name: 'invoices get',
+    summary: 'The PDF of an invoice, by its account and id.',
+    args: ['account', 'invoice'],
+    options: OUT,
+    run: (call) => save(call, at`/accounts/${call.args[0]}/invoices/${call.args[1]}`, 'application/pdf'),
+  },
+  {
+    name: 'invoices all',
+    summary: 'The PDFs of all invoices, or of some, in one ZIP.',
+    options: { ...FILTER, out: { ...OUT.out, type: 'string', help: 'The name of the file.' } },
+    run: (call) =>
+      save(
+        call,
+        `/invoices${query(Object.fromEntries(Object.keys(FILTER).map((name) => [name, text(call, name)])))}`,
+        'application/zip',
+      ),
+  },
+  {
+    name: 'invoices settings',
+    summary: 'Who issues invoices, and whether months are invoiced.',
+    run: (call) => told(call.api.call<InvoiceSettings>('GET', '/invoice-settings'), showSettings),
+  },
+  {
+    name: 'invoices issuer',
+    summary: 'Sets who issues invoices, from a JSON file.',
+    args: ['file'],
+    about: 'The fields are in the guide on invoices. "-" reads standard input.',
+    async run(call) {
+      const issuer = await readDocument(call)
+      return told(call.api.call<InvoiceSettings>('PATCH', '/invoice-settings', { issuer }), showSettings)
+    },
+  },
+  {
+    name: 'invoices monthly',
+    summary: 'Turns invoices for months on or off.',
+    args: ['on|off'],
+    async run(call) {
+      const [word = ''] = call.args
+      if (!['on', 'off'].includes(word)) throw new CliError('Say on or off.', 2)
+      const body = { monthly: word === 'on' }
+      return told(call.api.call<InvoiceSettings>('PATCH', '/invoice-settings', body), showSettings)
+    },
+  },
+  {
+    name: 'billing-details show',
+    summary: 'Whom the invoices of an account are made out to.',
+    args: ['account'],
+    run: (call) =>
+      told(call.api.call<BillingDetailsView>('GET', at`/accounts/${call.args[0]}/billing-details`), showDetails),
+  },
+  {
+    name: 'billing-details change',
+    summary: 'Changes whom the invoices of an account are made out to.',
+    args: ['account'],
+    options: Object.fromEntries(
+      FIELDS.map((field) => [
+        optionOf(field),
+        { type: 'string', value: 'text', help: field === 'country' ? 'A code such as DE.' : '"none" removes it.' },
+      ]),
+    ),
+    async run(call) {
+      const path = at`/accounts/${call.args[0]}/billing-details`
+      const { missing: _, ...before } = await call.api.call<BillingDetailsView>('GET', path)
+      const given = FIELDS.flatMap((field) => {
+        const value = text(call, optionOf(field))
+        return value === undefined ? [] : [[field, value === 'none' ? null : value] as const]
+      })
+      const details = { ...before, ...Object.fromEntries(given) }
+      return told(call.api.call<BillingDetailsView>('PUT', path, details), showDetails)
+    },
+  },
+]

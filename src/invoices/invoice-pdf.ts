@@ -1,0 +1,257 @@
+// An invoice as PDF/A-3 with its XML inside (Factur-X, ZUGFeRD), on A4. The same document gives the same bytes: nothing here reads a clock. The library and the fonts are loaded when the
+// first one is made.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { inflateSync } from 'node:zlib'
+import type PDFDocument from 'pdfkit'
+import { formatMoney } from '../kernel/money.ts'
+import { facturX } from './factur-x.ts'
+import type { BillingDetails, InvoiceDocument, Issuer } from './views.ts'
+
+const LEFT = 50
+const RIGHT = 545
+const WIDTH = RIGHT - LEFT
+const GREY = '#666666'
+const BLACK = '#111111'
+const RULE = '#cccccc'
+const XML_NAME = 'factur-x.xml'
+const COUNTRIES = new Intl.DisplayNames('en', { type: 'region' })
+const DATES = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })
+
+interface Fonts {
+  readonly regular: Buffer
+  readonly bold: Buffer
+}
+
+let fonts: Promise<Fonts> | undefined
+
+/** Embedded as far as they are used: PDF/A allows no others. They know Latin, Greek and Cyrillic letters, and more. */
+function loadFonts(): Promise<Fonts> {
+  const folder = join(dirname(createRequire(import.meta.url).resolve('@fontsource/dejavu-sans/package.json')), 'files')
+  const read = async (weight: number) => unpack(await readFile(join(folder, `dejavu-sans-latin-${weight}-normal.woff`)))
+  fonts ??= Promise.all([read(400), read(700)]).then(([regular, bold]) => ({ regular, bold }))
+  return fonts
+}
+
+/** WOFF to OpenType. The library reads both, but inflates a table of WOFF anew for each glyph: 10 seconds an invoice. */
+function unpack(woff: Buffer): Buffer {
+  const count = woff.readUInt16BE(12)
+  const tables = Array.from({ length: count }, (_, at) => {
+    const entry = woff.subarray(44 + 20 * at, 64 + 20 * at)
+    const [offset, packedBytes, bytes] = [entry.readUInt32BE(4), entry.readUInt32BE(8), entry.readUInt32BE(12)]
+    const packed = woff.subarray(offset, offset + packedBytes)
+    const body = packedBytes < bytes ? inflateSync(packed) : packed
+    return { tag: entry.subarray(0, 4), checksum: entry.subarray(16, 20), body }
+  })
+  const head = Buffer.alloc(12 + 16 * count)
+  woff.copy(head, 0, 4, 8)
+  head.writeUInt16BE(count, 4)
+  const bodies: Buffer[] = []
+  let offset = head.length
+  tables.forEach(({ tag, checksum, body }, at) => {
+    const entry = head.subarray(12 + 16 * at)
+    tag.copy(entry, 0)
+    checksum.copy(entry, 4)
+    entry.writeUInt32BE(offset, 8)
+    entry.writeUInt32BE(body.length, 12)
+    const padding = Buffer.alloc(-body.length & 3)
+    bodies.push(body, padding)
+    offset += body.length + padding.length
+  })
+  return Buffer.concat([head, ...bodies])
+}
+
+export async function invoicePdf(invoice: InvoiceDocument): Promise<Buffer> {
+  const { default: Document } = await import('pdfkit')
+  const { regular, bold } = await loadFonts()
+  const made = new Date(`${invoice.issuedOn}T00:00:00Z`)
+  const pdf = new Document({
+    ...{ size: 'A4', margins: { top: 50, left: LEFT, right: 50, bottom: 0 }, bufferPages: true, font: null },
+    ...{ subset: 'PDF/A-3b', pdfVersion: '1.7', lang: 'en' },
+    info: {
+      ...{ Title: `${titleOf(invoice)} ${invoice.number}`, Author: invoice.issuer.name, Subject: invoice.description },
+      ...{ Creator: 'Tollgate', Producer: 'Tollgate', CreationDate: made, ModDate: made },
+    },
+  })
+  const chunks: Buffer[] = []
+  const done = new Promise<void>((resolve, reject) => {
+    pdf.on('data', (chunk) => chunks.push(chunk))
+    pdf.on('end', () => resolve())
+    pdf.on('error', reject)
+  })
+  pdf.registerFont('regular', regular).registerFont('bold', bold)
+  draw(pdf, shownOf(pdf.font('regular'), invoice))
+  pdf.file(Buffer.from(facturX(invoice)), {
+    ...{ name: XML_NAME, type: 'text/xml', relationship: 'Data', description: 'Invoice data (EN 16931)' },
+    ...{ creationDate: made, modifiedDate: made },
+  })
+  pdf.appendXML(FACTUR_X_METADATA)
+  pdf.end()
+  await done
+  return Buffer.concat(chunks)
+}
+
+const titleOf = ({ kind }: InvoiceDocument) => (kind === 'credit_note' ? 'Credit note' : 'Invoice')
+const dateName = (day: string) => DATES.format(new Date(`${day}T00:00:00Z`))
+
+/** PDF/A forbids letters that a font does not have: these become question marks. The XML has them. */
+function shownOf(pdf: PDFDocument, invoice: InvoiceDocument): InvoiceDocument {
+  const { font } = pdf._font
+  const shown = (text: string) =>
+    [...text].map((char) => (font.hasGlyphForCodePoint(char.codePointAt(0) ?? 0) ? char : '?')).join('')
+  const shownIn = (value: unknown): unknown => {
+    if (typeof value === 'string') return shown(value)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shownIn(field)]))
+  }
+  return shownIn(invoice) as InvoiceDocument // the same fields
+}
+
+function draw(pdf: PDFDocument, invoice: InvoiceDocument): void {
+  const { issuer } = invoice
+  const small = () => pdf.font('regular').fontSize(8).fillColor(GREY)
+  small().text(senderOf(issuer), LEFT, 50, { width: 270 })
+  const top = Math.max(pdf.y + 16, 90)
+  pdf.font('regular').fontSize(10).fillColor(BLACK)
+  pdf.text(recipientOf(invoice).join('\n'), LEFT, top, { width: 260, lineGap: 2 })
+  const left = pdf.y
+  facts(pdf, invoice, top)
+  pdf.y = Math.max(left, pdf.y) + 30
+  pdf
+    .font('bold')
+    .fontSize(18)
+    .text(`${titleOf(invoice)} ${invoice.number}`, LEFT, pdf.y, { width: WIDTH })
+  if (invoice.corrects)
+    small().text(`For invoice ${invoice.corrects.number} of ${dateName(invoice.corrects.issuedOn)}`, LEFT, pdf.y + 4, {
+      width: WIDTH,
+    })
+  pdf.y += 18
+  sums(pdf, invoice)
+  closing(pdf, invoice)
+  small().text(footOf(issuer), LEFT, 770, { width: WIDTH, height: 50, ellipsis: true })
+}
+
+function senderOf({ name, street, postcode, city, country }: Issuer): string {
+  return [name, street, [postcode, city].filter(Boolean).join(' '), COUNTRIES.of(country)].join(' · ')
+}
+
+function recipientOf({ customer, account, tax }: InvoiceDocument): string[] {
+  const { company, name, street, postcode, city, country, vatId }: BillingDetails = customer
+  const lines = [
+    company,
+    name ?? (company === null ? account.name : null),
+    street,
+    [postcode, city].filter(Boolean).join(' '),
+    country === null ? null : COUNTRIES.of(country),
+  ]
+  const shown = lines.filter((one): one is string => Boolean(one))
+  return vatId === null || tax.category === 'O' ? shown : [...shown, `VAT id ${vatId}`]
+}
+
+/** To the right of the recipient. */
+function facts(pdf: PDFDocument, invoice: InvoiceDocument, top: number): void {
+  const { number, issuedOn, from, to, paidOn, dueOn, payment, kind } = invoice
+  const rows = [
+    { name: 'Number', value: number },
+    { name: 'Date', value: dateName(issuedOn) },
+    from === to
+      ? { name: 'Date of supply', value: dateName(to) }
+      : { name: 'Period', value: `${dateName(from)} to ${dateName(to)}` },
+    ...(paidOn === null ? [] : [{ name: kind === 'credit_note' ? 'Refunded' : 'Paid', value: dateName(paidOn) }]),
+    ...(dueOn === null ? [] : [{ name: 'Due', value: dateName(dueOn) }]),
+    ...(payment === null ? [] : [{ name: 'Payment', value: payment }]),
+    { name: 'Customer', value: invoice.account.id },
+  ]
+  let y = top
+  for (const { name, value } of rows) {
+    pdf.font('regular').fontSize(8).fillColor(GREY).text(name, 330, y, { width: 70 })
+    pdf.fillColor(BLACK).text(value, 405, y, { width: RIGHT - 405 })
+    y = pdf.y + 4
+  }
+}
+
+function sums(pdf: PDFDocument, invoice: InvoiceDocument): void {
+  const { currency, tax, description, netMinor, taxMinor, grossMinor, kind, paidOn } = invoice
+  const money = (minor: string) => `${grouped(formatMoney(BigInt(minor), currency))} ${currency}`
+  const rule = () => {
+    pdf.moveTo(LEFT, pdf.y).lineTo(RIGHT, pdf.y).lineWidth(0.5).stroke(RULE)
+    pdf.y += 8
+  }
+  const row = (name: string, value: string, font = 'regular') => {
+    const { y } = pdf
+    pdf
+      .font(font)
+      .fontSize(10)
+      .fillColor(BLACK)
+      .text(value, 385, y, { width: RIGHT - 385, align: 'right' })
+    pdf.text(name, LEFT, y, { width: 325 })
+    pdf.y += 6
+  }
+  rule()
+  row(description, money(netMinor))
+  rule()
+  row('Net', money(netMinor))
+  row(tax.category === 'S' || tax.category === 'Z' ? `VAT ${tax.rate} %` : 'VAT', money(taxMinor))
+  row(kind === 'credit_note' ? 'Total refunded' : 'Total', money(grossMinor), 'bold')
+  if (kind !== 'credit_note') row('To be paid', paidOn === null ? money(grossMinor) : money('0'))
+}
+
+function closing(pdf: PDFDocument, { tax, kind, issuer, dueOn, number }: InvoiceDocument): void {
+  const lines = [
+    ...(tax.reason === null ? [] : [tax.reason]),
+    ...(kind === 'month' && dueOn !== null
+      ? [
+          `Please pay by ${dateName(dueOn)} and name the number ${number}.${issuer.iban === null ? '' : ` IBAN ${issuer.iban}${issuer.bic === null ? '' : `, BIC ${issuer.bic}`}.`}`,
+        ]
+      : []),
+  ]
+  pdf.font('regular').fontSize(9).fillColor(BLACK)
+  pdf.y += 14
+  for (const line of lines) {
+    pdf.text(line, LEFT, pdf.y, { width: WIDTH })
+    pdf.y += 6
+  }
+}
+
+function footOf(issuer: Issuer): string {
+  const facts = [
+    issuer.name,
+    ...(issuer.vatId === null ? [] : [`VAT id ${issuer.vatId}`]),
+    ...(issuer.taxNumber === null ? [] : [`Tax number ${issuer.taxNumber}`]),
+    ...[issuer.registration, issuer.email].filter((one) => one !== null),
+  ]
+  return [facts.join(' · '), ...(issuer.footer === null ? [] : [issuer.footer])].join('\n')
+}
+
+/** "1,234.50" */
+function grouped(decimal: string): string {
+  return decimal.replace(/^\d+/, (whole) => BigInt(whole).toLocaleString('en'))
+}
+
+/** What a reader of Factur-X looks for, and, because PDF/A knows no such properties, what they are. */
+const FACTUR_X_METADATA = `
+<rdf:Description rdf:about="" xmlns:fx="urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#">
+  <fx:DocumentType>INVOICE</fx:DocumentType><fx:DocumentFileName>${XML_NAME}</fx:DocumentFileName><fx:Version>1.0</fx:Version><fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>
+</rdf:Description>
+<rdf:Description rdf:about="" xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/" xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#" xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#">
+  <pdfaExtension:schemas><rdf:Bag><rdf:li rdf:parseType="Resource">
+    <pdfaSchema:schema>Factur-X PDFA Extension Schema</pdfaSchema:schema>
+    <pdfaSchema:namespaceURI>urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#</pdfaSchema:namespaceURI>
+    <pdfaSchema:prefix>fx</pdfaSchema:prefix>
+    <pdfaSchema:property><rdf:Seq>
+${[
+  ['DocumentFileName', 'name of the embedded XML invoice file'],
+  ['DocumentType', 'INVOICE'],
+  ['Version', 'The actual version of the Factur-X XML schema'],
+  ['ConformanceLevel', 'The conformance level of the embedded Factur-X data'],
+]
+  .map(
+    ([name, description]) =>
+      `      <rdf:li rdf:parseType="Resource"><pdfaProperty:name>${name}</pdfaProperty:name><pdfaProperty:valueType>Text</pdfaProperty:valueType><pdfaProperty:category>external</pdfaProperty:category><pdfaProperty:description>${description}</pdfaProperty:description></rdf:li>`,
+  )
+  .join('\n')}
+    </rdf:Seq></pdfaSchema:property>
+  </rdf:li></rdf:Bag></pdfaExtension:schemas>
+</rdf:Description>
+`

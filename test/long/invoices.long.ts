@@ -1,0 +1,81 @@
+// Mustang, the reference implementation of ZUGFeRD and Factur-X, judges invoices of many shapes: PDF/A-3 by veraPDF, the XML by its schema and the rules of EN 16931.
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createAudit } from '../../src/database/audit.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { createInvoices } from '../../src/invoices/invoices.ts'
+import { realWorld as world } from '../../src/kernel/world.ts'
+import { freshDatabase } from '../database.ts'
+import { issueMany } from '../invoice-shapes.ts'
+import { mavenJars, runProgram } from '../sdk/cache.ts'
+
+const COUNT = Number(process.env.TOLLGATE_TEST_INVOICES ?? 1_000)
+const MUSTANG = 'org.mustangproject:validator:2.25.0'
+const VALIDATE_MS_MAX = 3_600_000
+
+/** Prints a line for each file. */
+const PROGRAM = `import java.io.File;
+import java.util.Arrays;
+import org.mustangproject.validator.ZUGFeRDValidator;
+public class Validate {
+  public static void main(String[] args) {
+    File[] files = new File(args[0]).listFiles();
+    Arrays.sort(files);
+    for (File file : files) {
+      ZUGFeRDValidator validator = new ZUGFeRDValidator();
+      String report = validator.validate(file.getAbsolutePath());
+      boolean isValid = validator.wasCompletelyValid();
+      System.out.println((isValid ? "valid " : "invalid ") + file.getName() + (isValid ? "" : " " + report.replaceAll("\\\\s+", " ")));
+    }
+    System.exit(0);
+  }
+}
+`
+
+test(`${COUNT} invoices of many shapes are valid`, async (t) => {
+  const jars = await mavenJars(MUSTANG, ['sonatype-oss-public'])
+  if ('missing' in jars) {
+    console.log(`Mustang was not run: ${jars.missing}`)
+    return t.skip(jars.missing)
+  }
+  const fresh = await freshDatabase()
+  const database = openDatabase({ connection: fresh.connection })
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-invoices-'))
+  try {
+    const invoices = createInvoices({ database, world, audit: createAudit({ database, world }) })
+    await mkdir(join(folder, 'pdf'))
+    await writeFile(join(folder, 'Validate.java'), PROGRAM)
+    for (const { id, account } of await issueMany(database, invoices, COUNT)) {
+      const { name, body } = await invoices.file(id, account)
+      await writeFile(join(folder, 'pdf', name), body)
+    }
+    // One that is broken, so that the judge is seen to judge.
+    const [first] = (await invoices.list({ limit: 1 })).items
+    const { body } = await invoices.file(first?.id ?? '')
+    await writeFile(
+      join(folder, 'pdf', 'broken.pdf'),
+      Buffer.from(body.toString('latin1').replaceAll('pdfaid:part>3', 'pdfaid:part>9'), 'latin1'),
+    )
+    const ran = await runProgram(
+      'java',
+      ['-cp', join(jars.directory, 'jars', '*'), join(folder, 'Validate.java'), join(folder, 'pdf')],
+      { timeoutMs: VALIDATE_MS_MAX },
+    )
+    const lines = ran.out.split('\n').filter((line) => /^(in)?valid /.test(line))
+    const invalid = lines.filter((line) => line.startsWith('invalid'))
+    assert.deepEqual(
+      invalid.filter((line) => !line.startsWith('invalid broken.pdf')),
+      [],
+      ran.err,
+    )
+    assert.equal(invalid.length, 1)
+    assert.equal(lines.length, COUNT + 1, ran.err)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+    await database.close()
+    await fresh.drop()
+  }
+})
