@@ -112,6 +112,13 @@ async function file(path: string, accept: string, query?: Query): Promise<Blob> 
 }
 const csv = (path: string, query: Query) => file(path, 'text/csv', query)
 
+export interface InvoiceFilter {
+  kind?: string | undefined
+  from?: string | undefined
+  to?: string | undefined
+  q?: string | undefined
+}
+
 interface Paging {
   cursor?: string | undefined
   limit?: number
@@ -331,6 +338,17 @@ export const api = {
     get<wire.MonthlyStatement>(account(id, `/statements/${month}`), undefined, signal),
   statementFile: (id: string, month: string, type: 'application/pdf' | 'text/csv') =>
     file(account(id, `/statements/${month}`), type),
+  invoices: (id: string | undefined, query: InvoiceFilter & Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.Invoice>>(scoped(id, '/invoices'), { ...query }, signal),
+  invoicesZip: (query: InvoiceFilter) => file('/invoices', 'application/zip', { ...query }),
+  invoiceFile: (id: string, invoice: string) => file(account(id, `/invoices/${encode(invoice)}`), 'application/pdf'),
+  invoiceSettings: (signal?: AbortSignal) => get<wire.InvoiceSettings>('/invoice-settings', undefined, signal),
+  changeInvoiceSettings: (input: { issuer?: Readonly<Record<string, unknown>> | null; monthly?: boolean }) =>
+    patch<wire.InvoiceSettings>('/invoice-settings', input),
+  billingDetails: (id: string, signal?: AbortSignal) =>
+    get<wire.BillingDetails>(account(id, '/billing-details'), undefined, signal),
+  changeBillingDetails: (id: string, input: Readonly<Record<string, string | null>>) =>
+    put<wire.BillingDetails>(account(id, '/billing-details'), input),
   statements: (month: string, query: { cursor?: string | undefined; limit: number }, signal?: AbortSignal) =>
     get<wire.Page<wire.StatementSummary>>(`/statements/${month}`, query, signal),
   statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),

@@ -87,6 +87,12 @@ const ACCOUNT: readonly Section[] = [
         right: 'statements:read',
       },
       { to: '/buy', label: 'Buy credits', also: 'pay pack card top-up payment', right: 'purchases:read' },
+      {
+        to: '/invoices',
+        label: 'Invoices',
+        also: 'billing details address VAT pdf credit note',
+        right: 'invoices:read',
+      },
     ],
   },
   {
@@ -152,6 +158,12 @@ const OPERATOR: readonly Section[] = [
         right: 'statements:read',
       },
       { to: '/operator/payments', label: 'Payments', also: 'stripe refund quarantine dispute', right: 'payments:read' },
+      {
+        to: '/operator/finance/invoices',
+        label: 'Invoices',
+        also: 'issuer VAT series months zip credit note',
+        right: 'invoices:read',
+      },
       { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read' },
     ],
   },

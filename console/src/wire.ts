@@ -65,6 +65,12 @@ export type {
   TotpSecret,
   WhoView as Session,
 } from '../../src/identity/views.ts'
+export type {
+  BillingDetailsView as BillingDetails,
+  InvoiceSettings,
+  InvoiceView as Invoice,
+  Issuer,
+} from '../../src/invoices/views.ts'
 export type { DeliveryDetail, DeliveryPage, DeliveryView as Delivery } from '../../src/jobs/delivery-views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'

@@ -52,6 +52,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
   return [
     { name: 'overview', path: base, act: (page) => page.getByText('Spend', { exact: true }).first().waitFor() },
     { name: 'keys', path: `${base}/keys` },
+    { name: 'invoices', path: `${base}/invoices` },
     {
       name: 'key-form',
       path: `${base}/keys?new=1`,
@@ -315,6 +316,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-margin', path: `/operator/finance?from=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-payments', path: '/operator/payments' },
+    { name: 'operator-invoices', path: '/operator/finance/invoices' },
     { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },
     {
