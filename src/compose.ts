@@ -26,6 +26,7 @@ import { checkDurability, migrate } from './database/migrate.ts'
 import { mountDocs } from './docs/routes.ts'
 import { createExports } from './exports/exports.ts'
 import { createInvoices } from './invoices/invoices.ts'
+import { createAuditExport } from './jobs/audit-export.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import { createMailer, type Mailer } from './jobs/mailer.ts'
 import { createResultStore } from './jobs/result.ts'
@@ -135,7 +136,7 @@ export async function createGateway(options: GatewayOptions) {
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
     overruns: monitor.overruns,
   })
-  const exports = createExports({ ...store, upstream, world, log, work: jobs.work, timing: jobs.timing })
+  const sent = openExports({ ...store, guard, upstream, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ sales: load.sales, secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
@@ -143,7 +144,7 @@ export async function createGateway(options: GatewayOptions) {
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
-    ...{ billing: store.billing, exports },
+    ...{ billing: store.billing, ...sent },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
@@ -180,6 +181,11 @@ export async function createGateway(options: GatewayOptions) {
       await database.close()
     },
   }
+}
+
+/** What is sent outside by itself: usage, and the audit log. */
+function openExports(deps: Parameters<typeof createExports>[0] & Parameters<typeof createAuditExport>[0]) {
+  return { exports: createExports(deps), auditExport: createAuditExport(deps) }
 }
 
 /** What is kept in the database, and what is read from it at the start. */

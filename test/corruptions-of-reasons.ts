@@ -340,7 +340,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     background_event: CONTENT,
     job_body: CONTENT,
   },
-  ...{ cache_version: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK },
+  ...{ cache_version: OWN_WORK, migration: OWN_WORK, account_move: OWN_WORK, audit_export: OWN_WORK },
   delivery: 'what is sent to receivers outside',
   batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',
   refusal: 'calls that were refused before anything was held',

@@ -23,6 +23,7 @@ import { createBrowsers, createSessions } from '../src/identity/sessions.ts'
 import { createSignUp } from '../src/identity/sign-up.ts'
 import { createTokens } from '../src/identity/tokens.ts'
 import { createInvoices } from '../src/invoices/invoices.ts'
+import { createAuditExport } from '../src/jobs/audit-export.ts'
 import { createDeliveries } from '../src/jobs/deliveries.ts'
 import { JOB_TIMING } from '../src/jobs/timing.ts'
 import type { Work } from '../src/jobs/work.ts'
@@ -189,6 +190,11 @@ export async function startOperatorServer(
       queue: async () => ({ active: 0, created: 0, failed: 0, byStatus: {} }),
     },
     play: async () => undefined,
+    auditExport: createAuditExport({
+      ...{ database, audit, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
+      guard: { check: async () => undefined, post: nobody },
+      upstream: { send: nobody, close: async () => undefined },
+    }),
     deliveries,
     alerts: createAlerts({
       ...{ database, secrets, world, log: silentLog, mails: false, openVendors: () => [], overruns: () => [] },

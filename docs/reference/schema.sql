@@ -125,6 +125,25 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (id)
 );
 
+create table audit_export (
+  account_id text collate "C" not null default ''::text,
+  id text collate "C" not null default 'audit'::text,
+  version integer not null default 0,
+  lease_until timestamp with time zone,
+  step_at timestamp with time zone not null default now(),
+  open boolean not null default true,
+  sealed bytea not null,
+  wait_seconds integer not null,
+  sent_until text collate "C" not null default ''::text,
+  sent bigint not null default 0,
+  sent_at timestamp with time zone,
+  failures integer not null default 0,
+  error text,
+  constraint audit_export_account_id_check CHECK ((account_id = ''::text)),
+  constraint audit_export_id_check CHECK ((id = 'audit'::text)),
+  constraint audit_export_pkey PRIMARY KEY (account_id, id)
+);
+
 create table background (
   account_id text collate "C" not null,
   id text collate "C" not null,

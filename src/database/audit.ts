@@ -42,9 +42,14 @@ export interface Audit {
   /** Call it in the transaction of the action, as its last statement: it waits for a lock that all audit writers share. */
   write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
   list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
+  /** The rows after one, in the order of the chain, as they are exported. */
+  lines(after: string, limit: number): Promise<AuditLine[]>
   /** Verifies the whole chain, and passes its rows to `seen` on the way. */
   verify(seen?: (rows: readonly AuditRow[]) => Promise<void>): Promise<AuditCheck>
 }
+
+/** An exported row: its detail as it is hashed, and the hashes by which a receiver verifies the chain. */
+export type AuditLine = Omit<AuditView, 'before' | 'after'> & { readonly previousHash: string; readonly hash: string }
 
 export type AuditRow = Pick<StoredRow, 'id' | 'actor' | 'action' | 'object' | 'detail'>
 
@@ -64,6 +69,9 @@ const LIST = statement(
    order by id desc limit $2`,
 )
 const WALK = statement('audit_walk', `select ${COLUMNS} from audit where id > $1 order by id limit 1000`)
+
+const AFTER = statement('audit_after', `select ${COLUMNS} from audit where id > $1 order by id limit $2`)
+const BEFORE = statement('audit_before', 'select hash from audit where id <= $1 order by id desc limit 1')
 
 interface StoredRow {
   id: string
@@ -115,6 +123,20 @@ export function createAudit(options: { database: Database; world: World }): Audi
       const rows = await database.query<StoredRow>(LIST, [before, limit + 1, ...filter])
       const items = rows.slice(0, limit).map(viewOf)
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+    },
+    async lines(after, limit) {
+      const rows = await database.query<StoredRow>(AFTER, [after, limit])
+      const [earlier] = rows.length > 0 ? await database.query<{ hash: Buffer }>(BEFORE, [after]) : []
+      return rows.map((row, at) => {
+        const { before: _, after: __, ...view } = viewOf(row)
+        const previousHash = (rows[at - 1] ?? earlier)?.hash ?? START
+        return {
+          ...view,
+          detail: row.detail,
+          previousHash: previousHash.toString('hex'),
+          hash: row.hash.toString('hex'),
+        }
+      })
     },
     async verify(seen) {
       const problems: string[] = []

@@ -156,6 +156,12 @@ const TABLE = {
   },
   ledger: { about: 'the check of the whole ledger', read: ['finance', 'auditor'], write: ['finance'] },
   audit: { about: 'who changed what', read: ['auditor'] },
+  'audit-export': {
+    about: 'where the audit log is exported to',
+    read: ['auditor'],
+    write: [],
+    sensitive: ['write'],
+  },
   'live-calls': { about: 'calls that are running', read: ['support', 'auditor'] },
   catalog: { about: 'models, prices and routes', read: STAFF, write: [] },
   vendors: { about: 'vendors, their health, and which one answered a call', read: STAFF, write: [] },

@@ -8,7 +8,7 @@ import type { World } from '../kernel/world.ts'
 import { createBatch } from '../ledger/batch.ts'
 
 /** The tables. Each has account_id, id, version, lease_until, step_at and open. */
-const NAMES = ['job', 'delivery', 'batch', 'background', 'export'] as const
+const NAMES = ['job', 'delivery', 'batch', 'background', 'export', 'audit_export'] as const
 type WorkName = (typeof NAMES)[number]
 
 /** The columns of every work row. The version is the fence: a worker raises it when it takes the row, and writes only while it is unchanged. */

@@ -15,6 +15,7 @@ type Purpose =
   | 'alert'
   | 'api-key'
   | 'asset-url'
+  | 'audit-export'
   | 'browser'
   | 'mailbox'
   | 'content'

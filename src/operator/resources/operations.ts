@@ -3,19 +3,23 @@ import type { CatalogStore } from '../../catalog/store.ts'
 import { type Audit, auditCheck, auditView } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
+import type { AuditExport } from '../../jobs/audit-export.ts'
+import { auditExportInput, auditExportView } from '../../jobs/audit-export-views.ts'
 import type { JobFacts } from '../../jobs/views.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { verificationRun, verificationState } from '../../ledger/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import type { Verifier } from '../../verify/runs.ts'
-import { paging, type Resource, range, resource, text } from '../resource.ts'
+import { may, paging, type Resource, range, resource, text } from '../resource.ts'
 import { livePage, systemView } from '../views.ts'
 
 export interface OperationsDeps {
   readonly database: Database
   readonly catalog: CatalogStore
   readonly audit: Audit
+  readonly auditExport: AuditExport
   readonly world: World
   readonly verifier: Pick<Verifier, 'state' | 'start'>
   /** Of all processes. */
@@ -64,6 +68,27 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
     resource('GET /audit/verify', 'audit:read', {
       answer: auditCheck,
       run: () => audit.verify(),
+    }),
+    resource('GET /audit-export', 'audit-export:read', {
+      answer: auditExportView,
+      // The secret by which a webhook is signed is for those who set it up.
+      run: async ({ actor }) => ({
+        ...(await deps.auditExport.get()),
+        ...(may(actor, 'audit-export:write') ? {} : { secret: null }),
+      }),
+    }),
+    resource('PUT /audit-export', 'audit-export:write', {
+      body: auditExportInput,
+      answer: auditExportView,
+      run: ({ body, by }) => deps.auditExport.set(body, by),
+    }),
+    resource('DELETE /audit-export', 'audit-export:write', {
+      answer: auditExportView,
+      async run({ by }) {
+        if (!(await deps.auditExport.remove(by)))
+          throw new Fault('not_found', { message: 'The audit log is not exported.' })
+        return deps.auditExport.get()
+      },
     }),
     resource('GET /requests/live', 'live-calls:read', {
       answer: livePage,
