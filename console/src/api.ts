@@ -258,7 +258,14 @@ export const api = {
   operators: (signal?: AbortSignal) => get<wire.Page<wire.Operator>>('/operators', undefined, signal),
   removeOperator: (userId: string) => remove<unknown>(`/operators/${encode(userId)}`),
   operatorInvites: (signal?: AbortSignal) => get<wire.Page<wire.PendingInvite>>('/operator-invites', undefined, signal),
-  inviteOperator: (email: string) => post<wire.Link>('/operator-invites', { email }),
+  inviteOperator: (input: { email: string; role: wire.OperatorRole }) => post<wire.Link>('/operator-invites', input),
+  changeOperator: (userId: string, role: wire.OperatorRole) => patch<unknown>(`/operators/${encode(userId)}`, { role }),
+  tokens: (id: string | undefined, signal?: AbortSignal) =>
+    get<wire.Page<wire.Token>>(id === undefined ? '/tokens' : account(id, '/tokens'), undefined, signal),
+  createToken: (id: string | undefined, input: wire.TokenInput) =>
+    post<wire.NewToken>(id === undefined ? '/tokens' : account(id, '/tokens'), input),
+  revokeToken: (id: string | undefined, token: string) =>
+    remove<wire.Token>(`${id === undefined ? '/tokens' : account(id, '/tokens')}/${encode(token)}`),
   withdrawOperatorInvite: (inviteId: string) => remove<unknown>(`/operator-invites/${encode(inviteId)}`),
   webhookSecret: (id: string, signal?: AbortSignal) =>
     get<wire.WebhookSecret>(account(id, '/webhook-secret'), undefined, signal),

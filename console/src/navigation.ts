@@ -109,11 +109,14 @@ const ACCOUNT: readonly Section[] = [
       { to: '/deliveries', label: 'Deliveries', also: 'webhooks', right: 'deliveries:read' },
     ],
   },
-  one('Members', 'members', {
-    to: '/members',
-    also: 'invite people role webhook secret',
-    right: 'members:read',
-  }),
+  {
+    label: 'Members',
+    icon: 'members',
+    pages: [
+      { to: '/members', label: 'Members', also: 'invite people role webhook secret', right: 'members:read' },
+      { to: '/tokens', label: 'Tokens', also: 'operator api scopes', right: 'tokens:read' },
+    ],
+  },
 ]
 
 const OPERATOR: readonly Section[] = [
@@ -205,7 +208,8 @@ const OPERATOR: readonly Section[] = [
         right: 'branding:read',
       },
       { to: '/operator/mails', label: 'Mails', also: 'preview template email', right: 'branding:read' },
-      { to: '/operator/operators', label: 'Operators', also: 'invite people', right: 'operators:read' },
+      { to: '/operator/operators', label: 'Operators', also: 'invite people roles', right: 'operators:read' },
+      { to: '/operator/tokens', label: 'Gateway tokens', also: 'operator api scopes', right: 'tokens:read' },
       {
         to: '/operator/login',
         label: 'Login',

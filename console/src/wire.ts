@@ -52,6 +52,7 @@ export type {
   LoginProvider,
   LoginStep,
   MemberView as Member,
+  NewToken,
   OperatorView as Operator,
   PasskeyOptions,
   PendingInvite,
@@ -62,6 +63,7 @@ export type {
   SessionView as SessionRow,
   SetupView as Setup,
   SsoStep,
+  TokenView as Token,
   TotpSecret,
   WhoView as Session,
 } from '../../src/identity/views.ts'
@@ -196,3 +198,10 @@ export type LoginProviderInput = Omit<
   LoginProvider,
   'id' | 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri' | 'updatedAt'
 > & { secret?: string }
+
+export interface TokenInput {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly expiresAt: string | null
+  readonly ipRanges: readonly string[] | null
+}

@@ -1,6 +1,7 @@
 // Accounts, keys and people on the command line.
 import type { KeyView, NewKey } from '../admission/views.ts'
-import type { LinkView, MemberView } from '../identity/views.ts'
+import { ACCOUNT_ROLES, OPERATOR_ROLES } from '../identity/roles.ts'
+import type { LinkView, MemberView, OperatorView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView, WebhookSecretView } from '../ledger/views.ts'
 import { LIMIT_NAMES, LIMITS, type LimitName, type LimitsInput, type LimitsView } from '../meter/limits.ts'
@@ -380,11 +381,22 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     name: 'members invite',
     summary: 'Creates a link by which somebody joins an account. It is valid for a week.',
     args: ['account', 'email'],
-    options: { role: { type: 'string', value: 'word', help: 'owner or member; member by default.' } },
+    options: {
+      role: { type: 'string', value: 'word', help: `One of ${ACCOUNT_ROLES.join(', ')}; member by default.` },
+    },
     run(call) {
       const [account, email] = call.args
       const body = { email, role: text(call, 'role') ?? 'member' }
       return told(call.api.call<LinkView>('POST', at`/accounts/${account}/invites`, body), linkOf)
+    },
+  },
+  {
+    name: 'members role',
+    summary: 'Changes the role of a member, at once.',
+    args: ['account', 'user', 'role'],
+    run(call) {
+      const [account, user, role] = call.args
+      return told(call.api.call('PATCH', at`/accounts/${account}/members/${user}`, { role }), () => `Now ${role}.`)
     },
   },
   {
@@ -395,6 +407,42 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
       const [account, user] = call.args
       return told(call.api.call('DELETE', at`/accounts/${account}/members/${user}`), () => 'Removed.')
     },
+  },
+  {
+    name: 'operators list',
+    summary: 'The people who run the gateway.',
+    async run(call) {
+      const { items } = await call.api.call<Page<OperatorView>>('GET', '/operators')
+      const columns = { EMAIL: 'email', ROLE: 'role', 'LAST SEEN': 'lastSeenAt', ID: 'userId' } as const
+      return list(items, columns, 'Nobody yet. For a link that makes the first one: tollgate setup-link')
+    },
+  },
+  {
+    name: 'operators invite',
+    summary: 'Creates a link by which somebody joins those who run the gateway. It is valid for a week.',
+    args: ['email'],
+    options: {
+      role: { type: 'string', value: 'word', help: `One of ${OPERATOR_ROLES.join(', ')}; operator by default.` },
+    },
+    run(call) {
+      const body = { email: call.args[0], role: text(call, 'role') ?? 'operator' }
+      return told(call.api.call<LinkView>('POST', '/operator-invites', body), linkOf)
+    },
+  },
+  {
+    name: 'operators role',
+    summary: 'Changes the role of somebody who runs the gateway, at once.',
+    args: ['userId', 'role'],
+    run(call) {
+      const [user, role] = call.args
+      return told(call.api.call('PATCH', at`/operators/${user}`, { role }), () => `Now ${role}.`)
+    },
+  },
+  {
+    name: 'operators remove',
+    summary: 'Ends somebody’s role in the gateway at once. Their accounts stay theirs.',
+    args: ['userId'],
+    run: (call) => told(call.api.call('DELETE', at`/operators/${call.args[0]}`), () => 'Removed.'),
   },
   {
     name: 'setup-link',

@@ -24,6 +24,7 @@ import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
+import { TOKEN_COMMANDS } from './tokens.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 /** As `tollgate --help` shows them. */
@@ -37,6 +38,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...KEY_COMMANDS,
       ...BYOK_COMMANDS,
       ...PEOPLE_COMMANDS,
+      ...TOKEN_COMMANDS,
       ...SIGN_UP_COMMANDS,
       ...LOGIN_COMMANDS,
     ],

@@ -284,6 +284,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       act: (page) => page.getByRole('heading', { name: 'Receivers' }).waitFor(),
     },
     { name: 'members', path: `${base}/members` },
+    { name: 'tokens', path: `${base}/tokens` },
     { name: 'profile', path: '/profile' },
     {
       name: 'profile-totp',
@@ -295,6 +296,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-home', path: '/operator/home' },
     { name: 'operator-operators', path: '/operator/operators' },
+    { name: 'operator-tokens', path: '/operator/tokens' },
     {
       name: 'operator-login',
       path: '/operator/login',

@@ -6,30 +6,36 @@ import { useMay, useSession } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
-import { SelectField, TextField } from '../ui/field.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { Ago, Badge, Note, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
-import { toast, toastError } from '../ui/toast.tsx'
+import { toast } from '../ui/toast.tsx'
 import type { AccountRole, Member } from '../wire.ts'
 import { PassOn, PendingInvites } from './pending-invites.tsx'
+import { ChangeRole, ROLE_NAMES, RoleField, useAccountRoles } from './roles.tsx'
 
 export function MembersPage({ account }: { account: string }) {
   const [inviting, setInviting] = useDialogInAddress('invite')
   const [secret, setSecret] = useState(false)
+  const may = useMay()
   return (
     <Page
       title="Members"
-      lead="Members use the account: keys, playground, usage. Owners also manage members and webhooks."
+      lead="The people of this account, and what their roles let them do."
       actions={
         <>
-          <Button icon="key" onClick={() => setSecret(true)}>
-            Webhook secret
-          </Button>
-          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
-            Invite
-          </Button>
+          {may('webhook-secret:read', account) ? (
+            <Button icon="key" onClick={() => setSecret(true)}>
+              Webhook secret
+            </Button>
+          ) : null}
+          {may('members:write', account) ? (
+            <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+              Invite
+            </Button>
+          ) : null}
         </>
       }
     >
@@ -49,18 +55,22 @@ export function MembersPanel({
   onInviting: (on: boolean) => void
 }) {
   const { user } = useSession()
-  const operator = useMay()('password-links:write')
+  const may = useMay()
+  const operator = may('password-links:write')
+  const mayWrite = may('members:write', account)
+  const roles = useAccountRoles(account)
+  const [changing, setChanging] = useState<Member>()
   const [forgetful, setForgetful] = useState<string>()
   const members = useList(`members/${account}`, (_, signal) => api.members(account, signal))
   const [leaving, setLeaving] = useState<Member>()
   const actions = (member: Member): MenuItem[] => [
     ...(operator ? [{ label: 'New password link', icon: 'key', run: () => setForgetful(member.email) } as const] : []),
-    {
-      label: member.role === 'owner' ? 'Make a member' : 'Make an owner',
-      icon: 'swap',
-      run: () => void changeRole(account, member).catch(toastError),
-    },
-    { label: 'Remove', icon: 'trash', danger: true, run: () => setLeaving(member) },
+    ...(roles.includes(member.role) && mayWrite
+      ? [
+          { label: 'Change role', icon: 'swap', run: () => setChanging(member) } as const,
+          { label: 'Remove', icon: 'trash', danger: true, run: () => setLeaving(member) } as const,
+        ]
+      : []),
   ]
   return (
     <>
@@ -81,15 +91,13 @@ export function MembersPanel({
           },
           {
             head: 'Role',
-            cell: ({ role }) => (
-              <Badge tone={role === 'owner' ? 'busy' : 'calm'}>{role === 'owner' ? 'Owner' : 'Member'}</Badge>
-            ),
+            cell: ({ role }) => <Badge tone={role === 'owner' ? 'busy' : 'calm'}>{ROLE_NAMES[role]}</Badge>,
           },
           { head: 'Since', cell: (member) => <Ago at={member.createdAt} /> },
           { head: 'Last seen', cell: (member) => <Ago at={member.lastSeenAt} none="Never" /> },
           {
             head: 'Actions',
-            cell: (member) => <Menu label={`Actions for ${member.email}`} items={actions(member)} />,
+            cell: (member) => <MemberMenu email={member.email} items={actions(member)} />,
           },
         ]}
       />
@@ -99,26 +107,44 @@ export function MembersPanel({
         withdraw={(id) => api.withdrawInvite(account, id)}
       />
       {forgetful ? <PasswordLink email={forgetful} onClose={() => setForgetful(undefined)} /> : null}
-      {inviting ? <InviteForm account={account} onClose={() => onInviting(false)} /> : null}
-      {leaving ? (
-        <Confirm
-          title="Remove this member?"
-          action="Remove"
-          danger
-          run={async () => {
-            await api.removeMember(account, leaving.userId)
-            toast(`${leaving.email} is no longer a member.`)
-            refresh(`members/${account}`)
-          }}
-          onClose={() => setLeaving(undefined)}
-        >
-          <p>
-            <b>{leaving.email}</b> loses access to this account at once. Keys that this person made go on working.
-          </p>
-        </Confirm>
+      {changing ? (
+        <ChangeRole
+          email={changing.email}
+          role={changing.role}
+          roles={roles}
+          run={(role) => changeRole(account, changing, role)}
+          onClose={() => setChanging(undefined)}
+        />
       ) : null}
+      {inviting ? <InviteForm account={account} onClose={() => onInviting(false)} /> : null}
+      {leaving ? <RemoveMember account={account} member={leaving} onClose={() => setLeaving(undefined)} /> : null}
     </>
   )
+}
+
+function RemoveMember({ account, member, onClose }: { account: string; member: Member; onClose: () => void }) {
+  return (
+    <Confirm
+      title="Remove this member?"
+      action="Remove"
+      danger
+      run={async () => {
+        await api.removeMember(account, member.userId)
+        toast(`${member.email} is no longer a member.`)
+        refresh(`members/${account}`)
+      }}
+      onClose={onClose}
+    >
+      <p>
+        <b>{member.email}</b> loses access to this account at once. Keys that this person made go on working; their
+        tokens do not.
+      </p>
+    </Confirm>
+  )
+}
+
+function MemberMenu({ email, items }: { email: string; items: MenuItem[] }) {
+  return items.length > 0 ? <Menu label={`Actions for ${email}`} items={items} /> : null
 }
 
 function NoMembers({ onInvite }: { onInvite: () => void }) {
@@ -137,14 +163,13 @@ function NoMembers({ onInvite }: { onInvite: () => void }) {
   )
 }
 
-async function changeRole(account: string, member: Member): Promise<void> {
-  const role = member.role === 'owner' ? 'member' : 'owner'
+async function changeRole(account: string, member: Member, role: AccountRole): Promise<void> {
   await api.changeRole(account, member.userId, role)
-  toast(`${member.email} is ${role === 'owner' ? 'an owner' : 'a member'} now.`)
+  toast(`${member.email} has the role ${ROLE_NAMES[role]} now.`)
   refresh(`members/${account}`, 'session')
 }
 
-/** For whoever receives the account's webhooks; only owners are told. */
+/** For whoever receives the account's webhooks; only owners and admins are told. */
 function WebhookSecret({ account, onClose }: { account: string; onClose: () => void }) {
   const query = useQuery(`webhook-secret/${account}`, (signal) => api.webhookSecret(account, signal))
   return (
@@ -157,13 +182,14 @@ function WebhookSecret({ account, onClose }: { account: string; onClose: () => v
 
 function InviteForm({ account, onClose }: { account: string; onClose: () => void }) {
   const [email, setEmail] = useState('')
+  const roles = useAccountRoles(account)
   const [role, setRole] = useState<AccountRole>('member')
   const [link, setLink] = useState<string>()
   if (link)
     return (
       <PassOn label="Invitation link" link={link} onClose={onClose}>
-        Whoever opens this link first joins as {role === 'owner' ? 'an owner' : 'a member'}. Send it only to{' '}
-        <b>{email}</b>. It is shown once.
+        Whoever opens this link first joins with the role {ROLE_NAMES[role]}. Send it only to <b>{email}</b>. It is
+        shown once.
       </PassOn>
     )
   return (
@@ -178,15 +204,7 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
       stay
     >
       <TextField label="Email" type="email" value={email} onText={setEmail} required />
-      <SelectField
-        label="Role"
-        value={role}
-        onText={(text) => setRole(text as AccountRole)}
-        options={[
-          ['member', 'Member: uses the account'],
-          ['owner', 'Owner: also manages members'],
-        ]}
-      />
+      <RoleField value={role} roles={roles} onRole={setRole} />
     </FormDialog>
   )
 }
