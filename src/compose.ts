@@ -154,7 +154,14 @@ export async function createGateway(options: GatewayOptions) {
   await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
 
-  const maintenance = { ...store, ...load, files, people: office.people, deliveries: jobs.deliveries }
+  const maintenance = {
+    ...store,
+    ...load,
+    files,
+    people: office.people,
+    plans: office.plans,
+    deliveries: jobs.deliveries,
+  }
   const timers = startMaintenance(options, maintenance)
   return {
     ...{ app, database, ledger, catalog, sales: load.sales, accounts, keys, byokKeys, jobs, guard, office, monitor },

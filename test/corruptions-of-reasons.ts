@@ -321,6 +321,7 @@ export const OTHERS: readonly Corruption[] = [
 const PEOPLE = 'people and programs: who may do something, not what it costs'
 const CONTENT = 'what was asked and answered, and where it lies'
 const OWN_WORK = 'how far a process has come with its own work'
+const CODES = 'codes and who redeemed them: what they granted is a transfer of which the audit knows'
 /** Tables without money or anything that decides it, and why. A table that is neither here nor corrupted is one that nobody thought of. */
 export const NO_MONEY: Readonly<Record<string, string>> = {
   ...{
@@ -355,6 +356,8 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   },
   payment_event: 'which events were applied: what they did is in the payments',
   payment_customer: 'cards, and when they are charged: what was charged is a payment',
+  account_plan: 'when a plan is renewed: what it granted is a transfer of which the audit knows',
+  ...{ code_batch: CODES, code: CODES, code_use: CODES },
   reconciliation: 'what was compared with a provider',
   verification: 'runs of the verification itself',
   verified: 'what an earlier run saw: a full run does not read it, and one that finds a difference reads everything',

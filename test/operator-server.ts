@@ -42,7 +42,9 @@ import { createRecordingPolicies } from '../src/recordings/policies.ts'
 import { createRecordings } from '../src/recordings/recordings.ts'
 import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
+import { createCodes } from '../src/sales/codes.ts'
 import { openSales } from '../src/sales/open.ts'
+import { createPlans } from '../src/sales/plans.ts'
 import { createServer } from '../src/server/server.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
@@ -145,6 +147,8 @@ export async function startOperatorServer(
     sales: openSales({
       ...{ database, catalog, world, ledger, audit, credentials, invoices, log: silentLog, stripeUrl: undefined },
     }),
+    plans: createPlans({ database, audit, world, ledger, catalog, accounts, log }),
+    codes: createCodes({ database, audit, world, ledger, attempts: identity.attempts }),
     contents: createRecordings({
       database,
       world,

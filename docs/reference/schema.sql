@@ -54,6 +54,23 @@ create table account_move (
   constraint account_move_pkey PRIMARY KEY (account_id)
 );
 
+create table account_plan (
+  account_id text collate "C" not null,
+  plan_id text,
+  next_plan text,
+  anchor timestamp with time zone not null,
+  period integer not null,
+  period_end timestamp with time zone not null,
+  trial boolean not null default false,
+  trialled boolean not null default false,
+  due boolean not null default false,
+  tries integer not null default 0,
+  retry_at timestamp with time zone,
+  limits text[] not null default '{}'::text[],
+  constraint account_plan_pkey PRIMARY KEY (account_id)
+);
+CREATE INDEX account_plan_end ON public.account_plan USING btree (period_end) WHERE (plan_id IS NOT NULL);
+
 create table alert (
   id text collate "C" not null,
   scope text collate "C" not null,
@@ -263,6 +280,39 @@ create table catalog_version (
   at timestamp with time zone not null default now(),
   constraint catalog_version_pkey PRIMARY KEY (version)
 );
+
+create table code (
+  hash bytea not null,
+  batch_id text collate "C" not null,
+  uses integer not null default 0,
+  constraint code_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX code_of_batch ON public.code USING btree (batch_id);
+
+create table code_batch (
+  id text collate "C" not null,
+  name text not null,
+  credits bigint not null,
+  codes integer not null,
+  uses_max integer not null,
+  ends_at timestamp with time zone,
+  lot_days integer,
+  products text[],
+  priority smallint,
+  created_at timestamp with time zone not null default now(),
+  created_by text not null,
+  constraint code_batch_pkey PRIMARY KEY (id)
+);
+
+create table code_use (
+  account_id text collate "C" not null,
+  hash bytea not null,
+  batch_id text collate "C" not null,
+  transfer_id text collate "C" not null,
+  at timestamp with time zone not null default now(),
+  constraint code_use_pkey PRIMARY KEY (account_id, hash)
+);
+CREATE INDEX code_use_of_batch ON public.code_use USING btree (batch_id);
 
 create table counter (
   account_id text collate "C" not null,

@@ -19,6 +19,8 @@ const CHANGING: readonly Table[] = [
       'api_key',
       'credit_idempotency',
       'lot',
+      'account_plan',
+      'code_use',
       'counter',
       'idempotency',
       'vendor_object',

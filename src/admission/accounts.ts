@@ -51,6 +51,8 @@ export interface Accounts {
   openTest(tx: Queryable, owner: string, by: By): Promise<string>
   /** Sets what a test account has available. */
   refillTest(owner: string, available: Credits, by: By): Promise<AccountView>
+  /** As a part of a transaction: limits of an account, and so of its test account, that its plan brings or takes away. */
+  setLimits(tx: Queryable, id: string, patch: LimitsPatch): Promise<void>
   systemLimits(): Promise<LimitsView>
   changeSystemLimits(patch: LimitsPatch, by: By): Promise<LimitsView>
 }
@@ -193,6 +195,13 @@ export function createAccounts(options: {
   async function set(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
     const [changed] = await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
     if (changed) await storeLimits(tx, { kind: 'account', account: id }, limits)
+  }
+
+  /** What limits the account limits its test account too, which counts by itself. */
+  async function setBoth(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
+    await set(tx, id, { name, limits })
+    if (!isTestAccount(id))
+      await set(tx, testAccountOf(id), { name: testName(name), limits: { ...TEST_LIMITS, ...limits } })
   }
 
   async function grant(
@@ -349,15 +358,17 @@ export function createAccounts(options: {
       })
     },
 
+    async setLimits(tx, id, patch) {
+      const { name, limits } = await find(tx, id)
+      await setBoth(tx, id, { name, limits: mergeLimits(limits, patch) })
+    },
+
     async change(id, input, by) {
       await database.transaction(async (tx) => {
         const row = await find(tx, id)
         const name = input.name ?? row.name
         const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
-        await set(tx, id, { name, limits })
-        // What limits the account limits its test account too, which counts by itself.
-        if (!isTestAccount(id))
-          await set(tx, testAccountOf(id), { name: testName(name), limits: { ...TEST_LIMITS, ...limits } })
+        await setBoth(tx, id, { name, limits })
         const detail = {
           ...(input.name === undefined ? {} : { name }),
           ...(input.limits === undefined ? {} : { limits: showLimits(limits) }),

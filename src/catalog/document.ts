@@ -275,7 +275,10 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
 
 /** Credits for a product that nobody serves could never be spent. */
 function salesProblems({ sales, models, endpoints }: Pick<Whole, 'sales' | 'models' | 'endpoints'>): Problem[] {
-  const isKnown = (name: string) => Object.hasOwn(models, name) || Object.hasOwn(endpoints, name)
+  const all = [...Object.keys(models), ...Object.keys(endpoints)]
+  // A name that ends in * stands for all that begin so.
+  const isKnown = (name: string) =>
+    name.endsWith('*') ? all.some((one) => one.startsWith(name.slice(0, -1))) : all.includes(name)
   return (['packs', 'plans'] as const).flatMap((shelf) =>
     (sales?.[shelf] ?? []).flatMap(({ products = [] }, at) =>
       products.flatMap((name, index) =>

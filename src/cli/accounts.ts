@@ -165,6 +165,12 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     options: {
       note: { type: 'string', value: 'text', help: 'The purpose; stored in the ledger.' },
       correction: { type: 'boolean', help: 'A correction instead of a top-up; statements list it apart.' },
+      ends: { type: 'string', value: 'time', help: 'The credits end then, such as 2027-01-01T00:00:00Z.' },
+      products: {
+        ...{ type: 'string', value: 'names' },
+        help: 'Models and data endpoints that the credits are for, separated by commas; a name may end in *.',
+      },
+      priority: { type: 'string', value: 'number', help: 'Credits of a lower number are spent first; 50 by default.' },
       ...ONCE,
     },
     run: (call) => moveCredits(call, ''),
@@ -206,7 +212,13 @@ function moveCredits(call: Invocation, sign: '' | '-'): Promise<Told> {
   if (!/^\d+(\.\d+)?$/.test(amount!))
     throw new CliError(`The amount must be a number such as 12.5, not "${amount}".`, 2)
   const correction = call.values.correction === true ? { correction: true } : {}
-  const body = { amount: sign + amount, note: text(call, 'note'), ...correction }
+  const priority = text(call, 'priority')
+  const lot = {
+    endsAt: text(call, 'ends'),
+    products: text(call, 'products')?.split(','),
+    ...(priority === undefined ? {} : { priority: Number(priority) }),
+  }
+  const body = { amount: sign + amount, note: text(call, 'note'), ...correction, ...lot }
   const key = text(call, 'key')
   const headers = key === undefined ? {} : { 'idempotency-key': key }
   return told(call.api.call<AccountView>('POST', at`/accounts/${account}/credits`, body, headers), show)

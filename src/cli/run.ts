@@ -22,6 +22,7 @@ import { LOGIN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
+import { PLAN_COMMANDS } from './plans.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { TOKEN_COMMANDS } from './tokens.ts'
@@ -45,7 +46,14 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ],
   [
     'Usage and money',
-    [...MONEY_COMMANDS, ...FINANCE_COMMANDS, ...INVOICE_COMMANDS, ...EXPORT_COMMANDS, ...CONTENT_COMMANDS],
+    [
+      ...MONEY_COMMANDS,
+      ...PLAN_COMMANDS,
+      ...FINANCE_COMMANDS,
+      ...INVOICE_COMMANDS,
+      ...EXPORT_COMMANDS,
+      ...CONTENT_COMMANDS,
+    ],
   ],
   ['Configuration as code', [APPLY_COMMAND]],
   ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],

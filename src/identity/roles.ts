@@ -54,6 +54,12 @@ const TABLE = {
   usage: { about: 'calls: lists, sums, latencies', read: EVERYBODY },
   jobs: { about: 'videos, batches and their files', read: [...STAFF, ...USERS, 'viewer'], write: USERS },
   statements: { about: 'monthly statements and all movements of credits', read: EVERYBODY },
+  plan: {
+    about: 'the plan of an account, and codes that it redeems',
+    read: EVERYBODY,
+    write: ['finance', 'owner', 'billing'],
+  },
+  plans: { about: 'plans of the catalog, and batches of codes', read: ['finance', 'auditor'], write: ['finance'] },
   invoices: { about: 'invoices and credit notes', read: [...STAFF, ...MANAGERS, 'billing'] },
   'billing-details': {
     about: 'whom the account’s invoices are made out to',

@@ -21,6 +21,7 @@ import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
 import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type PaymentDeps, paymentResources } from './resources/payments.ts'
+import { type PlanDeps, planResources } from './resources/plans.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
 import {
@@ -51,6 +52,7 @@ export interface ResourceDeps
     PaymentDeps,
     InvoiceDeps,
     ExportDeps,
+    PlanDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
@@ -78,6 +80,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...invoiceResources(deps),
     ...exportResources(deps),
     ...paymentResources(deps),
+    ...planResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

@@ -18,6 +18,8 @@ import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { createCodes } from '../sales/codes.ts'
+import { createPlans, type Plans } from '../sales/plans.ts'
 import { publicUrlOf } from '../server/address.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
@@ -33,6 +35,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 interface BackOffice {
   readonly people: People
   readonly tokens: Tokens
+  readonly plans: Plans
   readonly signUp: SignUp
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
@@ -43,11 +46,11 @@ export function openBackOffice(
   app: FastifyInstance,
   parts: Omit<
     ResourceDeps,
-    'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
+    'plans' | 'codes' | 'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
   > & {
     readonly config: Parameters<typeof publicUrlOf>[1]
     readonly database: Database
-    readonly ledger: Pick<Ledger, 'posted'>
+    readonly ledger: Pick<Ledger, 'posted' | 'grant'>
     readonly world: World
     readonly secrets: Secrets
     readonly log: Log
@@ -82,7 +85,9 @@ export function openBackOffice(
   const factorKey = parts.secrets.key('second-factor')
   const login = createLogin({ ...parts, ...identity, factorKey, members, publicUrl })
   const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })
-  const own = { tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
+  const codes = createCodes({ ...identity, ledger: parts.ledger })
+  const plans = createPlans({ ...identity, ledger: parts.ledger, catalog: parts.catalog, accounts, log })
+  const own = { plans, codes, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
   const deps = { ...parts, ...login, ...own }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
@@ -103,7 +108,7 @@ export function openBackOffice(
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { people, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return { people, plans, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
 }
 
 /** Mails to people go through the queue of deliveries, as the gateway's own. */

@@ -167,7 +167,7 @@ const DOCUMENTS = statement(
 const FIND = statement(
   'verify_audit_find',
   `select detail from audit where id >= $1 and id < $2 and object = $3
-     and action in ('account.credit', 'account.create', 'account.close', 'account.move', 'payment.paid', 'payment.back') and detail ->> $4 = $5`,
+     and action in ('account.credit', 'account.create', 'account.close', 'account.move', 'payment.paid', 'payment.back', 'plan.start', 'plan.renew', 'code.redeem') and detail ->> $4 = $5`,
 )
 // Grants that an account brought from another database are in that database's trail. The move compared both, and the move itself is in this
 // trail.
