@@ -154,15 +154,8 @@ export async function createGateway(options: GatewayOptions) {
   await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
 
-  const maintenance = {
-    ...store,
-    ...load,
-    files,
-    people: office.people,
-    plans: office.plans,
-    deliveries: jobs.deliveries,
-  }
-  const timers = startMaintenance(options, maintenance)
+  const { people, plans } = office
+  const timers = startMaintenance(options, { ...store, ...load, files, people, plans, deliveries: jobs.deliveries })
   return {
     ...{ app, database, ledger, catalog, sales: load.sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },

@@ -45,3 +45,14 @@ export function monthStart(number: number, months = 0): number {
 }
 
 const two = (value: number) => String(value).padStart(2, '0')
+
+/** The same day of the month, in UTC; or its last, where it has no such day. */
+export function monthsAfter(anchor: Date, months: number): Date {
+  const at = new Date(anchor)
+  const day = at.getUTCDate()
+  at.setUTCDate(1)
+  at.setUTCMonth(at.getUTCMonth() + months)
+  const last = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 0)).getUTCDate()
+  at.setUTCDate(Math.min(day, last))
+  return at
+}

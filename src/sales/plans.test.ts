@@ -9,6 +9,7 @@ import { type Audit, createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
+import { monthsAfter } from '../kernel/calendar.ts'
 import { Fault } from '../kernel/fault.ts'
 import { silentLog } from '../kernel/log.ts'
 import { realWorld, type World } from '../kernel/world.ts'
@@ -16,7 +17,9 @@ import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import { readBalance } from '../reports/balance.ts'
 import { verifyLedger } from '../verify/verify.ts'
 import { type Codes, createCodes } from './codes.ts'
-import { createPlans, monthsAfter, type PlanCharge, type Plans } from './plans.ts'
+import { createPlans, type Plans } from './plans.ts'
+
+type PlanCharge = Parameters<NonNullable<Parameters<typeof createPlans>[0]['charge']>>[0]
 
 const BY = { actor: 'olive', ip: '192.0.2.1', requestId: null }
 const DAY_MS = 86_400_000

@@ -5,6 +5,7 @@ import type { Sales } from '../catalog/sales.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { monthsAfter } from '../kernel/calendar.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -36,7 +37,7 @@ export interface Plans {
 }
 
 /** What is charged to an account's saved card. `key`: the same for the same month. */
-export interface PlanCharge {
+interface PlanCharge {
   readonly account: string
   readonly plan: string
   readonly name: string
@@ -331,17 +332,6 @@ function nextOf(row: Row, plan: Plan, nowMs: number): Row {
   while (monthsAfter(row.anchor, period).getTime() <= nowMs) period += 1
   const fresh = { next_plan: null, trial: false, due: false, tries: 0 }
   return { ...row, ...fresh, plan_id: plan.id, period, period_end: monthsAfter(row.anchor, period) }
-}
-
-/** The same day of the month, in UTC; or its last, where it has no such day. */
-export function monthsAfter(anchor: Date, months: number): Date {
-  const at = new Date(anchor)
-  const day = at.getUTCDate()
-  at.setUTCDate(1)
-  at.setUTCMonth(at.getUTCMonth() + months)
-  const last = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 0)).getUTCDate()
-  at.setUTCDate(Math.min(day, last))
-  return at
 }
 
 function offersOf(sales: Sales | undefined): PlanOffer[] {
