@@ -25,6 +25,7 @@ import { openDatabase, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import { mountDocs } from './docs/routes.ts'
 import { createExports } from './exports/exports.ts'
+import { createVendorReports } from './exports/reconcile.ts'
 import { createInvoices } from './invoices/invoices.ts'
 import { createAuditExport } from './jobs/audit-export.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
@@ -144,7 +145,7 @@ export async function createGateway(options: GatewayOptions) {
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
-    ...{ billing: store.billing, ...sent },
+    ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, upstream, world }) },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },

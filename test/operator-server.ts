@@ -12,6 +12,7 @@ import { type Audit, createAudit } from '../src/database/audit.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { createExports } from '../src/exports/exports.ts'
+import { createVendorReports } from '../src/exports/reconcile.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
 import { createFlows } from '../src/identity/flows.ts'
 import { createLogin } from '../src/identity/login.ts'
@@ -139,6 +140,9 @@ export async function startOperatorServer(
     members,
     statements: createStatements(database),
     billing,
+    vendorReports: createVendorReports({
+      ...{ database, audit, catalog, credentials, billing, world, upstream: createUpstream({ world }) },
+    }),
     exports: createExports({
       ...{ database, audit, credentials, billing, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
       upstream: createUpstream({ world }),

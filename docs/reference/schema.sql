@@ -1075,6 +1075,32 @@ create table vendor_object (
 CREATE INDEX vendor_object_age ON public.vendor_object USING btree (created_at) WHERE (id !~~ 'conv%'::text);
 CREATE INDEX vendor_object_conversation_age ON public.vendor_object USING btree (created_at) WHERE (id ~~ 'conv%'::text);
 
+create table vendor_report (
+  id text collate "C" not null,
+  vendor text not null,
+  source text not null,
+  from_day date not null,
+  to_day date not null,
+  currency text not null,
+  credits_per_unit numeric not null,
+  created_at timestamp with time zone not null default now(),
+  constraint vendor_report_pkey PRIMARY KEY (id)
+);
+
+create table vendor_report_line (
+  report_id text collate "C" not null,
+  number integer not null,
+  day date not null,
+  model text not null,
+  credential text,
+  requests bigint,
+  input_tokens bigint,
+  output_tokens bigint,
+  cost numeric,
+  constraint vendor_report_line_pkey PRIMARY KEY (report_id, number),
+  constraint vendor_report_line_report_id_fkey FOREIGN KEY (report_id) REFERENCES vendor_report(id) ON DELETE CASCADE
+);
+
 create table verification (
   id text collate "C" not null,
   whole boolean not null,

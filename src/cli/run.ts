@@ -26,6 +26,7 @@ import { PLAN_COMMANDS } from './plans.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { TOKEN_COMMANDS } from './tokens.ts'
+import { VENDOR_REPORT_COMMANDS } from './vendor-reports.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 /** As `tollgate --help` shows them. */
@@ -52,6 +53,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...FINANCE_COMMANDS,
       ...INVOICE_COMMANDS,
       ...EXPORT_COMMANDS,
+      ...VENDOR_REPORT_COMMANDS,
       ...CONTENT_COMMANDS,
     ],
   ],

@@ -125,6 +125,9 @@ const DEEDS = {
   'system.sign-up': () => 'changed the settings of sign-up',
   'token.create': ({ it, detail }) => `created the token ${it} (${detail('scopes')})`,
   'token.revoke': of('revoked the token'),
+  'vendor-report.create': ({ detail }) =>
+    `compared the report of ${detail('vendor')} from ${detail('from')} to ${detail('to')}`,
+  'vendor-report.remove': ({ detail }) => `removed a report of ${detail('vendor')}`,
   'vendor.test': ({ it, detail }) => `tested the vendor ${it} at ${detail('baseUrl')}`,
 } as const satisfies Record<string, Say>
 

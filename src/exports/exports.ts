@@ -162,10 +162,12 @@ export function createExports(options: ExportOptions): Exports {
 
   async function receiverOf(row: ExportRow): Promise<Receiver | Problem> {
     const parsed = SETTINGS[row.kind].safeParse(row.settings)
-    const name = 'credential' in row.settings ? String(row.settings.credential) : undefined
+    const name = credentialOf(row.settings)
     const secret = name === undefined ? '' : credentials.get(name)
     if (!parsed.success || secret === undefined) {
-      const message = parsed.success ? `The credential ${name} is not stored.` : 'Its settings are not valid any more.'
+      const message = parsed.success
+        ? `The credential ${row.settings.credential} is not stored for this address.`
+        : 'Its settings are not valid any more.'
       return { final: true, status: null, message }
     }
     const rows = await database.query<ExportCustomer>(CUSTOMERS, [row.id, '', CUSTOMERS_MAX])
@@ -320,6 +322,16 @@ function createOffice({ database, audit, credentials, world }: ExportOptions, aw
   }
 }
 
+/**
+ * The name under which a credential is stored for one address: whoever may change where usage goes, or where reports are read, must not be able to send a
+ * credential elsewhere without knowing it. No vendor's credential has such a name.
+ */
+export const boundTo = (credential: string, url: string) => `${credential} ${new URL(url).origin}`
+
+function credentialOf({ credential, url }: Record<string, unknown>): string | undefined {
+  return typeof credential === 'string' ? boundTo(credential, String(url)) : undefined
+}
+
 /** What became of a page. */
 interface Passed {
   readonly last: UsageRow | undefined
@@ -375,7 +387,7 @@ interface SeenRow extends Omit<ExportRow, 'version'> {
 
 function shown(row: SeenRow, waiting: number, credentials: Pick<Credentials, 'source'>): ExportView {
   const { id, name, kind, settings, open, failures, status, error, backfill } = row
-  const named = settings.credential
+  const named = credentialOf(settings)
   return {
     ...{ id, name, kind, waiting, failures, status, error },
     settings: settings as ExportView['settings'], // checked when it was written
@@ -391,7 +403,7 @@ function shown(row: SeenRow, waiting: number, credentials: Pick<Credentials, 'so
       sent: backfill.sent,
       at: backfill.id === '' ? null : `req_${backfill.id}`,
     },
-    credentialPresent: typeof named === 'string' ? credentials.source(named) !== 'none' : null,
+    credentialPresent: named === undefined ? null : credentials.source(named) !== 'none',
   }
 }
 

@@ -125,3 +125,100 @@ export const focusSummary = z.object({
   /** Null: nobody has said what a credit is worth, and there is no file. */
   currency: z.string().nullable(),
 })
+
+// Vendors' reports, compared with what was recorded.
+
+/** Where each vendor's report is, and the name of the credential that may read it. */
+export const REPORT_SOURCES = {
+  openai: { url: 'https://api.openai.com', credential: 'OPENAI_ADMIN_KEY' },
+  anthropic: { url: 'https://api.anthropic.com', credential: 'ANTHROPIC_ADMIN_KEY' },
+  openrouter: { url: 'https://openrouter.ai/api/v1', credential: 'OPENROUTER_MANAGEMENT_KEY' },
+} as const
+const SOURCES = ['openai', 'anthropic', 'openrouter', 'csv'] as const
+export type ReportSource = (typeof SOURCES)[number]
+const decimals = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a number such as "100"')
+const CSV_CHARS_MAX = 8_000_000
+
+export const reportInput = z.strictObject({
+  /** As the catalog names it. */
+  vendor: z.string().min(1).max(100),
+  source: z.enum(SOURCES),
+  /** The first and the last day (UTC). */
+  from: z.string().max(10),
+  to: z.string().max(10),
+  /** Of a report that is uploaded. */
+  csv: z.string().max(CSV_CHARS_MAX).optional(),
+  url: address.optional(),
+  credential: credential.optional(),
+  /** Our credential by the vendor's id of the key, or by its hash at OpenRouter. */
+  keys: z.record(z.string().max(200), z.string().max(100)).optional(),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'must be an ISO code such as USD')
+    .optional(),
+  creditsPerUnit: decimals.optional(),
+})
+export type ReportInput = z.output<typeof reportInput>
+export const REPORT_BYTES_MAX = CSV_CHARS_MAX + 65_536
+
+export const reportCredentialInput = z.strictObject({
+  source: z.enum(['openai', 'anthropic', 'openrouter']),
+  name: credential.optional(),
+  url: address.optional(),
+  value: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
+})
+
+export const reportView = z.object({
+  id: z.string(),
+  vendor: z.string(),
+  source: z.enum(SOURCES),
+  from: z.string(),
+  to: z.string(),
+  currency: z.string(),
+  creditsPerUnit: z.string(),
+  lines: count,
+  createdAt: time,
+})
+export type ReportView = z.infer<typeof reportView>
+
+export const VERDICTS = ['matched', 'differs', 'only_theirs', 'only_ours'] as const
+export type Verdict = (typeof VERDICTS)[number]
+
+/** What one side says; null: it does not tell. Costs are credits. */
+const figures = z.object({
+  calls: count.nullable(),
+  inputTokens: count.nullable(),
+  outputTokens: count.nullable(),
+  cost: z.string().nullable(),
+})
+
+const comparedLine = z.object({
+  day: z.string(),
+  model: z.string(),
+  /** Null: all credentials together. */
+  credential: z.string().nullable(),
+  verdict: z.enum(VERDICTS),
+  /** Which figures are others. */
+  differing: z.array(z.enum(['calls', 'input', 'output', 'cost'])),
+  theirs: figures.nullable(),
+  ours: figures.nullable(),
+  /** Theirs less ours, in credits; null where the vendor tells no cost. */
+  difference: z.string().nullable(),
+})
+export type ComparedLine = z.infer<typeof comparedLine>
+
+export const comparedPage = page(comparedLine).extend({
+  counts: z.object({ matched: count, differs: count, only_theirs: count, only_ours: count }),
+})
+
+export const comparedCall = z.object({
+  id: z.string(),
+  at: time,
+  account: z.string(),
+  product: z.string(),
+  credential: z.string().nullable(),
+  inputTokens: count,
+  outputTokens: count,
+  cost: z.string().nullable(),
+})
+export type ComparedCall = z.infer<typeof comparedCall>

@@ -33,6 +33,7 @@ import {
   usageResources,
 } from './resources/usage.ts'
 import { vendorEditResources } from './resources/vendor.ts'
+import { type VendorReportDeps, vendorReportResources } from './resources/vendor-reports.ts'
 import {
   type ByokKeyDeps,
   byokKeyResources,
@@ -53,6 +54,7 @@ export interface ResourceDeps
     InvoiceDeps,
     ExportDeps,
     PlanDeps,
+    VendorReportDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
@@ -81,6 +83,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...exportResources(deps),
     ...paymentResources(deps),
     ...planResources(deps),
+    ...vendorReportResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { Database } from '../../database/database.ts'
 import { focusCsv } from '../../exports/download.ts'
-import type { Exports } from '../../exports/exports.ts'
+import { boundTo, type Exports } from '../../exports/exports.ts'
 import {
   customerName,
   exportCustomer,
@@ -94,9 +94,9 @@ export function exportResources({ exports, credentials, database, billing, webho
       answer: namedCredential,
       async run({ params, body, by }) {
         const { settings } = await exports.read(params.id)
-        const { credential: name } = settings
+        const { credential: name, url } = settings
         if (typeof name !== 'string') throw invalid('This export needs no credential.')
-        await credentials.store(name, body.value, by)
+        await credentials.store(boundTo(name, String(url)), body.value, by)
         return { name, present: true }
       },
     }),
