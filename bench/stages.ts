@@ -108,6 +108,7 @@ function setUp(upstreamPort: number) {
   const watch = createStreamWatch(world)
   const none = async () => 0
   const metrics = createMetrics({
+    genAi: false,
     ...{
       vendors: () => [],
       running: () => 0,

@@ -229,6 +229,7 @@ function createLoad(
   const vendors = createVendors(world, vendorHours.count)
   const watch = createStreamWatch(world)
   const metrics: Metrics = createMetrics({
+    genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     vendors: () => vendors.health(),
     running: () => monitor.running,
     ledgerPending: () => ledger.pending,

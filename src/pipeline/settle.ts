@@ -16,6 +16,10 @@ export interface Settled {
   readonly outcome: string
   readonly charged: Credits
   readonly usage?: Usage
+  /** Of the vendor that answered; none has answered where a response was cached. */
+  readonly vendor?: string | undefined
+  readonly model?: string | undefined
+  readonly cost?: Credits | undefined
 }
 
 interface Ending {
@@ -123,7 +127,10 @@ export async function settle(
     ...(deciding ? { attributes: deciding } : {}),
   })
   if (charge.amount > answered.admitted.held && !estimated) logOverrun(answered, resolved.loss, deps)
-  return { status: ending.status, outcome: 'settled', charged: resolved.paid, usage }
+  return {
+    ...{ status: ending.status, outcome: 'settled', charged: resolved.paid, usage, cost: cost?.amount },
+    ...{ vendor: candidate?.vendorName, model: candidate?.target.model },
+  }
 }
 
 export async function release(held: Held, ending: Pick<Ending, 'status' | 'fault'>, deps: PathDeps): Promise<void> {

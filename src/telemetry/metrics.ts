@@ -4,8 +4,9 @@ import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 
 import type { LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
+import { GEN_AI_METRICS, type GenAiFacts, genAiMeasured } from './gen-ai.ts'
 import { PROCESSES } from './group-metrics.ts'
-import type { Meters } from './monitor.ts'
+import type { LiveCall, Meters } from './monitor.ts'
 
 export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
@@ -13,6 +14,8 @@ export interface Metrics extends Meters, LedgerMeters {
 }
 
 interface MetricSources {
+  /** Also by the conventions for generative AI: gen-ai.ts. */
+  readonly genAi: boolean
   readonly vendors: () => ReadonlyArray<{ name: string; breaker: string; inFlight: number }>
   readonly running: () => number
   readonly ledgerPending: () => number
@@ -92,7 +95,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   registerReadings(registry, sources)
   registerStoreReadings(registry, sources)
   registerVerification(registry, sources.verified)
-
+  const genAi = sources.genAi ? createGenAiMeter(registry) : undefined
   const endpoints = new Map<string, EndpointFigures>()
 
   return {
@@ -103,7 +106,10 @@ export function createMetrics(sources: MetricSources): Metrics {
     delivery: createDeliveryMeter(registry),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
-    call({ endpoint, status, outcome, stream, durationMs }, usage) {
+    call(call, facts) {
+      const { endpoint, status, outcome, stream, durationMs } = call
+      const { usage } = facts
+      genAi?.(call, facts)
       let own = endpoints.get(endpoint)
       if (!own) {
         own = new EndpointFigures(endpoint, calls, duration)
@@ -113,6 +119,20 @@ export function createMetrics(sources: MetricSources): Metrics {
       own.time(stream, durationMs / 1000)
       if (usage) for (const unit of UNIT_NAMES) if (usage[unit]) units.add(unit, unitLabel, usage[unit])
     },
+  }
+}
+
+function createGenAiMeter(registry: Registry): (call: LiveCall, facts: GenAiFacts) => void {
+  const tokens = new HistogramTally({ ...GEN_AI_METRICS.tokens, registry })
+  const duration = new HistogramTally({ ...GEN_AI_METRICS.duration, registry })
+  return ({ endpoint, product, durationMs }, facts) => {
+    const measured = genAiMeasured(endpoint, product, facts)
+    if (!measured) return
+    const { labels } = measured
+    const key = Object.values(labels).join(' ')
+    duration.observe(key, () => labels, durationMs / 1000)
+    for (const type of ['input', 'output'] as const)
+      tokens.observe(`${key} ${type}`, () => ({ ...labels, gen_ai_token_type: type }), measured.tokens[type])
   }
 }
 

@@ -5,9 +5,9 @@ import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
 import type { AttemptLog, AttemptView } from '../ledger/views.ts'
-import type { Usage } from '../meter/usage.ts'
 import { isObject } from '../protocols/check.ts'
 import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
+import { type GenAiFacts, genAiAttributes } from './gen-ai.ts'
 import type { RefusedCall } from './refusals.ts'
 import type { TracedStage, Tracer } from './trace.ts'
 
@@ -21,7 +21,7 @@ export interface Seen {
   cutAt(tokens: number): void
   /** A stage of the path has ended now. Each stage begins where the previous one ended. */
   stage(name: Stage): void
-  end(ending: { status: number; outcome: string; charged: Credits; usage?: Usage; fault?: Fault }): void
+  end(ending: GenAiFacts & { status: number; outcome: string; fault?: Fault }): void
 }
 
 type Stage = 'admit' | 'vendor' | 'relay'
@@ -46,7 +46,7 @@ export interface LiveCall {
 }
 
 export interface Meters {
-  call(call: LiveCall, usage: Usage | undefined): void
+  call(call: LiveCall, facts: GenAiFacts): void
   stage(name: Stage, seconds: number): void
   impossible(product: string): void
   overrun(vendor: string): void
@@ -67,6 +67,7 @@ export interface Monitor {
     readonly endpoint: string
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
+    readonly labels?: Readonly<Record<string, string>> | undefined
   }): Seen
   /** The call was rejected before it began. */
   refused(fault: Fault, call: RefusedCall): void
@@ -254,7 +255,8 @@ class SeenCall implements Seen, AttemptRecorder {
     if (name === 'admit') this.#heldMs = nowMs - this.#beginning.startedMs
   }
 
-  end({ status, outcome, charged, usage, fault }: Parameters<Seen['end']>[0]): void {
+  end(ending: Parameters<Seen['end']>[0]): void {
+    const { status, outcome, charged, fault } = ending
     const { call } = this
     if (!call.running) return
     const { world, meters, log } = this.#options
@@ -267,8 +269,8 @@ class SeenCall implements Seen, AttemptRecorder {
     call.charged = charged
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
     if (fault !== undefined && outcome === 'refused') this.#load.refused(call)
-    meters?.call(call, usage)
-    this.#traceCall()
+    meters?.call(call, ending)
+    if (this.#options.tracer) this.#traceCall(this.#options.tracer, ending)
     log.info(
       {
         requestId,
@@ -287,9 +289,9 @@ class SeenCall implements Seen, AttemptRecorder {
     )
   }
 
-  #traceCall(): void {
+  #traceCall(tracer: Tracer, facts: GenAiFacts): void {
     const { id, atMs, endpoint, durationMs, status, product, outcome } = this.call
-    this.#options.tracer?.record({
+    tracer.record({
       name: endpoint,
       traceparent: this.#beginning.callerHeaders.traceparent,
       startMs: atMs,
@@ -299,6 +301,7 @@ class SeenCall implements Seen, AttemptRecorder {
         'tollgate.request_id': id,
         'tollgate.product': product,
         'tollgate.outcome': outcome ?? '',
+        ...genAiAttributes(endpoint, product, { ...facts, session: this.#beginning.labels?.session }),
       },
       stages: this.#stages ?? [],
     })

@@ -13,6 +13,7 @@ export interface MetricFact {
 export async function listMetrics(): Promise<MetricFact[]> {
   const zero = () => 0
   const { registry } = createMetrics({
+    genAi: true,
     vendors: () => [],
     running: zero,
     ledgerPending: zero,
