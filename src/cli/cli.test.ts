@@ -569,3 +569,29 @@ test('Codex is set up in its own home, where it looks, with what was there befor
   assert.match(refused.err, /cannot be changed safely/)
   assert.equal(await readFile(file, 'utf8'), inline)
 })
+
+test('tokens are made, listed, used and revoked; operators and members get roles', async () => {
+  const { id } = await json<{ id: string }>(['accounts', 'create', 'Token Team'])
+  assert.equal((await run(['tokens', 'create', 'x'])).code, 2)
+  const made = await json<{ id: string; token: string }>([
+    ...['tokens', 'create', 'keys only', '--account', 'Token Team', '--scopes', 'keys,accounts:read'],
+    ...['--expires', '2099-01-01T00:00:00Z', '--addresses', '127.0.0.0/8'],
+  ])
+  const as = (args: string[]) => run(args, { token: made.token })
+  assert.equal((await as(['keys', 'create', id, 'by a token'])).code, 0)
+  const refused = await as(['credits', 'add', id, '5'])
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /does not have the scope credits:write/)
+  assert.match((await run(['tokens', 'list', '--account', id])).out, /keys only +keys accounts:read/)
+  assert.match((await run(['tokens', 'list'])).out, /operator token +\*/)
+  assert.equal((await run(['tokens', 'revoke', made.id, '--account', id])).out.trim(), 'Revoked.')
+  assert.equal((await as(['keys', 'list', id])).code, 1)
+  assert.match(
+    (await run(['operators', 'invite', 'books@example.com', '--role', 'finance'])).out,
+    /\/console\/invite#token=/,
+  )
+  assert.match((await run(['operators', 'invite', 'x@example.com', '--role', 'king'])).err, /role/)
+  assert.equal((await run(['operators', 'role', 'usr_none', 'support'])).code, 1)
+  assert.equal((await run(['operators', 'list'])).code, 0)
+  assert.equal((await run(['members', 'role', id, 'usr_none', 'admin'])).code, 1)
+})

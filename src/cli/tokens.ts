@@ -5,7 +5,12 @@ import { at, CliError, type Command, type Invocation, text, told } from './comma
 import { card, list } from './table.ts'
 
 const ACCOUNT = {
-  account: { type: 'string', value: 'id', help: 'Of this account; otherwise of the whole gateway.' },
+  account: {
+    type: 'string',
+    value: 'account',
+    refersTo: 'account',
+    help: 'Of this account; otherwise of the whole gateway.',
+  },
 } as const
 
 function pathOf(call: Invocation): string {
