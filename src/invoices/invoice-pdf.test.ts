@@ -91,6 +91,9 @@ test('an invoice is PDF/A-3 with embedded fonts and its EN 16931 XML inside, and
       assert.ok(raw.includes(mark), mark)
     assert.doesNotMatch(raw, /Helvetica/)
     assert.equal(raw.match(/\/FontFile[23]? /g)?.length, 2)
+    // Names do not get into the metadata, which the library writes as XML without escaping.
+    const named = { ...row.document, issuer: { ...row.document.issuer, name: 'A & <B>' }, description: 'C & <D>' }
+    assert.doesNotMatch((await invoicePdf(named)).toString('latin1'), /[AC] & <[BD]>/)
     // What was changed behind its back is not handed out.
     await database.query({ text: `update invoice_file set pdf = pdf || '\\x00'::bytea where invoice_id = $1` }, [id])
     await assert.rejects(invoices.file(id), /was changed/)

@@ -70,7 +70,8 @@ export async function invoicePdf(invoice: InvoiceDocument): Promise<Buffer> {
     ...{ size: 'A4', margins: { top: 50, left: LEFT, right: 50, bottom: 0 }, bufferPages: true, font: null },
     ...{ subset: 'PDF/A-3b', pdfVersion: '1.7', lang: 'en' },
     info: {
-      ...{ Title: `${titleOf(invoice)} ${invoice.number}`, Author: invoice.issuer.name, Subject: invoice.description },
+      // Nothing that somebody typed: the library puts it into XML as it is.
+      Title: `${titleOf(invoice)} ${invoice.number}`,
       ...{ Creator: 'Tollgate', Producer: 'Tollgate', CreationDate: made, ModDate: made },
     },
   })

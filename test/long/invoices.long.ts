@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createAudit } from '../../src/database/audit.ts'
 import { openDatabase } from '../../src/database/database.ts'
+import { invoicePdf } from '../../src/invoices/invoice-pdf.ts'
 import { createInvoices } from '../../src/invoices/invoices.ts'
+import type { InvoiceDocument } from '../../src/invoices/views.ts'
 import { realWorld as world } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { issueMany } from '../invoice-shapes.ts'
@@ -27,7 +29,8 @@ public class Validate {
     for (File file : files) {
       ZUGFeRDValidator validator = new ZUGFeRDValidator();
       String report = validator.validate(file.getAbsolutePath());
-      boolean isValid = validator.wasCompletelyValid();
+      // What it calls valid is the XML. What veraPDF says of the PDF stands in the report.
+      boolean isValid = validator.wasCompletelyValid() && report.contains("flavour=3b") && report.contains("isCompliant=true");
       System.out.println((isValid ? "valid " : "invalid ") + file.getName() + (isValid ? "" : " " + report.replaceAll("\\\\s+", " ")));
     }
     System.exit(0);
@@ -52,13 +55,16 @@ test(`${COUNT} invoices of many shapes are valid`, async (t) => {
       const { name, body } = await invoices.file(id, account)
       await writeFile(join(folder, 'pdf', name), body)
     }
-    // One that is broken, so that the judge is seen to judge.
-    const [first] = (await invoices.list({ limit: 1 })).items
-    const { body } = await invoices.file(first?.id ?? '')
-    await writeFile(
-      join(folder, 'pdf', 'broken.pdf'),
-      Buffer.from(body.toString('latin1').replaceAll('pdfaid:part>3', 'pdfaid:part>9'), 'latin1'),
-    )
+    // Two that are broken, so that the judge is seen to judge: a sum that is wrong, and a PDF without the colours that PDF/A wants.
+    const [row] = await database.query<{ document: InvoiceDocument }>({
+      text: 'select document from invoice order by gross_minor desc limit 1',
+    })
+    assert.ok(row)
+    // The rate is not the one by which the VAT was worked out.
+    const wrong = { ...row.document, taxMinor: '1', tax: { category: 'S' as const, rate: '90', reason: null } }
+    await writeFile(join(folder, 'pdf', 'broken-sum.pdf'), await invoicePdf(wrong))
+    const colourless = (await invoicePdf(row.document)).toString('latin1').replace('/OutputIntents', '/OutputIntentz')
+    await writeFile(join(folder, 'pdf', 'broken-pdf.pdf'), Buffer.from(colourless, 'latin1'))
     const ran = await runProgram(
       'java',
       ['-cp', join(jars.directory, 'jars', '*'), join(folder, 'Validate.java'), join(folder, 'pdf')],
@@ -66,13 +72,12 @@ test(`${COUNT} invoices of many shapes are valid`, async (t) => {
     )
     const lines = ran.out.split('\n').filter((line) => /^(in)?valid /.test(line))
     const invalid = lines.filter((line) => line.startsWith('invalid'))
+    assert.equal(lines.length, COUNT + 2, ran.err)
     assert.deepEqual(
-      invalid.filter((line) => !line.startsWith('invalid broken.pdf')),
+      invalid.map((line) => line.slice(0, 2_000)).filter((line) => !line.startsWith('invalid broken-')),
       [],
-      ran.err,
     )
-    assert.equal(invalid.length, 1)
-    assert.equal(lines.length, COUNT + 1, ran.err)
+    assert.equal(invalid.length, 2, 'the broken ones')
   } finally {
     await rm(folder, { recursive: true, force: true })
     await database.close()
