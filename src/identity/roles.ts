@@ -140,6 +140,12 @@ const TABLE = {
     write: MANAGERS,
     sensitive: ['write'],
   },
+  scim: {
+    about: 'people and groups from a company’s directory, by SCIM',
+    read: ['owner'],
+    write: ['owner'],
+    sensitive: ['write'],
+  },
   'password-links': { about: 'links by which somebody chooses a new password', write: [], sensitive: ['write'] },
   'login-providers': {
     about: 'single sign-on, and who needs a second factor',

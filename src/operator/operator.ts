@@ -10,6 +10,7 @@ import { createMembers } from '../identity/members.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
 import { createPasswords } from '../identity/password.ts'
 import { createPeople, type People } from '../identity/people.ts'
+import { createScim } from '../identity/scim.ts'
 import { createBrowsers, createSessions } from '../identity/sessions.ts'
 import { createSignUp, type PersonMail, type SignUp } from '../identity/sign-up.ts'
 import { createTokens, type Tokens } from '../identity/tokens.ts'
@@ -29,6 +30,7 @@ import { mountPaymentWebhooks } from './payment-webhooks.ts'
 import { mountBackchannelLogout } from './resources/login.ts'
 import type { Connections } from './resources/session.ts'
 import { mountBranding } from './resources/sign-up.ts'
+import { mountScim } from './scim.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -93,6 +95,8 @@ export function openBackOffice(
   app.posted = parts.ledger.posted
   mountPaymentWebhooks(app, parts.sales.payments)
   mountAdmin(app, resources, tokenActor(tokens))
+  const scim = createScim({ database, world, audit, members, sessions })
+  mountScim(app, { scim, authenticate: tokenActor(tokens), publicUrl })
   mountBackchannelLogout(app, { sso: login.sso, world })
   mountConsole(app, resources, {
     ...deps,

@@ -1,0 +1,479 @@
+// People and groups by SCIM 2.0: a company's directory makes, changes and ends logins here. A token of an account reaches the people of that account, one of
+// the whole gateway those who run it. A directory never gets hold of somebody who belongs to others too: it can take its own membership away from
+// them, and neither change their e-mail address nor delete them.
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+import { isObject, type Json } from '../protocols/check.ts'
+import { JOIN, type Members } from './members.ts'
+import { insertPerson } from './people.ts'
+import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
+import { ScimError } from './scim-query.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Whose people: of an account, or with null those who run the gateway; and which roles the token may give and take. */
+export interface ScimScope {
+  readonly account: string | null
+  readonly mayGive: (role: AnyRole) => boolean
+  readonly by: By
+}
+
+export interface Scim {
+  users(scope: ScimScope): Promise<Json[]>
+  user(scope: ScimScope, id: string): Promise<Json>
+  createUser(scope: ScimScope, given: Json): Promise<Json>
+  replaceUser(scope: ScimScope, id: string, given: Json): Promise<Json>
+  deleteUser(scope: ScimScope, id: string): Promise<void>
+  groups(scope: ScimScope): Promise<Json[]>
+  group(scope: ScimScope, id: string): Promise<Json>
+  createGroup(scope: ScimScope, given: Json): Promise<Json>
+  replaceGroup(scope: ScimScope, id: string, given: Json): Promise<Json>
+  deleteGroup(scope: ScimScope, id: string): Promise<void>
+}
+
+interface ScimDeps {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+  readonly members: Pick<Members, 'remove' | 'changeRole' | 'changeOperator'>
+  readonly sessions: Pick<Sessions, 'endAll'>
+}
+
+export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'
+export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
+/** What a directory may set of a person, and of a group. */
+export const USER_NAMES = ['userName', 'externalId', 'active', 'displayName', 'name', 'emails']
+export const GROUP_NAMES = ['displayName', 'externalId', 'members']
+
+const USERS_MAX = 20_000
+const MEMBERS_MAX = 20_000
+const CHARS_MAX = 254
+
+interface UserRow {
+  id: string
+  email: string
+  role: AnyRole | null
+  user_name: string | null
+  external_id: string | null
+  attributes: Json | null
+  active: boolean | null
+  managed: boolean | null
+  by_group: boolean | null
+  created_at: Date
+  updated_at: Date | null
+  groups: Array<{ value: string; display: string }> | null
+  /** It has a role elsewhere too. */
+  shared: boolean
+}
+
+const USER = `select p.id, p.email, s.user_name, s.external_id, s.attributes, s.active, s.managed, s.by_group, coalesce(s.created_at, p.created_at) as created_at, s.updated_at,
+     case when $1 = '' then p.operator_role else m.role end as role,
+     (select json_agg(json_build_object('value', g.id, 'display', g.display_name) order by g.display_name)
+      from scim_group_member n join scim_group g on g.scope = n.scope and g.id = n.group_id where n.scope = $1 and n.person_id = p.id) as groups,
+     exists (select 1 from membership o where o.person_id = p.id and o.account_id <> $1) or ($1 <> '' and p.operator_role is not null) as shared
+   from person p left join membership m on m.person_id = p.id and m.account_id = $1 left join scim_user s on s.person_id = p.id and s.scope = $1
+   where (s.person_id is not null or m.person_id is not null or ($1 = '' and p.operator_role is not null))`
+const LIST = statement('scim_users', `${USER} order by p.id limit ${USERS_MAX}`)
+const FIND = statement('scim_user', `${USER} and p.id = $2`)
+const PERSON = statement('scim_person', 'select id from person where email = $1')
+/** The domain's own provider lets its people into this account already. */
+const DOMAIN = statement(
+  'scim_domain',
+  'select 1 from login_domain where domain = $1 and account_id is not distinct from $2',
+)
+const PUT_USER = statement(
+  'scim_user_put',
+  `insert into scim_user (scope, person_id, user_name, external_id, attributes, active, managed, by_group) values ($1, $2, $3, $4, $5, $6, $7, $8)
+   on conflict (scope, person_id) do update set user_name = excluded.user_name, external_id = excluded.external_id, attributes = excluded.attributes,
+     active = excluded.active, managed = scim_user.managed or excluded.managed, by_group = excluded.by_group, updated_at = now()`,
+)
+const TAKEN = statement(
+  'scim_user_taken',
+  'select 1 from scim_user where scope = $1 and lower(user_name) = lower($2) and person_id <> $3',
+)
+const SET_EMAIL = statement('scim_email', 'update person set email = $2 where id = $1')
+const SET_OPERATOR = statement(
+  'scim_operator',
+  'update person set operator_role = $2 where id = $1 and operator_role is null',
+)
+const DROP_USER = statement('scim_user_drop', 'delete from scim_user where scope = $1 and person_id = $2')
+const DROP_PERSON = statement('scim_person_drop', 'delete from person where id = $1')
+const SCIM_ELSEWHERE = statement('scim_elsewhere', 'select 1 from scim_user where person_id = $1 limit 1')
+const GROUP = `select g.id, g.display_name, g.external_id, g.created_at, g.updated_at,
+     (select json_agg(json_build_object('value', n.person_id) order by n.person_id) from scim_group_member n
+      where n.scope = g.scope and n.group_id = g.id) as members from scim_group g where g.scope = $1`
+const GROUPS = statement('scim_groups', `${GROUP} order by g.id limit 5000`)
+const GROUP_OF = statement('scim_group', `${GROUP} and g.id = $2`)
+const PUT_GROUP = statement(
+  'scim_group_put',
+  `insert into scim_group (scope, id, display_name, external_id) values ($1, $2, $3, $4)
+   on conflict (scope, id) do update set display_name = excluded.display_name, external_id = excluded.external_id, updated_at = now()`,
+)
+const GROUP_TAKEN = statement(
+  'scim_group_taken',
+  'select 1 from scim_group where scope = $1 and lower(display_name) = lower($2) and id <> $3',
+)
+const DROP_GROUP = statement('scim_group_drop', 'delete from scim_group where scope = $1 and id = $2 returning id')
+const SET_MEMBERS = statement(
+  'scim_group_members',
+  `with gone as (delete from scim_group_member where scope = $1 and group_id = $2 and person_id <> all($3::text[]))
+   insert into scim_group_member (scope, group_id, person_id) select $1, $2, x from unnest($3::text[]) as x on conflict do nothing`,
+)
+
+interface GroupRow {
+  id: string
+  display_name: string
+  external_id: string | null
+  created_at: Date
+  updated_at: Date | null
+  members: Array<{ value: string }> | null
+}
+
+export function createScim(deps: ScimDeps): Scim {
+  const { database, world, audit, members, sessions } = deps
+
+  async function find(scope: ScimScope, id: string): Promise<UserRow> {
+    const [row] = await database.query<UserRow>(FIND, [nameOf(scope), id])
+    if (!row) throw new ScimError(404, 'There is no such user here.')
+    return row
+  }
+
+  /** The role that the groups of a person give; otherwise the one that they have, or the least. */
+  function roleOf(scope: ScimScope, row: UserRow): { role: AnyRole; byGroup: boolean } {
+    const roles: readonly AnyRole[] = scope.account === null ? OPERATOR_ROLES : ACCOUNT_ROLES
+    const given = new Set(row.groups?.map(({ display }) => roleNamed(display)))
+    const best = roles.find((role) => given.has(role))
+    if (best) return { role: best, byGroup: true }
+    const least = scope.account === null ? 'support' : 'member'
+    return { role: row.by_group ? least : (row.role ?? least), byGroup: false }
+  }
+
+  /** Makes the membership what the directory says. First of all, so that what is refused is stored nowhere. */
+  async function place(scope: ScimScope, row: UserRow, active: boolean): Promise<boolean> {
+    const { role, byGroup } = roleOf(scope, row)
+    if (active ? row.role === role : row.role === null) return byGroup
+    if (!scope.mayGive(active ? role : (row.role ?? role)))
+      throw new ScimError(403, `This token may not give or take the role ${active ? role : row.role}.`)
+    const { account, by, mayGive } = scope
+    const options = { mayGive, mayRemoveLastOwner: false }
+    if (account === null) {
+      if (row.role === null) await join(scope, row.id, role)
+      else await members.changeOperator(row.id, active ? (role as OperatorRole) : null, mayGive, by) // One of the gateway's.
+    } else if (!active) await members.remove(account, row.id, options, by)
+    else if (row.role === null) await join(scope, row.id, role)
+    else await members.changeRole(account, row.id, { ...options, role: role as AccountRole }, by) // One of the account's.
+    // Who belongs nowhere any more is signed out; who belongs elsewhere has lost this place with their next request.
+    if (!active && !row.shared) await sessions.endAll(database, row.id)
+    return byGroup
+  }
+
+  async function join({ account, by }: ScimScope, person: string, role: AnyRole): Promise<void> {
+    await database.transaction(async (tx) => {
+      if (account === null) await tx.query(SET_OPERATOR, [person, role])
+      else await tx.query(JOIN, [account, person, role])
+      const action = account === null ? 'operator.join' : 'member.join'
+      await audit.write(tx, by, { action, object: account ?? person, detail: { person, role } })
+    })
+  }
+
+  async function store(scope: ScimScope, row: UserRow, given: GivenUser, managed: boolean): Promise<Json> {
+    const [taken] = await database.query(TAKEN, [nameOf(scope), given.userName, row.id])
+    if (taken) throw new ScimError(409, 'Another user has this userName.', 'uniqueness')
+    if (given.email !== row.email) await changeEmail(row, given.email, scope.by)
+    const byGroup = await place(scope, row, given.active)
+    await database.query(PUT_USER, [
+      ...[nameOf(scope), row.id, given.userName, given.externalId, JSON.stringify(given.attributes)],
+      ...[given.active, managed, byGroup],
+    ])
+    return userView(await find(scope, row.id))
+  }
+
+  /** Only of somebody whom this directory made and who belongs nowhere else: an address is the way to a new password. */
+  async function changeEmail(row: UserRow, email: string, by: By): Promise<void> {
+    if (!row.managed || row.shared)
+      throw new ScimError(
+        403,
+        'This person was not made by SCIM or belongs to others too; they change their e-mail address themselves.',
+        'mutability',
+      )
+    await database.transaction(async (tx) => {
+      const [other] = await tx.query(PERSON, [email])
+      if (other) throw new ScimError(409, 'Somebody has this e-mail address already.', 'uniqueness')
+      await tx.query(SET_EMAIL, [row.id, email])
+      await sessions.endAll(tx, row.id)
+      await audit.write(tx, by, {
+        ...{ action: 'person.email', object: row.id },
+        before: { email: row.email },
+        after: { email },
+      })
+    })
+  }
+
+  /** Somebody new; or who is here already, if they are a member or their domain is this account's. */
+  async function personFor(scope: ScimScope, email: string): Promise<{ id: string; managed: boolean }> {
+    const [known] = await database.query<{ id: string }>(PERSON, [email])
+    if (!known) {
+      const id = await database.transaction((tx) => insertPerson(tx, world, { email, role: null, password: null }))
+      return { id, managed: true }
+    }
+    const [member] = await database.query<UserRow>(FIND, [nameOf(scope), known.id])
+    if (member?.user_name) throw new ScimError(409, 'There is a user with this e-mail address.', 'uniqueness')
+    const domain = email.slice(email.lastIndexOf('@') + 1)
+    if (!member && !(await database.query(DOMAIN, [domain, scope.account]))[0])
+      throw new ScimError(
+        409,
+        'This person has a login already and does not belong here. Invite them: joining needs their consent.',
+        'uniqueness',
+      )
+    return { id: known.id, managed: false }
+  }
+
+  async function groupOf(scope: ScimScope, id: string): Promise<GroupRow> {
+    const [row] = await database.query<GroupRow>(GROUP_OF, [nameOf(scope), id])
+    if (!row) throw new ScimError(404, 'There is no such group here.')
+    return row
+  }
+
+  /** Roles follow the groups: of everybody who was or is in it. */
+  async function follow(scope: ScimScope, people: Iterable<string>): Promise<void> {
+    for (const id of new Set(people)) {
+      const [row] = await database.query<UserRow>(FIND, [nameOf(scope), id])
+      if (!row?.user_name || row.active === false) continue
+      const byGroup = await place(scope, row, true)
+      if (byGroup !== row.by_group) await database.query(PUT_USER, userValues(scope, row, byGroup))
+    }
+  }
+
+  async function storeGroup(scope: ScimScope, id: string, given: GivenGroup): Promise<Json> {
+    const name = nameOf(scope)
+    const [taken] = await database.query(GROUP_TAKEN, [name, given.displayName, id])
+    if (taken) throw new ScimError(409, 'Another group has this displayName.', 'uniqueness')
+    const [before] = await database.query<GroupRow>(GROUP_OF, [name, id])
+    const touched = [...(before?.members ?? []).map(({ value }) => value), ...given.members]
+    await database.transaction(async (tx) => {
+      for (const person of given.members) await known(tx, scope, person)
+      await tx.query(PUT_GROUP, [name, id, given.displayName, given.externalId])
+      await tx.query(SET_MEMBERS, [name, id, given.members])
+    })
+    try {
+      await follow(scope, touched)
+    } catch (error) {
+      // A role that may not be given or taken: the group is as it was.
+      await database.transaction(async (tx) => {
+        if (!before) return void (await tx.query(DROP_GROUP, [name, id]))
+        await tx.query(PUT_GROUP, [name, id, before.display_name, before.external_id])
+        await tx.query(SET_MEMBERS, [name, id, before.members?.map(({ value }) => value) ?? []])
+      })
+      throw error
+    }
+    return groupView(await groupOf(scope, id))
+  }
+
+  /** A member that SCIM has not written yet gets a row, as groups refer to it. */
+  async function known(tx: Queryable, scope: ScimScope, person: string): Promise<void> {
+    const [row] = await tx.query<UserRow>(FIND, [nameOf(scope), person])
+    if (!row) throw new ScimError(400, `There is no user "${person.slice(0, 60)}" here.`, 'invalidValue')
+    if (!row.user_name) await tx.query(PUT_USER, userValues(scope, { ...row, user_name: row.email }, false))
+  }
+
+  return {
+    users: async (scope) => (await database.query<UserRow>(LIST, [nameOf(scope)])).map(userView),
+    user: async (scope, id) => userView(await find(scope, id)),
+
+    async createUser(scope, body) {
+      const given = readUser(body)
+      const [taken] = await database.query(TAKEN, [nameOf(scope), given.userName, ''])
+      if (taken) throw new ScimError(409, 'Another user has this userName.', 'uniqueness')
+      const { id, managed } = await personFor(scope, given.email)
+      try {
+        // The row first: somebody new is found by it.
+        const blank = { by_group: false, attributes: {}, external_id: null, active: true }
+        await database.query(PUT_USER, userValues(scope, { ...blank, id, user_name: given.userName, managed }, false))
+        return await store(scope, await find(scope, id), given, managed)
+      } catch (error) {
+        await database.query(DROP_USER, [nameOf(scope), id])
+        if (managed) await database.query(DROP_PERSON, [id])
+        throw error
+      }
+    },
+
+    replaceUser: async (scope, id, body) => store(scope, await find(scope, id), readUser(body), false),
+
+    async deleteUser(scope, id) {
+      const row = await find(scope, id)
+      await place(scope, row, false)
+      await database.transaction(async (tx) => {
+        await tx.query(DROP_USER, [nameOf(scope), id])
+        // Whom this directory made, and nobody else knows, goes.
+        const [elsewhere] = await tx.query(SCIM_ELSEWHERE, [id])
+        if (row.managed && !row.shared && !elsewhere) await tx.query(DROP_PERSON, [id])
+        await audit.write(tx, scope.by, { action: 'scim.user.delete', object: id, detail: { email: row.email } })
+      })
+    },
+
+    groups: async (scope) => (await database.query<GroupRow>(GROUPS, [nameOf(scope)])).map(groupView),
+    group: async (scope, id) => groupView(await groupOf(scope, id)),
+    createGroup: (scope, body) => storeGroup(scope, `grp_${newId(world)}`, readGroup(body)),
+    async replaceGroup(scope, id, body) {
+      await groupOf(scope, id)
+      return storeGroup(scope, id, readGroup(body))
+    },
+    async deleteGroup(scope, id) {
+      const { display_name: displayName, external_id: externalId } = await groupOf(scope, id)
+      // Empty first: what its members may not lose is refused then, and the group stays.
+      await storeGroup(scope, id, { displayName, externalId, members: [] })
+      await database.query(DROP_GROUP, [nameOf(scope), id])
+    },
+  }
+}
+
+const nameOf = ({ account }: ScimScope) => account ?? ''
+
+type Stored = Pick<UserRow, 'id' | 'user_name' | 'external_id' | 'attributes' | 'active' | 'managed'>
+const userValues = (scope: ScimScope, row: Stored, byGroup: boolean) => [
+  ...[nameOf(scope), row.id, row.user_name, row.external_id, JSON.stringify(row.attributes ?? {})],
+  ...[row.active ?? true, row.managed ?? false, byGroup],
+]
+
+/** `owner`, `tollgate-owner` or `Tollgate Owner`. */
+function roleNamed(display: string): string {
+  return display
+    .toLowerCase()
+    .replace(/^tollgate[ _-]/, '')
+    .trim()
+}
+
+// What a directory sends, checked.
+
+interface GivenUser {
+  readonly userName: string
+  readonly externalId: string | null
+  readonly active: boolean
+  readonly email: string
+  readonly attributes: Json
+}
+
+interface GivenGroup {
+  readonly displayName: string
+  readonly externalId: string | null
+  readonly members: readonly string[]
+}
+
+const invalidValue = (message: string) => new ScimError(400, message, 'invalidValue')
+const EMAIL = /^[^\s@]{1,64}@[^\s@.]+(?:\.[^\s@.]+)+$/
+
+function textOf(value: unknown, name: string): string | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string' || value.length > CHARS_MAX || !value.isWellFormed() || /\p{Cc}/u.test(value))
+    throw invalidValue(`"${name}" must be a text of at most ${CHARS_MAX} characters.`)
+  return value
+}
+
+function readUser(body: Json): GivenUser {
+  const userName = textOf(body.userName, 'userName')?.trim()
+  if (!userName) throw invalidValue('"userName" is missing.')
+  // Some directories send it as text.
+  const active = typeof body.active === 'string' ? body.active.toLowerCase() === 'true' : (body.active ?? true)
+  if (typeof active !== 'boolean') throw invalidValue('"active" must be true or false.')
+  const emails = readEmails(body.emails)
+  const main = emails.find(({ primary }) => primary) ?? emails[0]
+  const email = (main?.value ?? userName).trim().toLowerCase()
+  if (!EMAIL.test(email) || email.length > CHARS_MAX)
+    throw invalidValue('An e-mail address is needed: in "emails", or as the "userName".')
+  const name = isObject(body.name)
+    ? Object.fromEntries(
+        ['formatted', 'familyName', 'givenName'].flatMap((part) => {
+          const value = textOf(isObject(body.name) ? body.name[part] : undefined, `name.${part}`)
+          return value === null ? [] : [[part, value]]
+        }),
+      )
+    : undefined
+  const displayName = textOf(body.displayName, 'displayName')
+  return {
+    ...{ userName, active, email, externalId: textOf(body.externalId, 'externalId') },
+    attributes: {
+      ...(displayName === null ? {} : { displayName }),
+      ...(name ? { name } : {}),
+      ...(emails.length ? { emails } : {}),
+    },
+  }
+}
+
+interface GivenEmail {
+  readonly value: string
+  readonly type?: string
+  readonly primary?: boolean
+}
+
+function readEmails(given: unknown): GivenEmail[] {
+  if (given === undefined || given === null) return []
+  if (!Array.isArray(given) || given.length > 20) throw invalidValue('"emails" must be a list of at most 20.')
+  return given.map((entry) => {
+    const value = isObject(entry) ? textOf(entry.value, 'emails.value') : null
+    if (!isObject(entry) || value === null) throw invalidValue('An entry of "emails" must have a "value".')
+    const type = textOf(entry.type, 'emails.type')
+    return {
+      value,
+      ...(type === null ? {} : { type }),
+      ...(typeof entry.primary === 'boolean' ? { primary: entry.primary } : {}),
+    }
+  })
+}
+
+/** The id at the end of a user's address. */
+const idIn = (address: unknown) => (typeof address === 'string' ? address.split('/').at(-1) : undefined)
+
+function readGroup(body: Json): GivenGroup {
+  const displayName = textOf(body.displayName, 'displayName')?.trim()
+  if (!displayName) throw invalidValue('"displayName" is missing.')
+  const members = body.members ?? []
+  if (!Array.isArray(members) || members.length > MEMBERS_MAX)
+    throw invalidValue(`"members" must be a list of at most ${MEMBERS_MAX}.`)
+  const ids = members.map((entry) => {
+    const value = isObject(entry) ? textOf(entry.value ?? idIn(entry.$ref), 'members.value') : null
+    if (value === null) throw invalidValue('An entry of "members" must have a "value".')
+    return value
+  })
+  return { displayName, externalId: textOf(body.externalId, 'externalId'), members: [...new Set(ids)] }
+}
+
+function metaOf(kind: 'User' | 'Group', row: Pick<GroupRow, 'created_at' | 'updated_at'>): Json {
+  return {
+    resourceType: kind,
+    created: row.created_at.toISOString(),
+    lastModified: (row.updated_at ?? row.created_at).toISOString(),
+  }
+}
+
+function userView(row: UserRow): Json {
+  return {
+    schemas: [USER_SCHEMA],
+    id: row.id,
+    ...(row.external_id === null ? {} : { externalId: row.external_id }),
+    userName: row.user_name ?? row.email,
+    active: row.role !== null,
+    emails: [{ value: row.email, type: 'work', primary: true }],
+    ...row.attributes,
+    ...(row.groups ? { groups: row.groups } : {}),
+    meta: metaOf('User', row),
+  }
+}
+
+function groupView(row: GroupRow): Json {
+  return {
+    schemas: [GROUP_SCHEMA],
+    id: row.id,
+    ...(row.external_id === null ? {} : { externalId: row.external_id }),
+    displayName: row.display_name,
+    members: row.members ?? [],
+    meta: metaOf('Group', row),
+  }
+}
+
+/** A fault of the rest of the gateway as SCIM says it. */
+export function scimErrorOf(error: unknown): ScimError | undefined {
+  if (error instanceof ScimError) return error
+  if (!(error instanceof Fault)) return undefined
+  return new ScimError(error.status, error.message, error.kind === 'conflict' ? 'mutability' : undefined)
+}

@@ -1,0 +1,346 @@
+// SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token says whose people they are.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { coversRole, type Permission } from '../identity/roles.ts'
+import {
+  GROUP_NAMES,
+  GROUP_SCHEMA,
+  type Scim,
+  type ScimScope,
+  scimErrorOf,
+  USER_NAMES,
+  USER_SCHEMA,
+} from '../identity/scim.ts'
+import { patched, readFilter, ScimError } from '../identity/scim-query.ts'
+import { isObject, type Json } from '../protocols/check.ts'
+import { rawQuery } from '../server/server.ts'
+import { type Actor, may, requireRight } from './resource.ts'
+
+const PREFIX = '/scim/v2'
+const BODY_BYTES_MAX = 1_048_576
+const PAGE_MAX = 200
+const READ_ONLY = ['/Schemas', '/ResourceTypes', '/ServiceProviderConfig']
+const LIST_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:ListResponse'
+const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error'
+
+interface ScimRoutesDeps {
+  readonly scim: Scim
+  readonly authenticate: (request: FastifyRequest) => Promise<Actor>
+  readonly publicUrl: () => string
+}
+
+/** The two kinds of resources, which are asked for alike. */
+interface Kind {
+  readonly path: string
+  readonly names: readonly string[]
+  readonly list: (scope: ScimScope) => Promise<Json[]>
+  readonly get: (scope: ScimScope, id: string) => Promise<Json>
+  readonly create: (scope: ScimScope, body: Json) => Promise<Json>
+  readonly replace: (scope: ScimScope, id: string, body: Json) => Promise<Json>
+  readonly remove: (scope: ScimScope, id: string) => Promise<void>
+}
+
+export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl }: ScimRoutesDeps): void {
+  const at = (path: string) => `${publicUrl()}${PREFIX}${path}`
+  const kinds: readonly Kind[] = [
+    {
+      ...{ path: '/Users', names: USER_NAMES, list: scim.users, get: scim.user },
+      ...{ create: scim.createUser, replace: scim.replaceUser, remove: scim.deleteUser },
+    },
+    {
+      ...{ path: '/Groups', names: GROUP_NAMES, list: scim.groups, get: scim.group },
+      ...{ create: scim.createGroup, replace: scim.replaceGroup, remove: scim.deleteGroup },
+    },
+  ]
+  const shown = (kind: Kind, resource: Json): Json => {
+    const meta = isObject(resource.meta) ? resource.meta : {}
+    const members = Array.isArray(resource.members)
+      ? { members: resource.members.map((one: Json) => ({ ...one, $ref: at(`/Users/${String(one.value)}`) })) }
+      : {}
+    return { ...resource, ...members, meta: { ...meta, location: at(`${kind.path}/${String(resource.id)}`) } }
+  }
+
+  async function scopeOf(request: FastifyRequest): Promise<ScimScope> {
+    const actor = await authenticate(request)
+    const account = actor.token?.account ?? undefined
+    const right: Permission = request.method === 'GET' ? 'scim:read' : 'scim:write'
+    requireRight(actor, right, account)
+    // The scope lets a directory in; which roles it may give is what whoever made the token may.
+    const maker = actor.token ? { ...actor, token: { ...actor.token, scopes: ['*'] } } : actor
+    return {
+      account: account ?? null,
+      mayGive: (role) => coversRole((permission) => may(maker, permission, account), role),
+      by: {
+        actor: actor.name,
+        ip: request.ip,
+        requestId: request.id,
+        ...(actor.token ? { token: actor.token.name } : {}),
+      },
+    }
+  }
+
+  type Answer = readonly [status: number, body?: Json]
+  const route = (
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    run: (scope: ScimScope, request: FastifyRequest) => Promise<Answer> | Answer,
+  ) =>
+    app.route({
+      ...{ method, url: `${PREFIX}${path}`, bodyLimit: BODY_BYTES_MAX },
+      onRequest: async (_request, reply) => app.bodyDeadline(reply.raw),
+      handler: async (request, reply) => {
+        try {
+          const [status, body] = await run(await scopeOf(request), request)
+          return send(reply, status, body)
+        } catch (error) {
+          const told = scimErrorOf(error)
+          if (!told) throw error
+          return send(reply, told.status, errorBody(told))
+        }
+      },
+    })
+
+  for (const kind of kinds) {
+    route('GET', kind.path, async (scope, request) => [
+      200,
+      page(await kind.list(scope), queryOf(request), (one) => shown(kind, one)),
+    ])
+    route('POST', kind.path, async (scope, request) => [201, shown(kind, await kind.create(scope, bodyOf(request)))])
+    route('GET', `${kind.path}/:id`, async (scope, request) => [
+      200,
+      selected(shown(kind, await kind.get(scope, idOf(request))), queryOf(request)),
+    ])
+    route('PUT', `${kind.path}/:id`, async (scope, request) => [
+      200,
+      shown(kind, await kind.replace(scope, idOf(request), bodyOf(request))),
+    ])
+    route('PATCH', `${kind.path}/:id`, async (scope, request) => {
+      const next = patched(await kind.get(scope, idOf(request)), bodyOf(request), kind.names)
+      return [200, shown(kind, await kind.replace(scope, idOf(request), next))]
+    })
+    route('POST', `${kind.path}/.search`, async (scope, request) => [
+      200,
+      page(await kind.list(scope), searchOf(request), (one) => shown(kind, one)),
+    ])
+    route('DELETE', `${kind.path}/:id`, async (scope, request) => {
+      await kind.remove(scope, idOf(request))
+      return [204]
+    })
+  }
+  route('POST', '/.search', async (scope, request) => {
+    const all = await Promise.all(kinds.map(async (kind) => (await kind.list(scope)).map((one) => shown(kind, one))))
+    return [200, page(all.flat(), searchOf(request), (one) => one)]
+  })
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)
+    route(method, '/*', (_scope, { url }) => {
+      const isRead = READ_ONLY.some((path) => url.startsWith(`${PREFIX}${path}`))
+      if (isRead && method !== 'GET') throw new ScimError(405, 'This address takes GET.')
+      throw new ScimError(404, 'There is nothing at this address.')
+    })
+  for (const [path, entries] of Object.entries(descriptions(at))) {
+    route('GET', path, (_scope, request) => [200, page(entries, queryOf(request), (one) => one)])
+    route('GET', `${path}/:id`, (_scope, request) => {
+      const found = entries.find(({ id }) => id === idOf(request))
+      if (!found) throw new ScimError(404, 'There is no such description.')
+      return [200, found]
+    })
+  }
+  route('GET', '/ServiceProviderConfig', () => [200, providerConfig(at)])
+}
+
+function send(reply: FastifyReply, status: number, body: Json | undefined): FastifyReply {
+  reply.code(status).header('cache-control', 'no-store')
+  if (!body) return reply.send()
+  const meta = isObject(body.meta) ? body.meta : {}
+  if (status === 201 && typeof meta.location === 'string') reply.header('location', meta.location)
+  return reply.type('application/scim+json; charset=utf-8').send(JSON.stringify(body))
+}
+
+const errorBody = ({ status, message, scimType }: ScimError): Json => ({
+  ...{ schemas: [ERROR_SCHEMA], status: String(status), detail: message },
+  ...(scimType ? { scimType } : {}),
+})
+
+const queryOf = (request: FastifyRequest): Json => Object.fromEntries(new URLSearchParams(rawQuery(request)))
+
+/** A search sends in the body what a list has in its address. */
+function searchOf(request: FastifyRequest): Json {
+  const entries = Object.entries(bodyOf(request)).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(',') : typeof value === 'number' ? String(value) : value,
+  ])
+  return Object.fromEntries(entries) as Json // An object again.
+}
+
+const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id // The path has this parameter.
+
+function bodyOf({ body }: FastifyRequest): Json {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.isBuffer(body) ? body.toString('utf8') : '')
+    if (isObject(parsed)) return parsed
+  } catch {
+    // Said below.
+  }
+  throw new ScimError(400, 'The body must be a JSON object.', 'invalidSyntax')
+}
+
+function page(all: readonly Json[], query: Json, show: (one: Json) => Json): Json {
+  const { filter, startIndex, count } = query
+  const fits = typeof filter === 'string' && filter !== '' ? readFilter(filter) : undefined
+  const found = fits ? all.filter(fits) : all
+  const from = Math.max(1, wholeOf(startIndex, 1))
+  const size = Math.min(PAGE_MAX, Math.max(0, wholeOf(count, PAGE_MAX)))
+  const items = found.slice(from - 1, from - 1 + size).map((one) => selected(show(one), query))
+  return {
+    schemas: [LIST_SCHEMA],
+    totalResults: found.length,
+    startIndex: from,
+    itemsPerPage: items.length,
+    Resources: items,
+  }
+}
+
+function wholeOf(given: unknown, otherwise: number): number {
+  if (given === undefined) return otherwise
+  if (typeof given !== 'string' || !/^-?\d{1,9}$/.test(given))
+    throw new ScimError(400, 'startIndex and count must be whole numbers.', 'invalidValue')
+  return Number(given)
+}
+
+const ALWAYS = new Set(['schemas', 'id'])
+
+/** Only the attributes that were asked for, or all but those that were not wanted. */
+function selected(resource: Json, query: Json): Json {
+  const { attributes, excludedAttributes } = query
+  const namesOf = (list: unknown) =>
+    typeof list === 'string'
+      ? new Set(list.split(',').map((name) => name.trim().split(/[.:]/).at(0)?.toLowerCase()))
+      : undefined
+  const [wanted, unwanted] = [namesOf(attributes), namesOf(excludedAttributes)]
+  if (!wanted && !unwanted) return resource
+  const isShown = (name: string) =>
+    ALWAYS.has(name) || (wanted ? wanted.has(name.toLowerCase()) : !unwanted?.has(name.toLowerCase()))
+  return Object.fromEntries(Object.entries(resource).filter(([name]) => isShown(name)))
+}
+
+// What this server can do, for clients that ask.
+
+interface Attribute {
+  readonly name: string
+  readonly description: string
+  readonly type?: 'string' | 'boolean' | 'complex' | 'reference'
+  readonly required?: true
+  readonly many?: true
+  readonly readOnly?: true
+  readonly unique?: true
+  readonly exact?: true
+  readonly parts?: readonly Attribute[]
+}
+
+const USER_ATTRIBUTES: readonly Attribute[] = [
+  {
+    name: 'userName',
+    description: 'The name in the directory, often the e-mail address.',
+    required: true,
+    unique: true,
+  },
+  {
+    name: 'active',
+    description: 'Whether the person belongs here. False signs them out.',
+    type: 'boolean',
+    required: true,
+  },
+  { name: 'displayName', description: 'The name to show.' },
+  {
+    ...{ name: 'name', description: 'The parts of the name.', type: 'complex' },
+    parts: [
+      { name: 'formatted', description: 'The whole name.' },
+      { name: 'familyName', description: 'The family name.' },
+      { name: 'givenName', description: 'The given name.' },
+    ],
+  },
+  {
+    ...{ name: 'emails', description: 'The primary one is the login.', type: 'complex', many: true, required: true },
+    parts: [
+      { name: 'value', description: 'The address.', required: true },
+      { name: 'type', description: 'Such as work.' },
+      { name: 'primary', description: 'The one to use.', type: 'boolean' },
+    ],
+  },
+  {
+    ...{ name: 'groups', description: 'The groups of the person.', type: 'complex', many: true, readOnly: true },
+    parts: [
+      { name: 'value', description: 'The id of the group.', readOnly: true },
+      { name: 'display', description: 'Its name.', readOnly: true },
+    ],
+  },
+]
+const GROUP_ATTRIBUTES: readonly Attribute[] = [
+  {
+    name: 'displayName',
+    description: 'A group that is called like a role gives that role.',
+    required: true,
+    unique: true,
+  },
+  {
+    ...{ name: 'members', description: 'The people in it.', type: 'complex', many: true },
+    parts: [
+      { name: 'value', description: 'The id of a user.' },
+      { name: '$ref', description: 'The address of the user.', type: 'reference' },
+    ],
+  },
+]
+
+function attribute({
+  name,
+  description,
+  type = 'string',
+  required,
+  many,
+  readOnly,
+  unique,
+  exact,
+  parts,
+}: Attribute): Json {
+  return {
+    ...{ name, type, description, multiValued: many ?? false, required: required ?? false, returned: 'default' },
+    ...{ mutability: readOnly ? 'readOnly' : 'readWrite', uniqueness: unique ? 'server' : 'none' },
+    ...(type === 'string' ? { caseExact: exact ?? false } : {}),
+    ...(type === 'reference' ? { referenceTypes: ['User'], caseExact: true } : {}),
+    ...(parts ? { subAttributes: parts.map(attribute) } : {}),
+  }
+}
+
+function descriptions(at: (path: string) => string): Record<'/Schemas' | '/ResourceTypes', readonly Json[]> {
+  const schema = (id: string, name: string, attributes: readonly Attribute[]): Json => ({
+    ...{ schemas: ['urn:ietf:params:scim:schemas:core:2.0:Schema'], id, name, description: name },
+    attributes: attributes.map(attribute),
+    get meta() {
+      return { resourceType: 'Schema', location: at(`/Schemas/${id}`) }
+    },
+  })
+  const type = (id: string, endpoint: string, schemaId: string): Json => ({
+    ...{ schemas: ['urn:ietf:params:scim:schemas:core:2.0:ResourceType'], id, name: id, description: id, endpoint },
+    schema: schemaId,
+    get meta() {
+      return { resourceType: 'ResourceType', location: at(`/ResourceTypes/${id}`) }
+    },
+  })
+  return {
+    '/Schemas': [schema(USER_SCHEMA, 'User', USER_ATTRIBUTES), schema(GROUP_SCHEMA, 'Group', GROUP_ATTRIBUTES)],
+    '/ResourceTypes': [type('User', '/Users', USER_SCHEMA), type('Group', '/Groups', GROUP_SCHEMA)],
+  }
+}
+
+function providerConfig(at: (path: string) => string): Json {
+  const no = { supported: false }
+  return {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig'],
+    ...{ patch: { supported: true }, sort: no, etag: no, changePassword: no },
+    bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
+    filter: { supported: true, maxResults: PAGE_MAX },
+    authenticationSchemes: [
+      { type: 'oauthbearertoken', name: 'Token', description: 'A token with the scope scim.', primary: true },
+    ],
+    meta: { resourceType: 'ServiceProviderConfig', location: at('/ServiceProviderConfig') },
+  }
+}

@@ -1,0 +1,196 @@
+// SCIM 2.0: a directory makes, changes and ends logins of an account and of the gateway, and gets hold of nobody else's.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { MemberView, NewToken, OperatorView } from '../src/identity/views.ts'
+import type { Json } from '../src/protocols/check.ts'
+import { testGateway } from './gateway.ts'
+
+const g = testGateway({}, async () => {
+  account = (await g.account()).id
+  token = await newToken(`/accounts/${account}/tokens`)
+  operatorToken = await newToken('/tokens')
+})
+let account: string
+let token: string
+let operatorToken: string
+
+const newToken = async (path: string, scopes = ['scim']) =>
+  (await g.operator<NewToken>('POST', path, { name: 'directory', scopes })).data.token
+
+async function scim(method: string, path: string, body?: unknown, by = token): Promise<{ status: number; body: Json }> {
+  const response = await fetch(`${g.url}/scim/v2${path}`, {
+    method,
+    headers: { authorization: `Bearer ${by}`, 'content-type': 'application/scim+json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, body: text ? (JSON.parse(text) as Json) : {} }
+}
+
+let number = 0
+const person = () => `person${++number}@example.com`
+const create = async (email = person(), more: object = {}, by = token) => {
+  const made = await scim('POST', '/Users', { userName: email, ...more }, by)
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  return String(made.body.id)
+}
+const members = async () =>
+  (await g.operator<{ items: MemberView[] }>('GET', `/accounts/${account}/members`)).data.items
+const roleOf = async (id: string) => (await members()).find(({ userId }) => userId === id)?.role
+const filtered = async (filter: string) => {
+  const { status, body } = await scim('GET', `/Users?filter=${encodeURIComponent(filter)}`)
+  return status === 200 ? (body.Resources as Json[]).map(({ userName }) => userName) : status
+}
+const rows = (text: string, values: unknown[] = []) => g.gateway.database.query({ text }, values as never[])
+
+test('a person is made, found, changed, deactivated, let in again and deleted', async () => {
+  const email = person()
+  const name = { givenName: 'Ada', familyName: 'L' }
+  const made = await scim('POST', '/Users', { userName: email, externalId: 'ext-1', name })
+  assert.equal(made.status, 201)
+  const id = String(made.body.id)
+  assert.deepEqual([made.body.active, made.body.name, await roleOf(id)], [true, name, 'member'])
+  assert.deepEqual(await filtered(`userName eq "${email.toUpperCase()}"`), [email])
+  assert.deepEqual(await filtered('externalId eq "ext-1" and (active eq true or name.givenName sw "x")'), [email])
+  assert.deepEqual(await filtered(`emails[value co "${email}"] and not (active eq false)`), [email])
+  assert.equal((await scim('POST', '/Users', { userName: email })).status, 409)
+  const off = await scim('PATCH', `/Users/${id}`, { Operations: [{ op: 'Replace', path: 'active', value: 'False' }] })
+  assert.deepEqual([off.status, off.body.active, await roleOf(id)], [200, false, undefined])
+  const on = await scim('PATCH', `/Users/${id}`, {
+    Operations: [{ op: 'replace', value: { active: true, displayName: 'Ada' } }],
+  })
+  assert.deepEqual([on.body.active, on.body.displayName, await roleOf(id)], [true, 'Ada', 'member'])
+  const moved = person()
+  const mail = { op: 'replace', path: 'emails[type eq "work"].value', value: moved }
+  assert.equal((await scim('PATCH', `/Users/${id}`, { Operations: [mail] })).status, 200)
+  assert.equal((await members()).find(({ userId }) => userId === id)?.email, moved)
+  assert.equal((await scim('DELETE', `/Users/${id}`)).status, 204)
+  assert.equal((await scim('GET', `/Users/${id}`)).status, 404)
+  assert.deepEqual(await rows('select id from person where id = $1', [id]), [])
+})
+
+test('groups that are called like roles give them, and the last owner stays', async () => {
+  const [a, b] = [await create(), await create()]
+  const group = await scim('POST', '/Groups', { displayName: 'Tollgate Owner', members: [{ value: a }] })
+  assert.equal(group.status, 201, JSON.stringify(group.body))
+  assert.deepEqual([await roleOf(a), await roleOf(b)], ['owner', 'member'])
+  const path = `/Groups/${String(group.body.id)}`
+  // Nobody else is an owner: neither by the group, nor by the person, nor by the group's end.
+  const empty = { Operations: [{ op: 'remove', path: `members[value eq "${a}"]` }] }
+  for (const refused of [
+    await scim('PATCH', path, empty),
+    await scim('PATCH', `/Users/${a}`, { Operations: [{ op: 'replace', path: 'active', value: false }] }),
+    await scim('DELETE', `/Users/${a}`),
+    await scim('DELETE', path),
+  ])
+    assert.equal(refused.status, 409, JSON.stringify(refused.body))
+  assert.equal(await roleOf(a), 'owner')
+  const added = await scim('PATCH', path, { Operations: [{ op: 'add', path: 'members', value: [{ value: b }] }] })
+  assert.deepEqual([added.status, await roleOf(b)], [200, 'owner'])
+  assert.equal((await scim('PATCH', path, empty)).status, 200)
+  assert.deepEqual([await roleOf(a), await roleOf(b)], ['member', 'owner'])
+})
+
+test('a directory signs out whom it ends, and ends the programs that acted for them', async () => {
+  const id = await create()
+  await rows(
+    `insert into session (id, digest, person_id, ip, user_agent) values ('ses_scim', '\\x01', $1, '127.0.0.1', 'test')`,
+    [id],
+  )
+  const off = await scim('PATCH', `/Users/${id}`, { Operations: [{ op: 'replace', path: 'active', value: false }] })
+  assert.equal(off.status, 200)
+  assert.deepEqual(await rows('select id from session where person_id = $1', [id]), [])
+})
+
+test('somebody who belongs to others is not taken over', async () => {
+  const other = (await g.account()).id
+  const theirs = await newToken(`/accounts/${other}/tokens`)
+  const email = person()
+  const id = await create(email)
+  // Joining needs their consent; their e-mail address is theirs; what another directory does not know is not there.
+  const taken = await scim('POST', '/Users', { userName: email }, theirs)
+  assert.deepEqual([taken.status, taken.body.scimType], [409, 'uniqueness'])
+  assert.equal((await scim('GET', `/Users/${id}`, undefined, theirs)).status, 404)
+  await rows('insert into membership (account_id, person_id, role) values ($1, $2, $3)', [other, id, 'member'])
+  for (const by of [token, theirs]) {
+    const changed = await scim('PUT', `/Users/${id}`, { userName: person() }, by)
+    assert.deepEqual([changed.status, changed.body.scimType], [403, 'mutability'])
+  }
+  assert.equal((await scim('DELETE', `/Users/${id}`, undefined, theirs)).status, 204)
+  assert.equal(await roleOf(id), 'member')
+  const [kept] = await rows('select email from person where id = $1', [id])
+  assert.deepEqual(kept, { email })
+})
+
+test('those who run the gateway come from the gateway’s own directory', async () => {
+  const email = person()
+  const id = await create(email, {}, operatorToken)
+  const operators = async () => (await g.operator<{ items: OperatorView[] }>('GET', '/operators')).data.items
+  const role = async () => (await operators()).find(({ userId }) => userId === id)?.role
+  assert.equal(await role(), 'support')
+  const group = await scim('POST', '/Groups', { displayName: 'finance', members: [{ value: id }] }, operatorToken)
+  assert.deepEqual([group.status, await role()], [201, 'finance'])
+  assert.equal((await scim('DELETE', `/Users/${id}`, undefined, operatorToken)).status, 204)
+  assert.equal(await role(), undefined)
+})
+
+test('only a token with the scope gets in, and reading needs no more than reading', async () => {
+  const reader = await newToken(`/accounts/${account}/tokens`, ['scim:read'])
+  const keys = await newToken(`/accounts/${account}/tokens`, ['keys:read'])
+  assert.equal((await scim('GET', '/Users', undefined, reader)).status, 200)
+  assert.equal((await scim('POST', '/Users', { userName: person() }, reader)).status, 403)
+  assert.equal((await scim('GET', '/Users', undefined, keys)).status, 403)
+  assert.equal((await scim('GET', '/Users', undefined, 'tg_acc_nobody')).status, 401)
+  for (const path of ['/ServiceProviderConfig', '/Schemas', '/ResourceTypes', '/ResourceTypes/User'])
+    assert.equal((await scim('GET', path)).status, 200, path)
+})
+
+test('what cannot be meant is refused by its kind, and nothing is stored', async () => {
+  const deep = `${'('.repeat(40)}active eq true${')'.repeat(40)}`
+  for (const filter of [
+    'active',
+    'active is true',
+    'userName eq',
+    'userName eq x',
+    '(active eq true',
+    deep,
+    `userName eq "${'x'.repeat(2000)}"`,
+  ])
+    assert.equal(await filtered(filter), 400, filter.slice(0, 40))
+  const before = await rows('select count(*)::int as count from person')
+  for (const body of [
+    {},
+    { userName: 'no address' },
+    { userName: person(), active: 5 },
+    { userName: 'x'.repeat(300) },
+    { userName: person(), emails: 'a' },
+  ]) {
+    const { status, body: told } = await scim('POST', '/Users', body)
+    assert.deepEqual([status, told.scimType], [400, 'invalidValue'], JSON.stringify(body).slice(0, 60))
+  }
+  const id = await create()
+  for (const Operations of [
+    [],
+    [{ op: 'move' }],
+    [{ op: 'remove' }],
+    [{ op: 'replace', path: 'active[', value: true }],
+    new Array(200).fill({ op: 'add', path: 'active', value: true }),
+  ])
+    assert.equal((await scim('PATCH', `/Users/${id}`, { Operations })).status, 400)
+  await scim('DELETE', `/Users/${id}`)
+  assert.deepEqual(await rows('select count(*)::int as count from person'), before)
+  const broken = await fetch(`${g.url}/scim/v2/Users`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+    body: '{',
+  })
+  assert.equal(broken.status, 400)
+})
+
+test('lists come in pages, and with the attributes that were asked for', async () => {
+  for (let n = 0; n < 3; n++) await create()
+  const { body } = await scim('GET', '/Users?startIndex=2&count=2&attributes=userName')
+  assert.deepEqual([body.startIndex, body.itemsPerPage], [2, 2])
+  assert.ok(Number(body.totalResults) >= 3)
+  for (const one of body.Resources as Json[]) assert.deepEqual(Object.keys(one).sort(), ['id', 'schemas', 'userName'])
+})
