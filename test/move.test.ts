@@ -79,10 +79,10 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
   await here.gateway.accounts.change(account.id, { limits: { requestsPerMinute: 1_000 } }, by)
   await here.gateway.accounts.credit(account.id, { amount: 5_000_000n, note: 'more', key: 'invoice 1' }, by)
   const person = `per_${newId(realWorld)}`
-  await source.query({ text: `insert into person (id, email, operator, password) values ($1, $2, true, 'x')` }, [
-    person,
-    `${person}@example.com`,
-  ])
+  await source.query(
+    { text: `insert into person (id, email, operator_role, password) values ($1, $2, 'operator', 'x')` },
+    [person, `${person}@example.com`],
+  )
   await source.query({ text: `insert into membership (account_id, person_id, role) values ($1, $2, 'owner')` }, [
     account.id,
     person,
@@ -92,6 +92,9 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
       text: `with fired as (insert into alert (id, scope, rule, subject, level, title, message) values ($2, $1, 'failures', 'x', 'on', 't', 'm') returning id),
         told as (insert into delivery (id, account_id, kind, event, subject, shown, step_at, open, delivered_at) select $2 || state, $1, 'slack', 'alert.failures', id, '', now() + interval '1 hour', state = 'waiting', case state when 'delivered' then now() end from fired, unnest(array['delivered', 'waiting']) state),
         rule as (insert into recording_policy values ($1, 'account', 7, 1024)), body as (insert into recording (account_id, id, key_id, sealed, expires_at) values ($1, $2, 'k', '', now() + interval '1 day'))
+        , billed as (insert into billing_details values ($1, '{}')), filed as (insert into invoice_file values ($1, $2, '\\x255044', '\\x00')),
+        invoiced as (insert into invoice (account_id, id, number, series, year, sequence, kind, currency, gross_minor, tax_minor, customer, issued_at, document)
+          values ($1, $2, 'X-1', $2, 2026, 1, 'payment', 'EUR', 100, 0, 'c', now(), '{}'))
         insert into refusal (account_id, id, key_id, product, endpoint, status, fault, message, count) values ($1, $2, 'k', '', 'chat', 402, 'credits_short', 'm', 3)`,
     },
     [account.id, newId(realWorld)],
@@ -122,6 +125,12 @@ test('an account moves with its keys, money, limits, members and history, and on
   assert.equal((await here.balance(account.id)).posted, 0n)
   assert.equal(moved.rows.usage, 6)
   assert.equal(moved.rows.api_key, 1)
+  const { invoice, invoice_file, billing_details } = moved.rows
+  assert.deepEqual([invoice, invoice_file, billing_details], [1, 1, 1])
+  const [file] = await target.query<{ pdf: Buffer }>({ text: 'select pdf from invoice_file where account_id = $1' }, [
+    account.id,
+  ])
+  assert.equal(file?.pdf.toString(), '%PD')
   assert.deepEqual(await told(target, account.id), { refusals: 1, alerts: 1, deliveries: 1, rules: 1, contents: 0 })
   assert.deepEqual(await told(source, account.id), { refusals: 1, alerts: 1, deliveries: 2, rules: 1, contents: 0 })
 
