@@ -9,6 +9,7 @@ import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
 import { loginResources, securityResources } from '../src/operator/resources/login.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
+import { ownDeletionResources, signUpVisitorResources } from '../src/operator/resources/sign-up.ts'
 import { listResources } from './pages/operator-api.ts'
 
 const SOURCES = resolve(import.meta.dirname, '..', 'console', 'src')
@@ -87,7 +88,9 @@ test('whatever public path the console names is in the document, or an alias of 
 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
   const nothing = {} as ConsoleDeps
-  const own = [visitorResources, sessionResources, loginResources, securityResources].flatMap((list) => list(nothing))
+  const visitors = [visitorResources, loginResources, signUpVisitorResources]
+  const people = [sessionResources, securityResources, ownDeletionResources]
+  const own = [...visitors, ...people].flatMap((list) => list(nothing))
   const known = new Set([...listResources(), ...own].map(({ method, path }) => `${method} ${shapeOf(path)}`))
   const METHODS: Record<string, string> = { get: 'GET', post: 'POST', patch: 'PATCH', put: 'PUT', remove: 'DELETE' }
   const client = readFileSync(join(SOURCES, 'api.ts'), 'utf8')

@@ -59,6 +59,7 @@ const WRONG: readonly (readonly [wrong: RegExp, right: string])[] = [
 /** What stays although a pattern finds it, and why. */
 const STAYS: readonly (readonly [RegExp, string])[] = [
   [/model providers?|OpenAI-compatible providers?/gi, 'the agents’ own word in their configuration'],
+  [/(?:payment|mail) providers?/gi, 'the words of those trades'],
   [/(?:login|OpenID Connect)[ -]providers?/gi, 'the word of OpenID Connect for who vouches for people'],
   [/bring your own key/gi, 'what BYOK stands for'],
   [/Upstream provider error/g, 'the title of code 50000 in the contract'],

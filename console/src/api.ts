@@ -210,7 +210,7 @@ export const api = {
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Account>>('/accounts', { ...query }, signal),
-  labels: (id: string, signal?: AbortSignal) => get<{ names: string[] }>(`${account(id)}/labels`, undefined, signal),
+  labels: (id: string, signal?: AbortSignal) => get<{ names: string[] }>(account(id, '/labels'), undefined, signal),
   account: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id), undefined, signal),
   createAccount: (input: { name: string; credits?: string; limits?: wire.LimitsInput }) =>
     post<wire.Account>('/accounts', input),
@@ -265,7 +265,9 @@ export const api = {
   createToken: (id: string | undefined, input: wire.TokenInput) =>
     post<wire.NewToken>(id === undefined ? '/tokens' : account(id, '/tokens'), input),
   revokeToken: (id: string | undefined, token: string) =>
-    remove<wire.Token>(`${id === undefined ? '/tokens' : account(id, '/tokens')}/${encode(token)}`),
+    id === undefined
+      ? remove<wire.Token>(`/tokens/${encode(token)}`)
+      : remove<wire.Token>(account(id, `/tokens/${encode(token)}`)),
   withdrawOperatorInvite: (inviteId: string) => remove<unknown>(`/operator-invites/${encode(inviteId)}`),
   webhookSecret: (id: string, signal?: AbortSignal) =>
     get<wire.WebhookSecret>(account(id, '/webhook-secret'), undefined, signal),

@@ -898,6 +898,44 @@ create table saved_view (
   constraint saved_view_pkey PRIMARY KEY (person_id, page, name)
 );
 
+create table scim_group (
+  scope text collate "C" not null,
+  id text collate "C" not null,
+  display_name text not null,
+  external_id text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone,
+  constraint scim_group_pkey PRIMARY KEY (scope, id)
+);
+CREATE UNIQUE INDEX scim_group_name ON public.scim_group USING btree (scope, lower(display_name));
+
+create table scim_group_member (
+  scope text collate "C" not null,
+  group_id text collate "C" not null,
+  person_id text collate "C" not null,
+  constraint scim_group_member_pkey PRIMARY KEY (scope, group_id, person_id),
+  constraint scim_group_member_scope_group_id_fkey FOREIGN KEY (scope, group_id) REFERENCES scim_group(scope, id) ON DELETE CASCADE,
+  constraint scim_group_member_scope_person_id_fkey FOREIGN KEY (scope, person_id) REFERENCES scim_user(scope, person_id) ON DELETE CASCADE
+);
+CREATE INDEX scim_group_member_person ON public.scim_group_member USING btree (scope, person_id);
+
+create table scim_user (
+  scope text collate "C" not null,
+  person_id text collate "C" not null,
+  user_name text not null,
+  external_id text,
+  attributes jsonb not null default '{}'::jsonb,
+  active boolean not null default true,
+  managed boolean not null default false,
+  by_group boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone,
+  constraint scim_user_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
+  constraint scim_user_pkey PRIMARY KEY (scope, person_id)
+);
+CREATE UNIQUE INDEX scim_user_name ON public.scim_user USING btree (scope, lower(user_name));
+CREATE INDEX scim_user_person ON public.scim_user USING btree (person_id);
+
 create table second_factor (
   id text collate "C" not null,
   person_id text collate "C" not null,

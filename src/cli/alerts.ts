@@ -64,7 +64,7 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
   },
   payments: {
     ...{ option: 'payments', value: 'on', read: toggle, off: false },
-    help: 'A payment is quarantined, or payments differ from the list of the provider (gateway only).',
+    help: 'A payment is quarantined, or payments differ from the payment provider’s list (gateway only).',
   },
 }
 

@@ -14,7 +14,7 @@ function showSettings(settings: SignUpSettings): string {
   return card({
     'Sign-up': mode,
     Domains: domains.join(', ') || undefined,
-    'Refused domains': refusedDomains.length,
+    'Blocked domains': refusedDomains.length,
     'Starting credits': credits,
     Limits: Object.entries(limits)
       .map(([name, value]) => `${name} ${value}`)
@@ -110,7 +110,7 @@ export const SIGN_UP_COMMANDS: readonly Command[] = [
     options: {
       mode: { type: 'string', value: 'word', allowed: MODES, help: 'off, invitation, domain or open.' },
       domains: { type: 'string', value: 'names', help: 'For "domain": a,b or @file; each with all names below it.' },
-      refused: { type: 'string', value: 'names', help: 'Refused mail domains: a,b or @file; "none" removes them.' },
+      refused: { type: 'string', value: 'names', help: 'Blocked mail domains: a,b or @file; "none" removes them.' },
       credits: { type: 'string', value: 'amount', help: 'Starting credits, once for each mailbox.' },
       'terms-version': { type: 'string', value: 'text', help: 'What people accept; "none" removes the terms.' },
       'terms-url': { type: 'string', value: 'address', help: 'Where the terms are.' },

@@ -75,9 +75,10 @@ const limitsOf = async (account: string) =>
 /** Time goes on, for plans and for lots, whose ends the database compares with its own clock. */
 async function pass(days: number): Promise<void> {
   aheadMs += days * DAY_MS
-  await rows(`update lot set ends_at = now() - interval '1 second' where ends_at <= to_timestamp($1::float8 / 1000)`, [
-    String(world.nowMs()),
-  ])
+  await rows(
+    `update lot set ends_at = now() - interval '1 second' where remaining > 0 and ends_at <= to_timestamp($1::float8 / 1000)`,
+    [String(world.nowMs())],
+  )
   await ledger.sweep()
 }
 

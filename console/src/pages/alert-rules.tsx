@@ -56,7 +56,7 @@ const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   vendorOverrun: { label: 'A vendor bills more output than its cap', gateway: true },
   verification: { label: 'A check of the ledger or the audit log found problems or did not finish', gateway: true },
   exportPaused: { label: 'An export of usage is paused because its receiver rejected it', gateway: true },
-  payments: { label: 'A payment is quarantined, or payments differ from the provider’s list', gateway: true },
+  payments: { label: 'A payment is quarantined, or payments differ from the payment provider’s list', gateway: true },
 }
 const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 

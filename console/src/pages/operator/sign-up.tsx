@@ -125,7 +125,7 @@ function WhoCard({ draft, onDraft }: Part) {
         />
       ) : null}
       <TextArea
-        label="Refused mail domains"
+        label="Blocked mail domains"
         value={draft.refused}
         onText={(refused) => onDraft({ refused })}
         rows={4}
@@ -170,7 +170,7 @@ function NewAccountsCard({ draft, onDraft }: Part) {
 
 function BrakesCard({ draft, onDraft }: Part) {
   return (
-    <Card title="Brakes" lead="More than these are refused with 429. A mailbox gets at most three mails an hour.">
+    <Card title="Brakes" lead="More than these are rejected with 429. A mailbox gets at most three mails an hour.">
       <div className="grid-3">
         <TextField
           label="Mails per network and hour"
