@@ -322,6 +322,8 @@ const PEOPLE = 'people and programs: who may do something, not what it costs'
 const CONTENT = 'what was asked and answered, and where it lies'
 const OWN_WORK = 'how far a process has come with its own work'
 const CODES = 'codes and who redeemed them: what they granted is a transfer of which the audit knows'
+const INVOICES = 'documents about payments: each is fixed when it is issued, and its file has a hash of its own'
+const SENT = 'what goes to other systems or comes from them: calls are read for it, and not written'
 /** Tables without money or anything that decides it, and why. A table that is neither here nor corrupted is one that nobody thought of. */
 export const NO_MONEY: Readonly<Record<string, string>> = {
   ...{
@@ -332,6 +334,18 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     invite: PEOPLE,
     login_attempt: PEOPLE,
     oauth_object: PEOPLE,
+    access_token: PEOPLE,
+    identity: PEOPLE,
+    second_factor: PEOPLE,
+    recovery_code: PEOPLE,
+    login_provider: PEOPLE,
+    login_domain: PEOPLE,
+    login_group: PEOPLE,
+    login_flow: PEOPLE,
+    scim_user: PEOPLE,
+    scim_group: PEOPLE,
+    scim_group_member: PEOPLE,
+    starting_credit: PEOPLE,
   },
   ...{
     recording: CONTENT,
@@ -354,6 +368,10 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     alert_state: 'what was told',
     alert_setting: 'what was told',
   },
+  ...{ invoice: INVOICES, invoice_counter: INVOICES, invoice_file: INVOICES, billing_details: INVOICES },
+  ...{ export: SENT, export_customer: SENT },
+  ...{ vendor_report: SENT, vendor_report_line: SENT },
+  label_name: 'names by which calls are grouped',
   payment_event: 'which events were applied: what they did is in the payments',
   payment_customer: 'cards, and when they are charged: what was charged is a payment',
   account_plan: 'when a plan is renewed: what it granted is a transfer of which the audit knows',
@@ -367,11 +385,11 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
 export const NO_REASON: Readonly<Record<string, string>> = {
   account: 'name created_at frozen_until search status_reason status_at',
   api_key:
-    'name digest prefix last4 models endpoints ip_ranges response_cache expires_at revoked_at replaced_by grant_id client last_used_at created_at',
+    'name digest prefix last4 models endpoints required_labels ip_ranges response_cache expires_at revoked_at replaced_by grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.
   background:
-    'id request sealed_request sealed_answer streams vendor_id tries created_at expires_at version lease_until step_at open',
-  batch: `endpoint input_file_id completion_window metadata output_seconds errors output_file_id error_file_id created_at expires_at in_progress_at
+    'id request sealed_request sealed_answer streams labels vendor_id tries created_at expires_at version lease_until step_at open',
+  batch: `endpoint input_file_id completion_window metadata labels output_seconds errors output_file_id error_file_id created_at expires_at in_progress_at
     finalizing_at cancelling_at version lease_until step_at open`,
   job: `id input request callback_url created_at started_at completed_at version lease_until step_at open attempts misses submit_started_at submissions vendor
     task_id delivered error files called_back_at watch_until anomaly`,
@@ -387,8 +405,9 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   idempotency: 'key request_hash content_type body sealed created_at',
   // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
   journal:
-    'key_id status estimated stream duration_ms attempt_log client tokens second input_tokens output_tokens vendor',
-  usage: 'stream attempt_log vendor',
+    'key_id status estimated stream duration_ms attempt_log client labels tokens second input_tokens output_tokens vendor',
+  // By whom it was spent, and in which order it is exported.
+  usage: 'stream attempt_log vendor labels posting',
   usage_hour: 'input_tokens output_tokens',
   lease: 'id recalled_at in_use',
   // What began before is not taken off: of limits on tokens alone.
