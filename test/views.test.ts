@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
+import { createAudit } from '../src/database/audit.ts'
+import { createInvoices } from '../src/invoices/invoices.ts'
 import { jobView } from '../src/jobs/views.ts'
+import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { listResources } from './pages/operator-api.ts'
@@ -48,16 +51,72 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     month: new Date().toISOString().slice(0, 7),
     ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
     ...(await oneBatch(key, ask)),
+    ...(await onePayment(id)),
+  }
+  const days = `${values.month}-01`
+  const others: Record<string, string> = {
+    '/exports': await madeBy('/exports', { name: 'a', kind: 'webhook', settings: { url: 'https://127.0.0.1:1/' } }),
+    '/vendor-reports': await madeBy('/vendor-reports', {
+      ...{ vendor: 'acme', source: 'csv', from: days, to: days, creditsPerUnit: '100' },
+      csv: `day,model,requests\n${days},m,1\n`,
+    }),
+  }
+  const queries: Record<string, string> = {
+    '/focus': `?from=${days}&to=${days}`,
+    '/vendor-reports/{id}/calls': `?day=${days}&model=m`,
   }
   const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
   assert.deepEqual(jobView.parse(answered.data), answered.data)
   const readable = listResources().filter(({ method }) => method === 'GET')
   for (const { path } of readable) {
-    const url = ADMIN_PREFIX + path.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? name)
+    const [, place = ''] = /^(\/[\w-]+)/.exec(path) ?? []
+    const of = {
+      ...values,
+      ...(others[place] ? { id: others[place] } : {}),
+      ...(place === '/mails' ? { name: 'confirm' } : {}),
+    }
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (of as Record<string, string>)[name] ?? name)
+    const url = ADMIN_PREFIX + filled + (queries[path] ?? '')
     const response = await home.call(url, OPERATOR_TOKEN)
     assert.equal(response.status, 200, `${url}: ${await response.text()}`)
   }
 })
+
+async function madeBy(path: string, body: object): Promise<string> {
+  const { status, data } = await home.operator<{ id: string }>('POST', path, body)
+  assert.equal(status, 200, `${path}: ${JSON.stringify(data)}`)
+  return data.id
+}
+
+/** Something was paid for, with an invoice. */
+async function onePayment(account: string): Promise<{ payment: string; invoice: string }> {
+  const { database } = home.gateway
+  const by = { actor: 'test', ip: null, requestId: null }
+  const invoices = createInvoices({ database, world: realWorld, audit: createAudit({ database, world: realWorld }) })
+  const address = { street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' }
+  const issuer = {
+    ...{ ...address, name: 'Gateway GmbH', vatId: 'DE123456789', taxNumber: null, registration: null, email: null },
+    ...{ series: 'INV', taxRate: '19', ratesAbroad: {}, exemption: null, iban: null, bic: null, paymentDays: 14 },
+    footer: null,
+  }
+  await invoices.changeSettings({ issuer }, by)
+  const details = { ...address, company: null, name: 'Mara', vatId: null, email: null }
+  await invoices.changeDetails(account, details, by)
+  const payment = {
+    id: 'pay_1',
+    currency: 'EUR',
+    amountMinor: 2_000n,
+    description: '2,200 credits',
+    paidAt: new Date(),
+  }
+  const issued = await database.transaction(async (tx) => {
+    const text = `insert into payment (account_id, id, provider, kind, currency, amount_minor, credits, state) values ($1, 'pay_1', 'webhook', 'amount', 'EUR', 2000, 1, 'failed')`
+    await tx.query({ text }, [account])
+    return invoices.issue(tx, { account, payment })
+  })
+  assert.ok(issued)
+  return { payment: payment.id, invoice: issued.id }
+}
 
 /** One line of it is answered, the other is not. */
 async function oneBatch(key: string, body: object): Promise<{ batch: string; file: string }> {

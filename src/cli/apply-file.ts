@@ -76,7 +76,8 @@ const member = object({
     .string()
     .trim()
     .toLowerCase()
-    .regex(/^[^\s@]+@[^\s@]+\.[^\s@]+$/, 'must be an e-mail address'),
+    .max(254)
+    .regex(/^[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+$/, 'must be an e-mail address'),
   role,
 })
 

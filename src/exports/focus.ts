@@ -149,6 +149,6 @@ function worthOf(amount: bigint, rate: string): string {
   const digits = 6 + fraction.length
   const product = amount * BigInt(whole + fraction)
   const text = (product < 0n ? -product : product).toString().padStart(digits + 1, '0')
-  const decimals = text.slice(-digits).replace(/0+$/, '')
+  const decimals = text.slice(-digits).replace(/(?<!0)0+$/, '')
   return `${product < 0n ? '-' : ''}${text.slice(0, -digits)}${decimals ? `.${decimals}` : ''}`
 }

@@ -146,7 +146,7 @@ export function openMeterReceiver(
   }
 }
 
-const base = (url: string) => url.replace(/\/+$/, '')
+const base = (url: string) => url.replace(/(?<!\/)\/+$/, '')
 
 /** Lago takes no more in a request. */
 const LAGO_EVENTS = 100

@@ -66,7 +66,11 @@ class Lines {
 }
 
 /** Vendors tell money as floats of dollars: nine decimals are a thousandth of a millionth. */
-const decimal = (value: number) => value.toFixed(9).replace(/\.?0+$/, '') || '0'
+const decimal = (value: number) =>
+  value
+    .toFixed(9)
+    .replace(/(?<!0)0+$/, '')
+    .replace(/\.$/, '') || '0'
 
 export function fetchReport(options: FetchOptions): Promise<ReportLine[]> {
   switch (options.source) {

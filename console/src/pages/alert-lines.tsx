@@ -15,8 +15,9 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     // Of what it does, its name comes first.
     vendor: `/operator/vendors/${encodeURIComponent(subject.split(' ')[0] ?? '')}`,
     verification: '/operator/ledger',
-    export: '/operator/finance/exports',
     payment: '/operator/payments',
+    // The command line and the API have exports; the console has no page of them.
+    export: undefined,
     test: undefined,
   }
   return places[rule]
