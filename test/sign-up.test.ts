@@ -233,6 +233,8 @@ test('a flood is braked by network, by mailbox however it is spelt, and by domai
     await statuses([1, 2, 3, 4, 5, 6, 7].map((i) => [`d${i}@s${i}.mine.example`, `192.0.2.${i}`])),
     [200, 200, 200, 200, 200, 200, 429],
   )
+  // Strangers' sign-ups do not keep the people of a domain from a new password.
+  assert.equal((await browser('192.0.2.200')('POST', '/public/password', { email: 'd9@mine.example' })).status, 200)
   // A network of IPv6 is one address: whoever has one has 2^64.
   assert.deepEqual(
     await statuses([1, 2, 3, 4, 5].map((i) => [`v${i}@six${i}.example`, `2001:db8::${i}`])),

@@ -37,11 +37,11 @@ test('sign-up and branding are shown and changed from the command line', async (
     '5',
     ...terms,
   ])
-  assert.match(set.out, /invitation.*Refused domains +2.*Starting credits +5.*Terms +1 https:/s, set.err)
+  assert.match(set.out, /invitation.*Blocked domains +2.*Starting credits +5.*Terms +1 https:/s, set.err)
   assert.match((await run(['sign-up', 'invite', 'new@example.com'])).out, /\/console\/sign-up#token=/)
   const [{ id }] = (await json<{ items: [{ id: string }] }>(['sign-up', 'invites'])).items
   assert.match((await run(['sign-up', 'withdraw', id])).out, /does not work any more/)
-  assert.match((await run(['sign-up', 'change', '--refused', 'none', '--mode', 'off'])).out, /Refused domains +0/)
+  assert.match((await run(['sign-up', 'change', '--refused', 'none', '--mode', 'off'])).out, /Blocked domains +0/)
   const named = await run(['branding', 'change', '--name', 'Acme', '--color', '#7a1fa2', '--sender', 'a@b.example'])
   assert.match(named.out, /Name +Acme.*#7a1fa2.*Acme <a@b\.example>/s, named.err)
   const logo = join(folder, 'logo.png')

@@ -171,13 +171,16 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     void work.finally(() => writing.delete(work))
   }
 
-  /** The same for every address. */
-  async function brake(box: Mailbox, { ip }: SessionUse, { perNetworkPerHour, perDomainPerDay }: SignUpSettings) {
+  /** The same for every address. Strangers who sign up with a domain must not keep its people from choosing a new password, so the domain counts for sign-up only. */
+  async function brake(box: Mailbox, { ip }: SessionUse, now: SignUpSettings, isSignUp: boolean) {
+    const { perNetworkPerHour, perDomainPerDay } = now
     if (!deps.mails) throw noMails()
     await deps.attempts.brake([
       { subject: `mails:${networkOf(ip)}`, max: perNetworkPerHour, perSeconds: HOUR_SECONDS },
       { subject: `mailbox:${digestOf(box.key)}`, max: PER_MAILBOX_PER_HOUR, perSeconds: HOUR_SECONDS },
-      { subject: `domain:${digestOf(box.registered)}`, max: perDomainPerDay, perSeconds: DAY_SECONDS },
+      ...(isSignUp
+        ? [{ subject: `domain:${digestOf(box.registered)}`, max: perDomainPerDay, perSeconds: DAY_SECONDS }]
+        : []),
     ])
   }
 
@@ -203,7 +206,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       const now = await settings()
       const box = requireMailbox(email)
       requireOpen(now, box)
-      await brake(box, visit, now)
+      await brake(box, visit, now, true)
       later(async () => {
         const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
         return known
@@ -213,7 +216,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     },
 
     async requestPassword(email, visit) {
-      await brake(requireMailbox(email), visit, await settings())
+      await brake(requireMailbox(email), visit, await settings(), false)
       later(async () => {
         const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
         if (known) await sendLink(email, 'reset', { by: BY_VISITOR, hours: PASSWORD_HOURS })
