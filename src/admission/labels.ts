@@ -1,5 +1,5 @@
 // Labels of a paid call: who spent it, and for what. They come from our own headers, from members that the formats have for them, and from the
-// session headers of agents. They are stored with the call, and are never sent to a vendor.
+// session headers of agents. They are stored with the call. Headers are never sent to a vendor; members of the body are, as their format says.
 import { createHash } from 'node:crypto'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Fault, invalid } from '../kernel/fault.ts'

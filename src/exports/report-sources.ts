@@ -137,7 +137,7 @@ async function* pagesOf<T>(
   throw new Fault('conflict', { message: 'The vendor’s report has too many pages. Ask for fewer days.' })
 }
 
-const base = (url: string) => url.replace(/\/+$/, '').replace(/\/v1$/, '')
+const base = (url: string) => url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, '')
 
 const openAiUsage = paged(
   z.object({
@@ -300,7 +300,12 @@ async function fromOpenRouter(options: FetchOptions): Promise<ReportLine[]> {
   for (const [hash, credential] of asked)
     for (let day = fromDay; day <= toDay; day++) {
       const query = new URLSearchParams({ date: formatDay(day), ...(hash ? { api_key_hash: hash } : {}) })
-      const { data } = await get(options, `${url.replace(/\/+$/, '')}/activity?${query}`, headers, openRouterActivity)
+      const { data } = await get(
+        options,
+        `${url.replace(/(?<!\/)\/+$/, '')}/activity?${query}`,
+        headers,
+        openRouterActivity,
+      )
       for (const { model, usage: cost, requests, prompt_tokens: inputTokens, completion_tokens: outputTokens } of data)
         lines.add({ day: formatDay(day), model, credential }, { cost, requests, inputTokens, outputTokens })
     }

@@ -93,7 +93,8 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
         await tx.query(END_LINKS, [person.email])
         await tx.query(LOCK_MINE, [person.id])
         // Somebody may have made this person the last owner of another account meanwhile.
-        await look(tx, person, forfeit)
+        if ((await look(tx, person, forfeit)).length > 0)
+          throw new Fault('conflict', { message: 'You became the last owner of an account meanwhile. Try again.' })
         const all = await tx.query<Membership>(ACCOUNTS, [person.id])
         await mails?.forget(tx, person.email)
         const now = branding.get()

@@ -347,7 +347,10 @@ export async function replacePassword(
   await tx.query(END_LINKS, [id])
   await sessions.endAll(tx, id)
   // Whoever was signed in already stays so in the same way; their second factor is not asked for again.
-  return how ? sessions.start(tx, id, visit, { method: how.method, strong: how.strong }) : sessions.start(tx, id, visit)
+  // Only where that proof is fresh: a password alone must not renew it.
+  return how
+    ? sessions.start(tx, id, visit, { method: how.method, strong: how.strong && how.fresh })
+    : sessions.start(tx, id, visit)
 }
 
 function stored(token: string): string {

@@ -71,7 +71,13 @@ const TABLE = {
     read: ['finance', 'auditor'],
     write: ['finance'],
   },
-  exports: { about: 'where usage is sent, and FOCUS files', read: ['finance', 'auditor'], write: ['finance'] },
+  // It names addresses that the gateway calls, and secrets that sign.
+  exports: {
+    about: 'where usage is sent, and FOCUS files',
+    read: ['finance', 'auditor'],
+    write: [],
+    sensitive: ['write'],
+  },
   'vendor-reports': {
     about: 'vendors’ reports compared with recorded costs',
     read: ['finance', 'auditor'],

@@ -18,6 +18,9 @@ type Test = (resource: Json) => boolean
 
 const FILTER_CHARS_MAX = 1_000
 const DEPTH_MAX = 8
+const TOKENS_MAX = 60
+/** Entries that one patch may compare. */
+const WORK_MAX = 200_000
 const TOKEN = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/y
 
 const badFilter = (why: string) => new ScimError(400, `The filter is not valid: ${why}.`, 'invalidFilter')
@@ -30,6 +33,7 @@ function tokensOf(text: string): string[] {
     const found = TOKEN.exec(text)
     if (!found) throw badFilter('it cannot be read')
     tokens.push(found[1] ?? found[2] ?? found[3] ?? '')
+    if (tokens.length > TOKENS_MAX) throw badFilter('it has too many parts')
   }
   return tokens
 }
@@ -164,6 +168,7 @@ export function patched(resource: Json, body: unknown, names: readonly string[])
   if (!Array.isArray(operations) || operations.length === 0 || operations.length > OPERATIONS_MAX)
     throw new ScimError(400, `"Operations" must be a list of 1 to ${OPERATIONS_MAX} operations.`, 'invalidSyntax')
   const result = structuredClone(resource)
+  const budget = { changes: 0, compared: 0 }
   for (const operation of operations) {
     if (!isObject(operation)) throw new ScimError(400, 'An operation must be an object.', 'invalidSyntax')
     const kind = String(operation.op).toLowerCase()
@@ -173,8 +178,8 @@ export function patched(resource: Json, body: unknown, names: readonly string[])
     if (path === undefined || path === '') {
       if (kind === 'remove') throw new ScimError(400, 'A removal needs a path.', 'noTarget')
       if (!isObject(value)) throw new ScimError(400, 'Without a path the value must be an object.', 'invalidValue')
-      for (const [name, each] of Object.entries(value)) change(result, { kind, path: name, value: each }, names)
-    } else change(result, { kind, path: String(path), value }, names)
+      for (const [name, each] of Object.entries(value)) change(result, { kind, path: name, value: each }, names, budget)
+    } else change(result, { kind, path: String(path), value }, names, budget)
   }
   return result
 }
@@ -185,13 +190,23 @@ interface Change {
   readonly value: unknown
 }
 
-function change(resource: Json, { kind, path, value }: Change, names: readonly string[]): void {
+interface Budget {
+  changes: number
+  compared: number
+}
+
+function change(resource: Json, { kind, path, value }: Change, names: readonly string[], budget: Budget): void {
+  budget.changes += 1
+  if (budget.changes > OPERATIONS_MAX)
+    throw new ScimError(413, `At most ${OPERATIONS_MAX} changes are made at once.`, 'tooMany')
   if (path.length > FILTER_CHARS_MAX) throw new ScimError(400, 'The path is too long.', 'invalidPath')
   const [, given = '', filter, sub] = PATH.exec(path) ?? []
   if (given === '') throw new ScimError(400, `"${path.slice(0, 60)}" is no path.`, 'invalidPath')
   const name = names.find((one) => one.toLowerCase() === given.toLowerCase())
   if (name === undefined) return
   if (filter !== undefined) {
+    budget.compared += listOf(resource[name] ?? []).length
+    if (budget.compared > WORK_MAX) throw new ScimError(413, 'The patch compares too many entries.', 'tooMany')
     changeSome(resource, name, { kind, filter, sub, value })
     return
   }

@@ -46,8 +46,8 @@ export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 export const USER_NAMES = ['userName', 'externalId', 'active', 'displayName', 'name', 'emails']
 export const GROUP_NAMES = ['displayName', 'externalId', 'members']
 
-const USERS_MAX = 20_000
-const MEMBERS_MAX = 20_000
+const MEMBERS_MAX = 5_000
+const PEOPLE_MAX = 20_000
 const CHARS_MAX = 254
 
 interface UserRow {
@@ -74,13 +74,18 @@ const USER = `select p.id, p.email, s.user_name, s.external_id, s.attributes, s.
      exists (select 1 from membership o where o.person_id = p.id and o.account_id <> $1) or ($1 <> '' and p.operator_role is not null) as shared
    from person p left join membership m on m.person_id = p.id and m.account_id = $1 left join scim_user s on s.person_id = p.id and s.scope = $1
    where (s.person_id is not null or m.person_id is not null or ($1 = '' and p.operator_role is not null))`
-const LIST = statement('scim_users', `${USER} order by p.id limit ${USERS_MAX}`)
+const LIST = statement('scim_users', `${USER} order by p.id limit ${PEOPLE_MAX}`)
 const FIND = statement('scim_user', `${USER} and p.id = $2`)
 const PERSON = statement('scim_person', 'select id from person where email = $1')
 /** The domain's own provider lets its people into this account already. */
 const DOMAIN = statement(
   'scim_domain',
   'select 1 from login_domain where domain = $1 and account_id is not distinct from $2',
+)
+/** People of a domain that is another's come by that one's login provider. */
+const OTHERS_DOMAIN = statement(
+  'scim_others_domain',
+  'select 1 from login_domain where domain = $1 and account_id is distinct from $2',
 )
 const PUT_USER = statement(
   'scim_user_put',
@@ -92,14 +97,27 @@ const TAKEN = statement(
   'scim_user_taken',
   'select 1 from scim_user where scope = $1 and lower(user_name) = lower($2) and person_id <> $3',
 )
-const SET_EMAIL = statement('scim_email', 'update person set email = $2 where id = $1')
+/** The person if nobody else knows them, locked. */
+const LOCK_OWN = statement(
+  'scim_own',
+  `select p.id from person p where p.id = $2 and ($1 = '' or p.operator_role is null)
+     and not exists (select 1 from membership o where o.person_id = p.id and o.account_id <> $1)
+     and not exists (select 1 from scim_user o where o.person_id = p.id and o.scope <> $1) for update`,
+)
+// Whoever could come in as the old address must not come in as the new one.
+const SET_EMAIL = statement('scim_email', 'update person set email = $2, password = null where id = $1')
+const END_WAYS_IN = [
+  statement('scim_end_identities', 'delete from identity where person_id = $1'),
+  statement('scim_end_factors', 'delete from second_factor where person_id = $1'),
+  statement('scim_end_codes', 'delete from recovery_code where person_id = $1'),
+]
+const COUNT = statement('scim_user_count', 'select count(*)::int as count from scim_user where scope = $1')
 const SET_OPERATOR = statement(
   'scim_operator',
   'update person set operator_role = $2 where id = $1 and operator_role is null',
 )
 const DROP_USER = statement('scim_user_drop', 'delete from scim_user where scope = $1 and person_id = $2')
 const DROP_PERSON = statement('scim_person_drop', 'delete from person where id = $1')
-const SCIM_ELSEWHERE = statement('scim_elsewhere', 'select 1 from scim_user where person_id = $1 limit 1')
 const GROUP = `select g.id, g.display_name, g.external_id, g.created_at, g.updated_at,
      (select json_agg(json_build_object('value', n.person_id) order by n.person_id) from scim_group_member n
       where n.scope = g.scope and n.group_id = g.id) as members from scim_group g where g.scope = $1`
@@ -180,7 +198,7 @@ export function createScim(deps: ScimDeps): Scim {
   async function store(scope: ScimScope, row: UserRow, given: GivenUser, managed: boolean): Promise<Json> {
     const [taken] = await database.query(TAKEN, [nameOf(scope), given.userName, row.id])
     if (taken) throw new ScimError(409, 'Another user has this userName.', 'uniqueness')
-    if (given.email !== row.email) await changeEmail(row, given.email, scope.by)
+    if (given.email !== row.email) await changeEmail(scope, row, given.email)
     const byGroup = await place(scope, row, given.active)
     await database.query(PUT_USER, [
       ...[nameOf(scope), row.id, given.userName, given.externalId, JSON.stringify(given.attributes)],
@@ -190,19 +208,23 @@ export function createScim(deps: ScimDeps): Scim {
   }
 
   /** Only of somebody whom this directory made and who belongs nowhere else: an address is the way to a new password. */
-  async function changeEmail(row: UserRow, email: string, by: By): Promise<void> {
-    if (!row.managed || row.shared)
-      throw new ScimError(
+  async function changeEmail(scope: ScimScope, row: UserRow, email: string): Promise<void> {
+    const own = (on: Queryable) => on.query(LOCK_OWN, [nameOf(scope), row.id])
+    const notOurs = () =>
+      new ScimError(
         403,
         'This person was not made by SCIM or belongs to others too; they change their e-mail address themselves.',
         'mutability',
       )
+    if (!row.managed) throw notOurs()
     await database.transaction(async (tx) => {
+      if (!(await own(tx))[0]) throw notOurs()
       const [other] = await tx.query(PERSON, [email])
       if (other) throw new ScimError(409, 'Somebody has this e-mail address already.', 'uniqueness')
       await tx.query(SET_EMAIL, [row.id, email])
+      for (const end of END_WAYS_IN) await tx.query(end, [row.id])
       await sessions.endAll(tx, row.id)
-      await audit.write(tx, by, {
+      await audit.write(tx, scope.by, {
         ...{ action: 'person.email', object: row.id },
         before: { email: row.email },
         after: { email },
@@ -213,13 +235,15 @@ export function createScim(deps: ScimDeps): Scim {
   /** Somebody new; or who is here already, if they are a member or their domain is this account's. */
   async function personFor(scope: ScimScope, email: string): Promise<{ id: string; managed: boolean }> {
     const [known] = await database.query<{ id: string }>(PERSON, [email])
+    const domain = email.slice(email.lastIndexOf('@') + 1)
     if (!known) {
+      if ((await database.query(OTHERS_DOMAIN, [domain, scope.account]))[0])
+        throw new ScimError(409, 'This e-mail domain belongs to another place here.', 'uniqueness')
       const id = await database.transaction((tx) => insertPerson(tx, world, { email, role: null, password: null }))
       return { id, managed: true }
     }
     const [member] = await database.query<UserRow>(FIND, [nameOf(scope), known.id])
     if (member?.user_name) throw new ScimError(409, 'There is a user with this e-mail address.', 'uniqueness')
-    const domain = email.slice(email.lastIndexOf('@') + 1)
     if (!member && !(await database.query(DOMAIN, [domain, scope.account]))[0])
       throw new ScimError(
         409,
@@ -285,6 +309,8 @@ export function createScim(deps: ScimDeps): Scim {
       const given = readUser(body)
       const [taken] = await database.query(TAKEN, [nameOf(scope), given.userName, ''])
       if (taken) throw new ScimError(409, 'Another user has this userName.', 'uniqueness')
+      const [count] = await database.query<{ count: number }>(COUNT, [nameOf(scope)])
+      if ((count?.count ?? 0) >= PEOPLE_MAX) throw new ScimError(413, `At most ${PEOPLE_MAX} people are managed here.`)
       const { id, managed } = await personFor(scope, given.email)
       try {
         // The row first: somebody new is found by it.
@@ -304,10 +330,10 @@ export function createScim(deps: ScimDeps): Scim {
       const row = await find(scope, id)
       await place(scope, row, false)
       await database.transaction(async (tx) => {
-        await tx.query(DROP_USER, [nameOf(scope), id])
         // Whom this directory made, and nobody else knows, goes.
-        const [elsewhere] = await tx.query(SCIM_ELSEWHERE, [id])
-        if (row.managed && !row.shared && !elsewhere) await tx.query(DROP_PERSON, [id])
+        const [own] = row.managed ? await tx.query(LOCK_OWN, [nameOf(scope), id]) : []
+        await tx.query(DROP_USER, [nameOf(scope), id])
+        if (own) await tx.query(DROP_PERSON, [id])
         await audit.write(tx, scope.by, { action: 'scim.user.delete', object: id, detail: { email: row.email } })
       })
     },

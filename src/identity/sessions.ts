@@ -82,14 +82,14 @@ const TOKEN_BYTES = 32
 const TOKEN_CHARS = 43
 
 const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now() - interval '24 hours'`
-const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.domain = split_part(p.email, '@', 2))`
+const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.domain = split_part(p.email, '@', 2) and ($6 <> 'sso' or d.provider_id is distinct from $8))`
 const FACTORS = `(select coalesce(array_agg(distinct f.kind), '{}') from second_factor f where f.person_id = p.id and f.confirmed)`
 // No row: the person's domain takes single sign-on only. A login link of the operator's is the way back in when the provider is down.
 const INSERT = statement(
   'session_insert',
   `insert into session (id, digest, person_id, ip, user_agent, method, strong, awaits_factor, provider_id, sid)
    select $1, $2, p.id, $4, $5, $6, $7, not $7 and cardinality(${FACTORS}) > 0, $8, $9 from person p
-   where p.id = $3 and ($6 in ('sso', 'link') or not ${SSO_ONLY})
+   where p.id = $3 and ($6 = 'link' or not ${SSO_ONLY})
    returning id`,
 )
 const FIND = statement(

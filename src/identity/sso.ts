@@ -108,7 +108,17 @@ const MEMBERSHIPS = statement(
 )
 const JOIN = statement(
   'sso_join',
-  `insert into membership (account_id, person_id, role, provider_id) values ($1, $2, $3, $4) on conflict do nothing returning role`,
+  // A directory that has ended somebody is not overruled by a login.
+  `insert into membership (account_id, person_id, role, provider_id) select $1, $2, $3, $4
+   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active) on conflict do nothing returning role`,
+)
+const OTHERS_DOMAIN = statement(
+  'sso_others_domain',
+  'select 1 from login_domain where domain = $1 and provider_id <> $2',
+)
+const WAY_IN = statement(
+  'sso_way_in',
+  'select 1 from identity where person_id = $1 union all select 1 from second_factor where person_id = $1',
 )
 const OPERATOR = statement(
   'sso_operator',
@@ -116,7 +126,8 @@ const OPERATOR = statement(
 )
 const OPERATOR_JOIN = statement(
   'sso_operator_join',
-  'update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null returning id',
+  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null
+     and not exists (select 1 from scim_user s where s.scope = '' and s.person_id = $1 and not s.active) returning id`,
 )
 const END_BY_SID = statement(
   'sso_end_sid',
@@ -175,6 +186,13 @@ export function createSso(deps: SsoDeps): Sso {
     return factors.some(({ kind }) => kind === 'totp') ? ['totp', 'recovery'] : ['recovery']
   }
 
+  /** No way in yet, and the provider's own domain. */
+  async function isExpected(person: string, provider: StoredProvider, domain: string): Promise<boolean> {
+    if (!provider.domains.some((one) => one.domain === domain)) return false
+    const [way] = await database.query(WAY_IN, [person])
+    return way === undefined
+  }
+
   /** Somebody whom nobody here knows by this login. */
   async function firstTime(
     provider: StoredProvider,
@@ -187,8 +205,20 @@ export function createSso(deps: SsoDeps): Sso {
         message:
           'The provider does not say that your e-mail address is verified, so nobody can be found or created by it.',
       })
+    const domain = email.slice(email.lastIndexOf('@') + 1)
+    const [others] = await database.query(OTHERS_DOMAIN, [domain, provider.id])
+    if (others)
+      throw new Fault('access_denied', {
+        message: 'Another login provider vouches for addresses of this domain. Sign in by that one.',
+      })
     const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
     if (known) {
+      // Somebody whom a directory made and who has no way in yet comes by the provider of their domain.
+      if (known.password === null && (await isExpected(known.id, provider, domain))) {
+        const { visit, by } = about
+        await database.transaction((tx) => insertIdentity(tx, known.id, provider.id, claims))
+        return { kind: 'signed-in', ...(await signIn(provider, { id: known.id, email }, claims, { visit, by })) }
+      }
       if (known.password === null)
         throw new Fault('access_denied', {
           message:

@@ -151,7 +151,7 @@ test('each refund has a credit note; together they have the VAT of the invoice, 
   assert.equal(await refund(account, payment.id, 100n), null)
   const invoice = await issue(account, payment)
   for (const part of [333n, 333n, 335n]) await refund(account, payment.id, part)
-  await assert.rejects(refund(account, payment.id, 1n), /not a part of what its invoice has left/)
+  assert.equal(await refund(account, payment.id, 1n), null, 'nothing is left')
   const { items } = await invoices.list({ account, limit: 10 })
   const notes = items.filter(({ kind }) => kind === 'credit_note')
   assert.deepEqual(

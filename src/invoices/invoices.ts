@@ -328,7 +328,7 @@ export function createInvoices(options: { database: Database; world: World; audi
       )
     },
 
-    async creditNote(tx, { account, payment, amountMinor }) {
+    async creditNote(tx, { account, payment, amountMinor: wanted }) {
       const [found] = await tx.query<Issued & { document: InvoiceDocument; credited: bigint }>(OF_PAYMENT, [
         account,
         payment,
@@ -336,8 +336,9 @@ export function createInvoices(options: { database: Database; world: World; audi
       if (!found) return null
       const { document, credited } = found
       const gross = BigInt(document.grossMinor)
-      if (amountMinor <= 0n || credited + amountMinor > gross)
-        throw new Error(`The refund of payment ${payment} is not a part of what its invoice has left.`)
+      // A refund that failed and was made again has its credit note already.
+      const amountMinor = wanted < gross - credited ? wanted : gross - credited
+      if (amountMinor <= 0n) return null
       // Of the whole refunded so far, so that the VAT of all credit notes comes to that of the invoice.
       const taxOfPart = (part: bigint) => (BigInt(document.taxMinor) * part * 2n + gross) / (gross * 2n)
       const taxMinor = taxOfPart(credited + amountMinor) - taxOfPart(credited)

@@ -12,10 +12,14 @@ import { type Billing, formatMoney } from '../reports/billing.ts'
 import { BALANCE_AT } from '../reports/monthly.ts'
 import type { Invoices } from './invoices.ts'
 
+// What was added by hand and ended unused.
+const EXPIRED_AT = (MOMENT: string) =>
+  `coalesce((select sum(t.amount) from transfer t, jsonb_object_keys(t.lots) k join transfer g on g.id = k
+      where t.account_id = a.id and g.account_id = a.id and g.kind = 'grant' and t.kind = 'expiry' and t.at < ${MOMENT}), 0)`
 // What was added by hand and is no longer there: what calls took that nothing else paid for.
 const UNPAID_AT = (MOMENT: string) =>
   `(coalesce((select sum(case when t.kind = 'grant' then t.amount else -t.amount end) from transfer t
-      where t.account_id = a.id and t.kind in ('grant', 'takeback', 'payout', 'writeoff') and t.at < ${MOMENT}), 0) - ${BALANCE_AT(MOMENT)})`
+      where t.account_id = a.id and t.kind in ('grant', 'takeback', 'payout', 'writeoff') and t.at < ${MOMENT}), 0) - ${EXPIRED_AT(MOMENT)} - ${BALANCE_AT(MOMENT)})`
 const UNPAID = statement(
   'invoice_unpaid',
   `select a.id, (greatest(${UNPAID_AT('$3::timestamptz')}, 0) - greatest(${UNPAID_AT('$2::timestamptz')}, 0)

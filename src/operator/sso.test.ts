@@ -178,7 +178,7 @@ test('neither a second provider nor another e-mail address at the provider makes
   // Another provider vouches for the same address, even as verified.
   const second = await comeBadly({ sub: 'attacker', email: 'victor@corp.example' })
   assert.equal(second.answer.status, 403)
-  assert.match(second.answer.error!.message, /has this e-mail address already/)
+  assert.match(second.answer.error!.message, /Another login provider vouches/)
   assert.equal((await second.browser('GET', '/session')).status, 401)
 
   // The attacker is known here, and takes the victim's address at their provider.

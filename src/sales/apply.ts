@@ -108,7 +108,9 @@ export function createApply(deps: ApplyDeps) {
       changes.push('it failed')
     }
     if (row.paid_at !== null) await takeBack(tx, row, { facts, changes, notes })
-    if (facts.card) await tx.query(SAVE_CARD, [row.account_id, facts.card.methodId, JSON.stringify(facts.card)])
+    // Only news: an old payment that is looked at again must not bring an old card back.
+    if (facts.card && !isPaid && row.paid_at !== null)
+      await tx.query(SAVE_CARD, [row.account_id, facts.card.methodId, JSON.stringify(facts.card)])
     await updatePayment(tx, row)
     // Last, because they wait for locks that all share.
     for (const note of notes) await note()
@@ -172,6 +174,8 @@ export function createApply(deps: ApplyDeps) {
     if (row.transfer_id !== null) {
       const delta = owedBack(row) - row.taken - row.lost
       if (delta !== 0n) await move(tx, row, delta, { changes, notes })
+      // Otherwise the card would be charged again for what was just given back.
+      if (delta > 0n) await tx.query(STOP_TOP_UP, [row.account_id])
     }
     if (row.transfer_id !== null) {
       const isDisputed = facts.dispute === 'open' || facts.dispute === 'lost'
@@ -182,9 +186,8 @@ export function createApply(deps: ApplyDeps) {
     changes.push(`${formatMoney(refundedNow, row.currency)} ${row.currency} were refunded`)
     const { id: payment, account_id: account } = row
     if (refundedNow > 0n && row.transfer_id !== null)
-      notes.unshift(
-        async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })),
-      )
+      // After the invoice, if that is issued now too.
+      notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })))
   }
 
   async function move(tx: Queryable, row: PaymentRow, delta: Credits, { changes, notes }: Omit<Step, 'facts'>) {
@@ -236,6 +239,11 @@ export function createApply(deps: ApplyDeps) {
   return { apply, grantFor }
 }
 
+const STOP_TOP_UP = statement(
+  'payment_stop_top_up',
+  `update payment_customer set top_up_problem = 'A payment was refunded or disputed: set automatic top-up anew.', top_up_after = 'infinity'
+   where account_id = $1 and top_up_below is not null`,
+)
 const DISPUTED = { open: 'The customer disputes it.', lost: 'The dispute was lost.' }
 const AGAIN: Applied = { row: undefined, changes: [] }
 

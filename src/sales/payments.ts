@@ -5,7 +5,7 @@ import type { Credentials } from '../credentials/credentials.ts'
 import type { By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Invoices } from '../invoices/invoices.ts'
-import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { formatMoney, parseMoney } from '../kernel/money.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -105,6 +105,10 @@ const PUT_CARD = statement(
   `update payment_customer set method_id = $3, card = $4, top_up_problem = null, top_up_failures = 0, top_up_after = null where provider = $1 and customer_id = $2`,
 )
 const ACCOUNT = statement('payment_buyer', 'select name, status from account where id = $1')
+const LOCK_BUYER = statement(
+  'payment_buyer_lock',
+  'select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update',
+)
 const OPEN_COUNT = statement(
   'payment_open_count',
   `select count(*)::int as count from payment where account_id = $1 and state = 'pending' and created_at > now() - interval '1 hour'`,
@@ -142,6 +146,7 @@ export function createPayments(options: PaymentsOptions): Payments {
   }
 
   async function customer(account: string, email: string | null): Promise<Customer> {
+    if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no card.' })
     const at = await provider()
     if (!at?.remote) throw new Fault('conflict', { message: 'Cards cannot be saved with this payment provider.' })
     const [known] = await database.query<{ customer_id: string; method_id: string | null }>(CUSTOMER, [
@@ -360,9 +365,14 @@ function createDecisions({
   return {
     accept: (id, { account, credits }, by) =>
       decide(id, async (tx, row) => {
-        const [found] = await tx.query<{ status: string }>(ACCOUNT, [account])
+        const [found] = await tx.query<{ status: string; posted: bigint; moving: boolean }>(LOCK_BUYER, [account])
         if (!found) throw accountUnknown()
-        if (found.status === 'closed') throw new Fault('conflict', { message: 'The account is closed.' })
+        if (found.status === 'closed' || found.moving || isTestAccount(account))
+          throw new Fault('conflict', { message: 'Nothing can be bought for this account.' })
+        if (row.refunded_minor > 0n || row.dispute === 'open' || row.dispute === 'lost')
+          throw new Fault('conflict', { message: 'This payment was refunded or is disputed. Dismiss it.' })
+        if (found.posted + credits > CREDITS_MAX)
+          throw new Fault('conflict', { message: 'The balance would exceed what an account can have.' })
         Object.assign(row, { account_id: account, credits })
         const notes: Array<() => Promise<void>> = []
         await grantFor(tx, row, by, { changes: [], notes })

@@ -92,7 +92,9 @@ const PUT = statement(
 )
 const OVER = statement(
   'plan_over',
-  `select account_id as account from account_plan where plan_id is not null and period_end <= $1 and (retry_at is null or retry_at <= $1) order by period_end limit ${ROWS_MAX}`,
+  `select p.account_id as account from account_plan p join account a on a.id = p.account_id
+   where p.plan_id is not null and p.period_end <= $1 and (p.retry_at is null or p.retry_at <= $1) and a.status <> 'closed' and coalesce(a.frozen_until <= now(), true)
+   order by p.period_end limit ${ROWS_MAX}`,
 )
 const COUNT = statement(
   'plan_count',

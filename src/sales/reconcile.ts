@@ -81,7 +81,18 @@ export function createReconciliations(options: {
     if (!remote) return { checked: 0, differences }
     for await (const facts of remote.list(fromMs, untilMs)) {
       listed.add(facts.providerId)
-      const { row, changes } = await payments.apply(facts)
+      const applied = await payments.apply(facts).catch((error: unknown) => {
+        log.warn({ error, providerId: facts.providerId }, 'a payment could not be reconciled')
+        return undefined
+      })
+      if (!applied) {
+        differences.push({
+          ...{ providerId: facts.providerId, payment: null, account: facts.account ?? null, mended: false },
+          problem: 'It could not be applied here; the log says why.',
+        })
+        continue
+      }
+      const { row, changes } = applied
       if (changes.length > 0)
         differences.push({
           ...{ providerId: facts.providerId, payment: row?.id ?? null, account: row?.account_id || null, mended: true },

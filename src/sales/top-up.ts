@@ -8,6 +8,7 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { formatMoney, parseMoney } from '../kernel/money.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import { HELD } from '../reports/overview.ts'
 import type { PaymentRow } from './payment-rows.ts'
@@ -44,10 +45,12 @@ interface TopUpRow {
 const MONTH = `date_trunc('month', now(), 'UTC')`
 const LOW = `a.posted - ${HELD('a')} < c.top_up_below`
 const READY = `c.top_up_below is not null and c.method_id is not null and coalesce(c.top_up_after <= now(), true) and a.status = 'open' and a.frozen_until is null`
+// In one snapshot with the balance: while another process charges, either its payment is seen or what it granted.
+const NOT_PENDING = `not exists (select 1 from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state = 'pending')`
 const DUE = statement(
   'top_up_due',
   `select c.account_id from payment_customer c join account a on a.id = c.account_id
-   where ${READY} and ${LOW} and not exists (select 1 from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state = 'pending') limit 100`,
+   where ${READY} and ${LOW} and ${NOT_PENDING} limit 100`,
 )
 const COLUMNS = `c.account_id, c.card, c.method_id, c.top_up_below, c.top_up_minor, c.top_up_ceiling_minor, c.top_up_currency, c.top_up_problem,
   (select coalesce(sum(p.amount_minor), 0)::bigint from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state <> 'failed' and p.created_at >= ${MONTH}) as used`
@@ -55,12 +58,16 @@ const LOCK = statement('top_up_lock', 'select 1 from payment_customer where acco
 // By itself, after the lock: what it reads must not be older than the lock.
 const CLAIM = statement(
   'top_up_claim',
-  `select ${COLUMNS}, ${READY} and ${LOW} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`,
+  `select ${COLUMNS}, ${READY} and ${LOW} and ${NOT_PENDING} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`,
 )
 const VIEW = statement('top_up_view', `select ${COLUMNS}, false as low from payment_customer c where c.account_id = $1`)
 const UNKNOWN = statement(
   'top_up_unknown',
   `select id from payment where kind = 'top_up' and state = 'pending' and created_at < now() - interval '30 seconds' order by id limit 100`,
+)
+const GIVEN_UP = statement(
+  'top_up_given_up',
+  `update payment set state = 'failed', reason = 'The payment provider did not say what became of it.' where id = $1 and state = 'pending'`,
 )
 const ROW = statement('top_up_payment', 'select * from payment where id = $1')
 // A card that was declined is tried again after an hour, then after four; then not before the customer changes something.
@@ -123,9 +130,16 @@ export function createTopUps(options: {
   async function charge(row: PaymentRow): Promise<boolean> {
     const done = await payments.charge(row)
     if (done.state === 'pending') return false
-    const problem = done.state === 'failed' ? (done.reason ?? 'The card was declined.') : null
+    // What was paid and not granted must not be charged again and again.
+    const problem = done.state === 'paid' ? null : (done.reason ?? 'The card was declined.')
     await database.query(ENDED, [row.account_id, problem])
     return done.state === 'paid'
+  }
+
+  /** Reconciliation still grants it if it was paid after all. */
+  async function giveUp(row: PaymentRow): Promise<void> {
+    await database.query(GIVEN_UP, [row.id])
+    await database.query(ENDED, [row.account_id, 'The payment provider did not say what became of a charge.'])
   }
 
   /** Those of which a process did not hear the end. Asked again with the same key, Stripe says what became of them. */
@@ -133,8 +147,13 @@ export function createTopUps(options: {
     let count = 0
     for (const { id } of await database.query<{ id: string }>(UNKNOWN)) {
       const [row] = await database.query<PaymentRow>(ROW, [id])
-      if (!row || row.created_at.getTime() < world.nowMs() - GIVE_UP_MS) continue
-      if (await charge(row)) count += 1
+      if (!row) continue
+      try {
+        if (row.created_at.getTime() < world.nowMs() - GIVE_UP_MS) await giveUp(row)
+        else if (await charge(row)) count += 1
+      } catch (error) {
+        log.warn({ error, payment: id }, 'the end of an automatic top-up is not known yet')
+      }
     }
     return count
   }
@@ -165,6 +184,7 @@ export function createTopUps(options: {
       return { card: shown, topUp }
     },
     async change(account, settings, by) {
+      if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no automatic top-up.' })
       const { sales } = catalog.current.document
       const values = settings === null ? [null, null, null, null] : valuesOf(sales, settings)
       await database.transaction(async (tx) => {
