@@ -371,6 +371,26 @@ test('automatic top-up charges a saved card when the balance is low, once for al
   }
 })
 
+test('a refund stops automatic top-up, and a test account has neither card nor top-up', async () => {
+  const account = await newAccount()
+  const { payment } = await paid(account, { amount: '5.00', saveCard: true })
+  const input = { below: '100', amount: '10.00', ceiling: '100.00' }
+  assert.equal((await gateway.operator('PUT', `/accounts/${account}/top-up`, input)).status, 200)
+  assert.equal((await gateway.operator('POST', `/payments/${payment}/refund`, {})).status, 200)
+  const before = stripe.asked.length
+  await gateway.gateway.sales.topUps.look()
+  const charged = stripe.asked.slice(before).filter((one) => one === 'POST /v1/payment_intents')
+  assert.deepEqual([charged, await balance(account)], [[], 0n])
+  const { data } = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+  assert.match(data.topUp?.problem ?? '', /refunded or disputed/)
+  const test = `${account}_test`
+  for (const [method, path, body] of [
+    ['POST', 'card', {}],
+    ['PUT', 'top-up', input],
+  ] as const)
+    assert.equal((await gateway.operator(method, `/accounts/${test}/${path}`, body)).status, 409, path)
+})
+
 test('reconciliation applies what no event told, and names every difference', async () => {
   const account = await newAccount()
   const lostEvent = await buy(account, { pack: 'starter' })

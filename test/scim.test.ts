@@ -122,6 +122,20 @@ test('somebody who belongs to others is not taken over', async () => {
   assert.deepEqual(kept, { email })
 })
 
+test('a new e-mail address takes the old ways in with it, and a domain of others is theirs', async () => {
+  const id = await create()
+  await rows(`update person set password = 'old' where id = $1`, [id])
+  const identity = `insert into identity (id, issuer, subject, person_id) values ('idn_scim', 'https://issuer.example', 's', $1)`
+  await rows(identity, [id])
+  assert.equal((await scim('PUT', `/Users/${id}`, { userName: person() })).status, 200)
+  assert.deepEqual(await rows('select password from person where id = $1', [id]), [{ password: null }])
+  assert.deepEqual(await rows('select id from identity where person_id = $1', [id]), [])
+  const provider = `insert into login_provider (id, name, issuer, client_id, scopes, groups_claim) values ('corp', 'Corp', 'https://corp.example', 'c', '{}', 'groups')`
+  await rows(provider)
+  await rows(`insert into login_domain (domain, provider_id) values ('corp.example', 'corp')`)
+  assert.equal((await scim('POST', '/Users', { userName: 'ceo@corp.example' })).status, 409)
+})
+
 test('those who run the gateway come from the gateway’s own directory', async () => {
   const email = person()
   const id = await create(email, {}, operatorToken)
