@@ -1,6 +1,7 @@
 // The file that `tollgate apply` reads: accounts, keys, limits, members, vendors and the catalog in one YAML document. What is wrong with it is said with
 // its line and column. A stranger may have written it, so its size and what its aliases unfold to are bounded.
 import * as z from 'zod'
+import { readMailbox } from '../identity/mailbox.ts'
 import { role } from '../identity/views.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { nearest } from '../kernel/nearest.ts'
@@ -77,7 +78,7 @@ const member = object({
     .trim()
     .toLowerCase()
     .max(254)
-    .regex(/^[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+$/, 'must be an e-mail address'),
+    .refine((email) => readMailbox(email) !== undefined, 'must be an e-mail address'),
   role,
 })
 

@@ -77,6 +77,7 @@ function operationOf(spec: EndpointSpec): unknown {
       ...(spec.sells && spec.method === 'POST'
         ? [idempotencyKey('The same key and body within 24 hours replay the stored answer.')]
         : []),
+      ...(spec.sells ? LABEL_HEADERS : []),
     ],
     ...(spec.body
       ? {
@@ -161,6 +162,18 @@ const idempotencyKey = (description: string) => ({
   description,
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~](?:[ -~]*[!-~])?$' },
 })
+
+const LABEL_HEADERS = [
+  [
+    'x-tollgate-tags',
+    'Labels of the call, such as `team=a,feature=chat`: at most 8, of at most 64 characters each.',
+    1_100,
+  ],
+  ['x-tollgate-session', 'The session that the call belongs to; reports add up the cost of each.', 64],
+].map(([name, description, maxLength]) => ({
+  ...{ name, in: 'header', required: false, description },
+  schema: { type: 'string', minLength: 1, maxLength },
+}))
 
 const INTEGER_MAX = 999_999_999_999_999
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'

@@ -21,12 +21,15 @@ const SAME_HOST: Readonly<Record<string, string>> = { 'googlemail.com': 'gmail.c
 export function readMailbox(email: string): Mailbox | undefined {
   const at = email.lastIndexOf('@')
   const local = email.slice(0, at)
-  const domain = readDomain(email.slice(at + 1))
+  const domain = readDomain(domainOf(email))
   if (at < 1 || domain === undefined || !LOCAL.test(local)) return undefined
   const [name = ''] = local.normalize('NFKC').split('+')
   const plain = name.replaceAll('.', '')
   return { email, domain, registered: registeredOf(domain), key: `${plain || name}@${SAME_HOST[domain] ?? domain}` }
 }
+
+/** As it is written in the address, as the database compares it. */
+export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1)
 
 /** In ASCII and lower case; undefined if it is no domain of mail. */
 export function readDomain(domain: string): string | undefined {

@@ -6,6 +6,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { isObject, type Json } from '../protocols/check.ts'
+import { domainOf, readMailbox } from './mailbox.ts'
 import { JOIN, type Members } from './members.ts'
 import { insertPerson } from './people.ts'
 import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
@@ -235,7 +236,7 @@ export function createScim(deps: ScimDeps): Scim {
   /** Somebody new; or who is here already, if they are a member or their domain is this account's. */
   async function personFor(scope: ScimScope, email: string): Promise<{ id: string; managed: boolean }> {
     const [known] = await database.query<{ id: string }>(PERSON, [email])
-    const domain = email.slice(email.lastIndexOf('@') + 1)
+    const domain = domainOf(email)
     if (!known) {
       if ((await database.query(OTHERS_DOMAIN, [domain, scope.account]))[0])
         throw new ScimError(409, 'This e-mail domain belongs to another place here.', 'uniqueness')
@@ -387,7 +388,6 @@ interface GivenGroup {
 }
 
 const invalidValue = (message: string) => new ScimError(400, message, 'invalidValue')
-const EMAIL = /^[^\s@]{1,64}@[^\s@.]+(?:\.[^\s@.]+)+$/
 
 function textOf(value: unknown, name: string): string | null {
   if (value === undefined || value === null) return null
@@ -405,7 +405,7 @@ function readUser(body: Json): GivenUser {
   const emails = readEmails(body.emails)
   const main = emails.find(({ primary }) => primary) ?? emails[0]
   const email = (main?.value ?? userName).trim().toLowerCase()
-  if (!EMAIL.test(email) || email.length > CHARS_MAX)
+  if (!readMailbox(email) || email.length > CHARS_MAX)
     throw invalidValue('An e-mail address is needed: in "emails", or as the "userName".')
   const name = isObject(body.name)
     ? Object.fromEntries(

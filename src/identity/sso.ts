@@ -7,6 +7,7 @@ import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
 import type { Flows } from './flows.ts'
 import { LOGOUT_MINUTES_MAX } from './logout-token.ts'
+import { domainOf, readMailbox } from './mailbox.ts'
 import type { Members } from './members.ts'
 import type { Claims, Journey, Oidc } from './oidc.ts'
 import { checkLogin, FIND_PERSON, insertPerson, type PeopleDeps, type PersonRow } from './people.ts'
@@ -200,12 +201,12 @@ export function createSso(deps: SsoDeps): Sso {
     about: { visit: SessionUse; by: By },
   ): Promise<Finished> {
     const { email } = claims
-    if (email === undefined || !claims.emailVerified)
+    if (email === undefined || !claims.emailVerified || !readMailbox(email))
       throw new Fault('access_denied', {
         message:
           'The provider does not say that your e-mail address is verified, so nobody can be found or created by it.',
       })
-    const domain = email.slice(email.lastIndexOf('@') + 1)
+    const domain = domainOf(email)
     const [others] = await database.query(OTHERS_DOMAIN, [domain, provider.id])
     if (others)
       throw new Fault('access_denied', {
@@ -440,7 +441,7 @@ interface Wanted {
 /** Which roles in which accounts the provider's answer leads to. Where several fit, the first of the list of roles counts. */
 function wantedBy({ domains, groups }: StoredProvider, claims: Claims): Wanted {
   const theirs = new Set(claims.groups)
-  const domain = claims.emailVerified ? claims.email?.split('@')[1] : undefined
+  const domain = claims.emailVerified && claims.email !== undefined ? domainOf(claims.email) : undefined
   const fitting = [
     ...groups.filter(({ group }) => theirs.has(group)),
     ...domains.filter((one) => one.domain === domain && one.account !== null),
