@@ -141,6 +141,41 @@ test('an unverified e-mail address joins nothing and makes nobody', async () => 
   assert.equal(rows.length, 0)
 })
 
+test('somebody whom a directory made comes by the provider of their domain, and not once the directory has ended them', async () => {
+  const sql = (text: string, values: string[] = []) => server.database.query({ text }, values)
+  await sql(`insert into person (id, email) values ('usr_dir', 'dir@corp.example')`)
+  corp.people.set('dir', { email: 'dir@corp.example', email_verified: true })
+  const browser = asBrowser(server)
+  assert.equal((await comeBy('dir', browser)).status, 200)
+  const { user, accounts } = await who(browser)
+  assert.deepEqual([user.id, accounts.map(({ id }) => id)], ['usr_dir', [account]])
+  await sql(`delete from membership where person_id = 'usr_dir'`)
+  await sql(
+    `insert into scim_user (scope, person_id, user_name, active) values ($1, 'usr_dir', 'dir@corp.example', false)`,
+    [account],
+  )
+  await comeBy('dir', browser)
+  assert.deepEqual((await who(browser)).accounts, [])
+})
+
+test('a domain that takes single sign-on only takes that of its own provider', async () => {
+  const browser = asBrowser(server)
+  corp.people.set('olga', { email: 'olga@corp.example', email_verified: true })
+  assert.equal((await comeBy('olga', browser)).status, 200)
+  const { user } = await who(browser)
+  // She has connected a login elsewhere, by which she could come before.
+  const text = `insert into identity (id, issuer, subject, person_id, provider_id) values ('idn_olga', $1, 'olga-elsewhere', $2, 'bad')`
+  await server.database.query({ text }, [bad.issuer, user.id])
+  assert.equal((await comeBadly({ sub: 'olga-elsewhere' })).answer.status, 200)
+  await putCorp({ domains: [{ domain: 'corp.example', account, role: 'member', ssoOnly: true }] })
+  try {
+    assert.equal((await comeBadly({ sub: 'olga-elsewhere' })).answer.status, 403)
+    assert.equal((await comeBy('olga')).status, 200)
+  } finally {
+    await putCorp()
+  }
+})
+
 test('groups decide memberships and roles at each login; what was given by hand stays', async () => {
   const browser = asBrowser(server)
   const accounts = async () => {
