@@ -11,6 +11,8 @@ import { connect, ERAS } from './client.ts'
 const SESSIONS = runs(50, 200)
 const CALLS = 2
 const KILLED_AFTER = (SESSIONS * 3) / 5
+/** An odd session: it calls the process that is killed. */
+const CUT_OFF = 1
 const PRICE = 300_000n
 /** The older revisions have no word for a stream that breaks: their clients wait. */
 const TIMEOUT_MS = 3_000
@@ -26,11 +28,16 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
   let answers = 0
   let repeated = 0
   let killed = false
+  let dead = () => {}
+  const death = new Promise<void>((resolve) => {
+    dead = resolve
+  })
 
   const kill = async () => {
     killed = true
     other.kill('SIGKILL')
     await other.exited
+    dead()
     // Twenty seconds of silence pass at once; the living one is heard again by its own next sweep.
     await g.gateway.database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 minute'` })
     await g.gateway.ledger.sweep()
@@ -70,6 +77,8 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
       Array.from({ length: SESSIONS }, async (_, session) => {
         const client: { now?: Client | undefined } = {}
         for (let n = 0; n < CALLS; n++) {
+          // However fast the others are, one session is still connected to the process that dies.
+          if (session === CUT_OFF && n === CALLS - 1) await death
           await insist(session, n, client)
           if (answers >= KILLED_AFTER) dying ??= kill()
         }
