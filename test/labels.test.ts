@@ -6,10 +6,12 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
+import type { AlertView } from '../src/alerts/views.ts'
+import { parseCredits } from '../src/kernel/credits.ts'
 import type { UsageView } from '../src/ledger/views.ts'
-import type { UsageSums } from '../src/reports/views.ts'
+import type { LabelSums, MarginPage, MonthlyStatement, UsageSums } from '../src/reports/views.ts'
 import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { until } from './until.ts'
 
 let vendor: ChatVendor
@@ -203,4 +205,101 @@ test('the official SDKs and the headers of agents become labels', async () => {
     [{ user: 'acc-1', session: 's-old' }, ''],
     [{ session: 'codex-1' }, ''],
   ])
+})
+
+const sum = (amounts: readonly string[]) => amounts.reduce((all, one) => all + (parseCredits(one) ?? 0n), 0n)
+
+async function download(path: string, accept: string): Promise<string> {
+  const response = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, undefined, { method: 'GET', headers: { accept } })
+  assert.equal(response.status, 200, path)
+  return response.text()
+}
+
+test('end users, sessions, statements, margins and alerts are of a label, and add up to what was charged', async () => {
+  const { id, key } = await g.account()
+  const other = await g.account()
+  const COMMA = 'Smith, 100 %=x'
+  const asked: [user: string, session: string, team: string][] = [
+    ['alice', 's-1', 'a'],
+    ['alice', 's-1', 'a'],
+    [COMMA, 's-2', 'b'],
+    ['alice', 's-2', 'a'],
+  ]
+  for (const [user, session, team] of asked)
+    await ask(key, { 'x-tollgate-session': session, 'x-tollgate-tags': `team=${team}` }, { user })
+  await ask(key)
+  await ask(other.key, {}, { user: 'alice' })
+  const all = await calls(id)
+  const charged = sum(all.map((one) => one.charged))
+
+  const values = async (query: string, account = id) =>
+    (await g.operator<LabelSums>('GET', `/accounts/${account}/usage/labels?${query}`)).data
+  const users = await values('label=user')
+  assert.deepEqual(
+    users.items.map(({ value, calls: count, inputTokens, outputTokens, products }) => [
+      ...[value, count, inputTokens, outputTokens, products.join()],
+    ]),
+    [
+      ['alice', 3, 30, 60, 'mock'],
+      [COMMA, 1, 10, 20, 'mock'],
+    ],
+  )
+  assert.deepEqual([users.totals.values, users.totals.calls], [2, 4])
+  const labelled = all.filter(({ labels }) => labels !== null)
+  assert.equal(parseCredits(users.totals.charged), sum(labelled.map((one) => one.charged)))
+  // The calls of a value lie between its first and its last, and a comma in it is no end of it.
+  const [, smith] = users.items
+  const those = `from=${smith?.firstAt}&labels=${encodeURIComponent('user=Smith%2C 100 %25=x')}`
+  assert.equal((await calls(id, `?${those}`)).length, 1)
+  const sessions = await values('label=session&sort=last&limit=1')
+  assert.deepEqual(
+    sessions.items.map(({ value, calls: count }) => [value, count]),
+    [['s-2', 2]],
+  )
+  const rest = await values(`label=session&sort=last&limit=1&cursor=${sessions.next}`)
+  assert.deepEqual([rest.items[0]?.value, rest.next], ['s-1', null])
+  assert.equal((await values('label=user', other.id)).items.length, 1)
+  const everywhere = await g.operator<LabelSums>('GET', '/usage/labels?label=user&limit=200')
+  const mine = everywhere.data.items.filter(({ value }) => value === 'alice').map(({ account }) => account)
+  assert.ok(mine.includes(id) && mine.includes(other.id), 'values of two accounts are two values')
+  const csv = await download(`/accounts/${id}/usage/labels?label=team`, 'text/csv')
+  assert.match(csv, /^value,calls,errors,inputTokens,outputTokens,charged,cost,firstAt,lastAt,products,clients\r\na,3,/)
+  for (const wrong of ['label=', 'label=a%20b', 'label=user&sort=name', 'label=user&cursor=x'])
+    assert.equal((await g.operator('GET', `/accounts/${id}/usage/labels?${wrong}`)).status, 400, wrong)
+
+  const month = new Date().toISOString().slice(0, 7)
+  const path = `/accounts/${id}/statements/${month}?label=team`
+  const statement = (await g.operator<MonthlyStatement>('GET', path)).data
+  assert.deepEqual(statement.label?.values.map(({ value, calls: count }) => [value, count]).sort(), [
+    ['', 1],
+    ['a', 3],
+    ['b', 1],
+  ])
+  assert.equal(sum(statement.label?.values.map((one) => one.charged) ?? []), parseCredits(statement.usage))
+  assert.deepEqual([statement.label?.unlisted, parseCredits(statement.usage)], ['0', charged])
+  assert.match(await download(path, 'text/csv'), /Usage,,team=a,,3,/)
+  assert.match(await download(path, 'application/pdf'), /^%PDF/)
+
+  const margins = (await g.operator<MarginPage>('GET', `/margins?by=label:team&from=${month}&account=${id}`)).data
+  assert.equal(parseCredits(margins.totals.charged), charged)
+  assert.deepEqual(margins.items.map(({ group, calls: count }) => [group, count]).sort(), [
+    ['', 1],
+    ['a', 3],
+    ['b', 1],
+  ])
+  assert.equal((await g.operator('GET', '/margins?by=label:team&from=2025-01&to=2025-06')).status, 400)
+
+  const rule = async (amounts: object) =>
+    g.operator('PUT', `/accounts/${id}/alert-settings`, { rules: { labelSpend: amounts } })
+  assert.equal((await rule({ 'no name': '5' })).status, 400)
+  assert.equal((await rule({ user: '0' })).status, 400)
+  const [alice] = users.items
+  assert.equal((await rule({ user: alice?.charged })).status, 200)
+  const fired = async () => {
+    await g.gateway.alerts.look()
+    const { data } = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
+    return data.items.filter((one) => one.rule === 'label').map(({ subject }) => subject)
+  }
+  assert.deepEqual(await fired(), ['user=alice'])
+  assert.deepEqual(await fired(), ['user=alice'], 'it is told once')
 })

@@ -145,6 +145,7 @@ export const CALL_FILTERS = [
 export type CallFilter = Partial<Record<(typeof CALL_FILTERS)[number], string | undefined>>
 type Order = { sort?: string | undefined; order?: string | undefined }
 type Steps = { by: string; per?: string | undefined }
+type ByLabel = { label: string; sort?: string | undefined }
 
 export const api = {
   session: (signal?: AbortSignal) => get<wire.Session>('/session', undefined, signal),
@@ -304,6 +305,10 @@ export const api = {
   usageCsv: (id: string | undefined, query: CallFilter & Order) => csv(scoped(id, '/usage'), { ...query }),
   sumsCsv: (id: string | undefined, query: CallFilter & Steps) =>
     csv(scoped(id, '/usage/sums'), { zone: zoneName(), ...query }),
+  /** What the values of a label came to: end users, sessions, teams. */
+  labelSums: (id: string | undefined, query: CallFilter & ByLabel & Paging, signal?: AbortSignal) =>
+    get<wire.LabelSums>(scoped(id, '/usage/labels'), { ...query }, signal),
+  labelSumsCsv: (id: string | undefined, query: CallFilter & ByLabel) => csv(scoped(id, '/usage/labels'), { ...query }),
   views: (page: string, signal?: AbortSignal) => get<wire.Page<wire.SavedView>>('/views', { page }, signal),
   saveView: (view: wire.SavedView & { page: string }) => put<wire.SavedView>('/views', view),
   deleteView: (page: string, name: string) => remove<unknown>('/views', { page, name }),
@@ -343,10 +348,11 @@ export const api = {
   fileAddress: (id: string, file: string) => apiUrl(account(id, `/play/v1/files/${encode(file)}/content`)),
   ledgerCsv: (id: string, query: LedgerFilter = {}) => csv(account(id, '/ledger'), { ...query }),
 
-  statement: (id: string, month: string, signal?: AbortSignal) =>
-    get<wire.MonthlyStatement>(account(id, `/statements/${month}`), undefined, signal),
-  statementFile: (id: string, month: string, type: 'application/pdf' | 'text/csv') =>
-    file(account(id, `/statements/${month}`), type),
+  /** With a label: its usage by the label's values. */
+  statement: (id: string, month: string, label: string | undefined, signal?: AbortSignal) =>
+    get<wire.MonthlyStatement>(account(id, `/statements/${month}`), { label }, signal),
+  statementFile: (id: string, month: string, label: string | undefined, type: 'application/pdf' | 'text/csv') =>
+    file(account(id, `/statements/${month}`), type, { label }),
   invoices: (id: string | undefined, query: InvoiceFilter & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Invoice>>(scoped(id, '/invoices'), { ...query }, signal),
   invoicesZip: (query: InvoiceFilter) => file('/invoices', 'application/zip', { ...query }),

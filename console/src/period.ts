@@ -79,3 +79,7 @@ export function callsPath(account: string | undefined, filter: Readonly<Record<s
   const page = account === undefined ? '/operator/calls' : `/a/${encodeURIComponent(account)}/usage`
   return `${page}${search ? `?${search}` : ''}`
 }
+
+/** One label as the filter of calls has it. */
+export const labelFilter = (name: string, value: string) =>
+  `${name}=${value.replaceAll('%', '%25').replaceAll(',', '%2C')}`

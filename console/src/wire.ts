@@ -118,6 +118,8 @@ export type {
   Found,
   HomeFigures,
   KeyFigures,
+  LabelSum,
+  LabelSums,
   MarginGrouping,
   MarginPage as Margins,
   MarginRow,

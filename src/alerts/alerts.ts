@@ -15,6 +15,7 @@ import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { LIMITS as SPENDING } from '../meter/limits.ts'
+import { readSpenders } from '../reports/label-sums.ts'
 import { HELD } from '../reports/overview.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import {
@@ -301,7 +302,7 @@ const RAISE = statement(
 // Lowers the level of conditions that have improved and removes those that have cleared. A failed job stays for two hours. Each process has
 // its own circuit breakers, so a vendor counts as recovered after ten minutes in which no process saw its breaker open. Balances change with
 // every hold and failure rates with every call, so they must stay clear for an hour; otherwise one near its threshold would fire every other
-// minute.
+// minute. A value of a label spends within a day, and is told once in a day.
 const LOWER = statement(
   'alert_lower',
   `with now_true as (
@@ -312,7 +313,7 @@ const LOWER = statement(
    )
    delete from alert_state s where not exists (select 1 from now_true n where n.scope = s.scope and n.rule = s.rule and n.subject = s.subject)
      and s.at <= now() - case s.rule when 'job' then interval '2 hours' when 'vendor' then interval '10 minutes'
-       when 'balance' then interval '1 hour' when 'failures' then interval '1 hour' else interval '0' end`,
+       when 'label' then interval '1 day' when 'balance' then interval '1 hour' when 'failures' then interval '1 hour' else interval '0' end`,
 )
 const LOCK_TESTS = statement('alert_lock_tests', 'select pg_advisory_xact_lock(70460, hashtext($1))')
 const LAST_TEST = statement(
@@ -378,6 +379,7 @@ async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly stri
     verification(on, rulesOf),
     pausedExports(on, rulesOf),
     payments(on, rulesOf),
+    labels(on, rulesOf, special),
   ])
   return parts.flat()
 }
@@ -438,6 +440,23 @@ async function limits(on: Queryable, thresholds: string, rulesOf: RulesOf): Prom
       }),
     ]
   })
+}
+
+/** Nothing is read for accounts without such a rule. */
+async function labels(on: Queryable, rulesOf: RulesOf, special: readonly string[]): Promise<AlertFact[]> {
+  const facts: AlertFact[] = []
+  for (const account of special)
+    for (const [label, amount] of Object.entries(rulesOf(account).labelSpend)) {
+      const above = parseCredits(amount) ?? 0n
+      for (const { value, charged } of await readSpenders(on, account, { label, above }))
+        facts.push(
+          fact(account, 'label', `${label}=${value}`, {
+            title: `${label} ${value} has spent ${formatCredits(charged)} credits in 24 hours`,
+            message: `The rule is ${formatCredits(above)} credits for each ${label}. The usage page lists the calls: labels ${label}=${value}.`,
+          }),
+        )
+    }
+  return facts
 }
 
 async function failures(on: Queryable, thresholds: string): Promise<AlertFact[]> {

@@ -2,7 +2,11 @@
 import * as z from 'zod'
 import { DELIVERY_KINDS, deliveryView } from '../jobs/delivery-views.ts'
 import { parseCredits } from '../kernel/credits.ts'
+import { LABEL_NAME } from '../kernel/label.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
+
+/** Labels whose spending one account watches: each is a sum over a day of calls. */
+const LABELS_MAX = 5
 
 /** Null or false switches a rule off. */
 export const alertRules = z.strictObject({
@@ -20,6 +24,15 @@ export const alertRules = z.strictObject({
   failureCalls: z.number().int().min(1).max(1_000_000).default(20),
   /** A key expires within this many days. */
   keyDays: z.number().min(0.1).max(365).nullable().default(7),
+  /** A value of a label, such as one end user, was charged at least this many credits in 24 hours: `{ "user": "5" }`. Empty: off. */
+  labelSpend: z
+    .record(z.string().regex(LABEL_NAME, 'must be the name of a label'), credits)
+    .refine(
+      (amounts) => Object.values(amounts).every((text) => (parseCredits(text) ?? 0n) > 0n),
+      'must have an amount such as "5" for each label',
+    )
+    .refine((amounts) => Object.keys(amounts).length <= LABELS_MAX, `must have at most ${LABELS_MAX} labels`)
+    .default({}),
   jobFailed: z.boolean().default(true),
   /** For operators: a vendor's circuit breaker is open. */
   vendorOpen: z.boolean().default(true),
@@ -54,8 +67,22 @@ export const alertView = z.object({
   at: time,
   /** Null: the alert concerns the gateway. */
   account: z.string().nullable(),
-  rule: z.enum(['balance', 'limit', 'failures', 'key', 'job', 'vendor', 'verification', 'export', 'payment', 'test']),
-  /** The id of the account, limit, key, job, vendor, verification run, export or payment that it is about. */
+  rule: z.enum([
+    ...([
+      'balance',
+      'limit',
+      'label',
+      'failures',
+      'key',
+      'job',
+      'vendor',
+      'verification',
+      'export',
+      'payment',
+    ] as const),
+    'test',
+  ]),
+  /** The id of the account, limit, key, job, vendor, verification run, export or payment that it is about; or a label and its value. */
   subject: z.string(),
   level: z.string(),
   title: z.string(),

@@ -5,11 +5,17 @@ import { at, CliError, type Command, type Invocation, type Option, text, told } 
 import { accountNames } from './names.ts'
 import { type Columns, card, list, listPages, PAGE_OPTIONS, table } from './table.ts'
 
-type Read = (value: string) => number | string | boolean | number[] | undefined
+type Read = (value: string) => number | string | boolean | number[] | Record<string, string> | undefined
 
 const number: Read = (value) => (/^\d{1,9}(\.\d+)?$/.test(value) ? Number(value) : undefined)
 const toggle: Read = (value) => (value === 'on' ? true : value === 'off' ? false : undefined)
 const shares: Read = (value) => (/^\d{1,3}(,\d{1,3})*$/.test(value) ? value.split(',').map(Number) : undefined)
+
+/** `user=5,feature=100` */
+const amounts: Read = (value) => {
+  const pairs = value.split(',').map((pair) => pair.split('='))
+  return pairs.every((pair) => pair.length === 2 && pair.every(Boolean)) ? Object.fromEntries(pairs) : undefined
+}
 
 interface RuleOption {
   readonly option: string
@@ -17,7 +23,7 @@ interface RuleOption {
   readonly help: string
   readonly read: Read
   /** What switches the rule off; undefined: it cannot be. */
-  readonly off?: null | false | readonly []
+  readonly off?: null | false | readonly [] | Readonly<Record<string, never>>
 }
 
 const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
@@ -44,6 +50,10 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
   keyDays: {
     ...{ option: 'key-days', value: 'days', read: number, off: null },
     help: 'A key expires within so many days.',
+  },
+  labelSpend: {
+    ...{ option: 'label-spend', value: 'label=credits,…', read: amounts, off: {} },
+    help: 'A value of a label spends so many credits in 24 hours, such as user=5.',
   },
   jobFailed: { ...{ option: 'job-failed', value: 'on', read: toggle, off: false }, help: 'A job failed.' },
   vendorOpen: {
@@ -108,7 +118,15 @@ function namedRules(call: Invocation): Partial<Record<keyof AlertRules, unknown>
 
 function inWords({ rules, receivers }: AlertSettings): string {
   const shown = Object.entries(rules).map(([name, value]) => {
-    if (value === null || value === false || (Array.isArray(value) && value.length === 0)) return [name, 'off']
+    if (value === null || value === false || (typeof value === 'object' && Object.keys(value).length === 0))
+      return [name, 'off']
+    if (typeof value === 'object' && !Array.isArray(value))
+      return [
+        name,
+        Object.entries(value)
+          .map((pair) => pair.join('='))
+          .join(', '),
+      ]
     return [name, value === true ? 'on' : Array.isArray(value) ? `${value.join(', ')} %` : value]
   })
   const told =

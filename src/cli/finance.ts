@@ -2,14 +2,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { formatCredits } from '../kernel/credits.ts'
-import { KIND_WORDS, keyName, monthName, summaryLines } from '../reports/statement-lines.ts'
-import {
-  type BillingView,
-  type MarginPage,
-  type MarginRow,
-  type MonthlyStatement,
-  marginGrouping,
-} from '../reports/views.ts'
+import { KIND_WORDS, monthName, summaryLines, type UsageLine, usageLines } from '../reports/statement-lines.ts'
+import type { BillingView, MarginPage, MarginRow, MonthlyStatement } from '../reports/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
 import { type Columns, card, list, query, table } from './table.ts'
 
@@ -47,17 +41,18 @@ function unwritten(name: string, { code, message }: NodeJS.ErrnoException): CliE
 }
 
 function showStatement(statement: MonthlyStatement): string {
-  const { account, month, final, products, movements, unlisted } = statement
+  const { account, month, final, movements, label } = statement
   const sums = summaryLines(statement).map(([name, amount]) => ({ name, credits: formatCredits(amount) }))
-  const used = [
-    ...products.map((one) => ({ ...one, key: keyName(one) })),
-    ...(unlisted === '0' ? [] : [{ product: 'Details no longer stored', key: '', calls: '', charged: unlisted }]),
-  ]
+  const used = usageLines(statement)
+  const usedColumns: Columns<UsageLine> = {
+    ...(label ? { LABEL: 'what' as const } : { PRODUCT: 'what' as const, KEY: 'key' as const }),
+    ...({ CALLS: 'calls', CREDITS: 'charged' } as const),
+  }
   const moved = movements.map((one) => ({ ...one, what: KIND_WORDS[one.kind] }))
   return [
     `${account.name}, ${monthName(month)}${final ? '' : ' (preliminary)'}`,
     table(sums, { '': 'name', CREDITS: 'credits' }),
-    ...(used.length > 0 ? [table(used, { PRODUCT: 'product', KEY: 'key', CALLS: 'calls', CREDITS: 'charged' })] : []),
+    ...(used.length > 0 ? [table(used, usedColumns)] : []),
     ...(moved.length > 0 ? [table(moved, { AT: 'at', KIND: 'what', NOTE: 'note', CREDITS: 'moved' })] : []),
   ].join('\n\n')
 }
@@ -72,9 +67,12 @@ export const FINANCE_COMMANDS: readonly Command[] = [
     name: 'statements show',
     summary: 'The statement of an account for a month such as 2026-10, also as PDF or CSV.',
     args: ['account', 'month'],
-    options: FILE,
+    options: {
+      ...FILE,
+      label: { type: 'string', value: 'name', help: 'The usage by the values of this label, such as user or feature.' },
+    },
     async run(call) {
-      const path = at`/accounts/${call.args[0]}/statements/${call.args[1]}`
+      const path = at`/accounts/${call.args[0]}/statements/${call.args[1]}` + query({ label: text(call, 'label') })
       const accept = FORMATS[text(call, 'format') ?? '']
       if (accept) return save(call, path, accept)
       return told(call.api.call<MonthlyStatement>('GET', path), showStatement)
@@ -90,12 +88,9 @@ export const FINANCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'margins show',
-    summary: 'What calls brought and cost by model, customer, vendor or month.',
+    summary: 'What calls brought and cost by model, customer, vendor, month or label.',
     options: {
-      by: {
-        ...{ type: 'string', value: 'word', allowed: marginGrouping.options },
-        help: `${marginGrouping.options.slice(0, -1).join(', ')} or ${marginGrouping.options.at(-1)}; product by default.`,
-      },
+      by: { type: 'string', value: 'word', help: 'product (default), account, vendor, month or label:<name>.' },
       from: { type: 'string', value: 'month', help: 'The first month, such as 2026-10; last month by default.' },
       to: { type: 'string', value: 'month', help: 'The last month; the same by default.' },
       csv: { type: 'boolean', help: 'Exports all rows as CSV to standard output.' },

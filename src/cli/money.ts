@@ -12,6 +12,7 @@ import type {
   VerificationState,
 } from '../ledger/views.ts'
 import { unitRow } from '../meter/kind.ts'
+import { type LabelSum, labelSort } from '../reports/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
 import { accountNames } from './names.ts'
 import {
@@ -238,6 +239,45 @@ export const MONEY_COMMANDS: readonly Command[] = [
         },
         empty: 'No calls match. An account’s first call: tollgate call chat "Hi" --api-key <key>',
         sum: usageSum,
+      })
+    },
+  },
+  {
+    name: 'usage labels',
+    summary: 'What each end user, session or value of a tag came to, dearest first.',
+    args: ['account', 'label'],
+    about: 'The label is user, session or the name of a tag. Without --from: the last 30 days.',
+    options: {
+      ...PAGE_OPTIONS,
+      ...RANGE,
+      labels: { type: 'string', value: 'a=b,…', help: 'Only calls with these labels too.' },
+      sort: {
+        type: 'string',
+        value: 'order',
+        allowed: labelSort.options,
+        help: 'Dearest, most calls or newest first: charged, calls or last.',
+      },
+      ...TEST_OPTION,
+      ...CSV,
+    },
+    run(call) {
+      const filter = {
+        ...{ label: call.args[1], labels: text(call, 'labels'), sort: text(call, 'sort') },
+        ...{ from: text(call, 'from'), to: text(call, 'to') },
+      }
+      return rowsOf<LabelSum>(call, at`/accounts/${call.args[0]}/usage/labels`, filter, {
+        columns: {
+          VALUE: 'value',
+          CALLS: 'calls',
+          INPUT: 'inputTokens',
+          OUTPUT: 'outputTokens',
+          CREDITS: 'charged',
+          MODELS: ({ products }) => products.join(' '),
+          FIRST: 'firstAt',
+          LAST: 'lastAt',
+        },
+        empty: 'No calls carry this label in this time.',
+        sum: (rows) => `${rows.length} values, ${total(rows.map(({ charged }) => charged))} credits.`,
       })
     },
   },

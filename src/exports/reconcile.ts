@@ -12,8 +12,8 @@ import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
-import { UNIT_NAMES, unitRow } from '../meter/kind.ts'
 import type { Billing } from '../reports/billing.ts'
+import { INPUT_UNITS, OUTPUT_UNITS, TOKENS } from '../reports/tokens.ts'
 import type { Upstream } from '../upstream/call.ts'
 import { boundTo } from './exports.ts'
 import { fetchReport, type ReportLine, readCsvReport } from './report-sources.ts'
@@ -89,8 +89,8 @@ export function createVendorReports(options: ReportOptions): VendorReports {
         idAtTime(day * DAY_MS),
         idAtTime((day + 1) * DAY_MS),
         report.vendor,
-        INPUT,
-        OUTPUT,
+        INPUT_UNITS,
+        OUTPUT_UNITS,
       ])
       for (const row of rows)
         recorded.push({ ...row, day: formatDay(day), model: await modelOf(row), credential: row.credential ?? only })
@@ -185,8 +185,8 @@ export function createVendorReports(options: ReportOptions): VendorReports {
           idAtTime((at + 1) * DAY_MS),
           report.vendor,
           isOnly ? null : (credential ?? null),
-          INPUT,
-          OUTPUT,
+          INPUT_UNITS,
+          OUTPUT_UNITS,
           CALLS_PAGE_MAX,
         ])
         for (const row of rows) {
@@ -374,16 +374,6 @@ function callView({ id, account_id: account, product, credential, cost, input, o
   }
 }
 
-const INPUT = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'input')
-const OUTPUT = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'output')
-
-// Quantities that have a price, and those that have only a cost.
-const TOKENS = (INPUT_UNITS: string, OUTPUT_UNITS: string) => `cross join lateral (
-     select coalesce(sum(q.quantity) filter (where q.unit = any(${INPUT_UNITS}::text[])), 0)::bigint as input,
-       coalesce(sum(q.quantity) filter (where q.unit = any(${OUTPUT_UNITS}::text[])), 0)::bigint as output
-     from (select x ->> 0 as unit, (x ->> 1)::numeric as quantity from jsonb_array_elements(u.lines) x
-       union all select b.key, b.value::numeric from jsonb_each_text(coalesce(u.cost_basis -> 'units', '{}')) b) q
-   ) t`
 // Calls that a vendor answered, on the gateway's own account there.
 const BILLED = `u.vendor = $3 and u.route > 0 and u.outcome = 'settled' and u.credential is distinct from '${BYOK}' and not ${IS_TEST('u.account_id')}`
 const OURS = statement(

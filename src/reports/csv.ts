@@ -6,8 +6,16 @@ import { formatMoney } from './billing.ts'
 import type { UsageFilter } from './calls.ts'
 import type { LedgerFilter } from './movements.ts'
 import type { Statements } from './statement.ts'
-import { KIND_WORDS, keyName } from './statement-lines.ts'
-import { type MarginRow, type MonthlyStatement, marginRow, sumRow, type UsageSums } from './views.ts'
+import { KIND_WORDS, usageLines } from './statement-lines.ts'
+import {
+  type LabelSum,
+  labelSum,
+  type MarginRow,
+  type MonthlyStatement,
+  marginRow,
+  sumRow,
+  type UsageSums,
+} from './views.ts'
 
 const PAGE_ROWS = 2_000
 
@@ -48,6 +56,28 @@ export async function* sumsCsv(read: () => Promise<UsageSums>): AsyncGenerator<s
   yield series.map((row) => csvLine(SUMS.map((name) => row[name]))).join('')
 }
 
+const LABEL_SUMS = labelSum.keyof().options
+
+/** `hidden`: what is not for the reader. */
+export async function* labelSumsCsv(
+  read: () => Promise<readonly LabelSum[]>,
+  hidden: ReadonlySet<keyof LabelSum>,
+): AsyncGenerator<string> {
+  const columns = LABEL_SUMS.filter((name) => !hidden.has(name))
+  const rows = await read()
+  yield csvLine(columns)
+  yield rows
+    .map((row) =>
+      csvLine(
+        columns.map((name) => {
+          const cell = row[name] ?? null
+          return Array.isArray(cell) ? cell.join(' ') : (cell as Exclude<typeof cell, string[]>) // lists are joined
+        }),
+      ),
+    )
+    .join('')
+}
+
 const STATEMENT = [
   ...([
     'customer',
@@ -66,7 +96,7 @@ const STATEMENT = [
 
 /** Each line with what it adds to the balance, so that the lines between the balances sum up to their difference. */
 export function statementCsv(statement: MonthlyStatement): string {
-  const { account, month, worth, products, movements, unlisted } = statement
+  const { account, month, worth, movements } = statement
   const row = (name: string, credits: string, more: Partial<Record<(typeof STATEMENT)[number], Cell>> = {}) => {
     const money = worth && formatMoney(parseCredits(credits) ?? 0n, worth)
     const cells = { customer: account.name, account: account.id, month, line: name, credits, money, ...more }
@@ -77,10 +107,9 @@ export function statementCsv(statement: MonthlyStatement): string {
     csvLine(STATEMENT),
     row('Opening balance', statement.opening),
     ...movements.map(({ at, kind, moved, note }) => row(KIND_WORDS[kind], moved, { at, description: note })),
-    ...products.map((one) =>
-      row('Usage', minus(one.charged), { description: one.product, key: keyName(one), calls: one.calls }),
+    ...usageLines(statement).map(({ what, key, calls, charged }) =>
+      row('Usage', minus(charged), { description: what, key: key || null, calls }),
     ),
-    ...(unlisted === '0' ? [] : [row('Usage', minus(unlisted), { description: 'Details no longer stored' })]),
     row('Closing balance', statement.closing),
   ].join('')
 }

@@ -3,11 +3,13 @@
 import { type Database, statement } from '../database/database.ts'
 import { monthStart } from '../kernel/calendar.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
+import { invalid } from '../kernel/fault.ts'
 import { IS_TEST, isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
-import { lastStoredMonth, monthRange, SUMMED, summedValues } from '../ledger/usage-months.ts'
-import { type HomeFigures, type MarginGrouping, type MarginPage, type MarginRow, marginGrouping } from './views.ts'
+import { formatMonth, lastStoredMonth, monthRange, SUMMED, summedValues } from '../ledger/usage-months.ts'
+import { LABEL_VALUES_MAX, tooManyValues } from './label-sums.ts'
+import { type HomeFigures, MARGIN_GROUPINGS, type MarginGrouping, type MarginPage, type MarginRow } from './views.ts'
 
 interface Margins {
   count(resolution: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>, paid: Credits): void
@@ -144,21 +146,20 @@ interface GroupRow extends Pick<Row, 'calls' | 'charged' | 'costed' | 'cost'> {
   group: string
 }
 
-const GROUPS: Readonly<Record<MarginGrouping, string>> = {
+/** What is summed up by the month. */
+type Stored = (typeof MARGIN_GROUPINGS)[number]
+const GROUPS: Readonly<Record<Stored, string>> = {
   product: 'product',
   account: 'account_id',
   vendor: 'vendor',
   month: `to_char(month, 'YYYY-MM')`,
 }
-const GROUPED = (by: MarginGrouping, ROWS: string, FIRST: number) =>
+const GROUPED = (by: Stored, ROWS: string, FIRST: number) =>
   `select ${GROUPS[by]} as "group", sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
    from (${ROWS}) s where not ${IS_TEST('account_id')} and ($${FIRST}::text is null or account_id = $${FIRST})
      and ($${FIRST + 1}::text is null or product = $${FIRST + 1}) and ($${FIRST + 2}::text is null or vendor = $${FIRST + 2}) group by 1`
-const perGrouping = (make: (by: MarginGrouping) => ReturnType<typeof statement>) =>
-  Object.fromEntries(marginGrouping.options.map((by) => [by, make(by)])) as Record<
-    MarginGrouping,
-    ReturnType<typeof statement>
-  > // one for each
+const perGrouping = (make: (by: Stored) => ReturnType<typeof statement>) =>
+  Object.fromEntries(MARGIN_GROUPINGS.map((by) => [by, make(by)])) as Record<Stored, ReturnType<typeof statement>> // one for each
 const STORED_MS = 60_000
 const STORED = perGrouping((by) =>
   statement(
@@ -182,6 +183,14 @@ const LIVE = perGrouping((by) =>
     LIVE_MS,
   ),
 )
+const LABELLED = statement(
+  'margin_label',
+  `select coalesce(u.labels ->> $8::text, '') as "group", count(*) as calls, sum(u.charged)::bigint as charged,
+     coalesce(sum(u.charged) filter (where u.cost is not null), 0)::bigint as costed, coalesce(sum(u.cost), 0)::bigint as cost
+   from usage u where u.at >= $1 and u.at < $2 and u.id >= $3 and u.id < $4 and not ${IS_TEST('u.account_id')} and ($5::text is null or u.account_id = $5)
+     and ($6::text is null or u.product = $6) and ($7::text is null or u.vendor = $7) group by 1 limit ${LABEL_VALUES_MAX + 1}`,
+  LIVE_MS,
+)
 const NAMES = statement('margin_names', 'select id, name from account where id = any($1)')
 
 /** All groups, the largest first; months in their order. */
@@ -196,17 +205,46 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
       groups.set(row.group, sum ? { group: row.group, ...plus(sum, row) } : row)
     }
   }
-  const storedTo = monthRange(Math.min(filter.to, last)).to
-  addAll(await database.query<GroupRow>(STORED[by], [monthRange(filter.from).from, storedTo, ...values]))
-  for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
-    if (month > last)
-      addAll(await database.query<GroupRow>(LIVE[by], [...summedValues(monthRange(month), LIVE_CALL_DAYS), ...values]))
+  const label = labelOf(by)
+  if (label !== undefined) {
+    for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
+      addAll(await readLabelled(database, { label, month, isStored: month <= last, values }))
+    if (groups.size > LABEL_VALUES_MAX) throw tooManyValues('by')
+  } else {
+    const stored = by as Stored // No label, so one of these.
+    const storedTo = monthRange(Math.min(filter.to, last)).to
+    addAll(await database.query<GroupRow>(STORED[stored], [monthRange(filter.from).from, storedTo, ...values]))
+    for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
+      if (month > last) {
+        const range = summedValues(monthRange(month), LIVE_CALL_DAYS)
+        addAll(await database.query<GroupRow>(LIVE[stored], [...range, ...values]))
+      }
+  }
   const rows = [...groups.values()].sort((a, b) =>
     by === 'month' ? (a.group < b.group ? -1 : 1) : Number(b.charged - a.charged) || (a.group < b.group ? -1 : 1),
   )
   const found = by === 'account' ? await database.query<{ id: string; name: string }>(NAMES, [[...groups.keys()]]) : []
   const names = new Map(found.map(({ id, name }) => [id, name]))
   return rows.map(({ group, ...sums }) => ({ group, name: names.get(group) ?? null, ...marginOf(sums) }))
+}
+
+/** The label of a grouping; undefined: it is of something else. */
+export const labelOf = (by: string | undefined) => (by?.startsWith('label:') ? by.slice('label:'.length) : undefined)
+
+/** Sums of months outlive their calls. Where calls are missing, their labels are too, and sums of the others would be too low. */
+async function readLabelled(
+  database: Database,
+  of: { label: string; month: number; isStored: boolean; values: readonly (string | null)[] },
+): Promise<GroupRow[]> {
+  const { label, month, isStored, values } = of
+  const range = monthRange(month)
+  const rows = await database.query<GroupRow>(LABELLED, [...summedValues(range), ...values, label])
+  if (rows.length > LABEL_VALUES_MAX) throw tooManyValues('by')
+  if (!isStored) return rows
+  const [all] = await database.query<GroupRow>(STORED.month, [range.from, range.to, ...values])
+  if (rows.reduce((sum, { calls }) => sum + calls, 0n) < (all?.calls ?? 0n))
+    throw invalid(`from: the calls of ${formatMonth(month)} are no longer stored, and their labels with them.`, 'from')
+  return rows
 }
 
 type Sums = Omit<GroupRow, 'group'>

@@ -5,15 +5,16 @@ import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import type { World } from '../kernel/world.ts'
-import { formatMonth, monthRange, OVER_AFTER_MS } from '../ledger/usage-months.ts'
+import { formatMonth, monthRange, OVER_AFTER_MS, summedValues } from '../ledger/usage-months.ts'
 import type { Movement } from '../ledger/views.ts'
 import type { Billing } from './billing.ts'
+import { readStatementLabel } from './label-sums.ts'
 import { GIVEN_KINDS, MOVED_BY, movedBy } from './movements.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
 
 interface MonthlyStatements {
-  /** `month`: a day in it. */
-  read(account: string, month: number): Promise<MonthlyStatement | undefined>
+  /** `month`: a day in it. With a label, also by its values. */
+  read(account: string, month: number, label?: string): Promise<MonthlyStatement | undefined>
   /** Of all customers, the newest first. */
   list(month: number, paging: Paging): Promise<Page<StatementSummary>>
 }
@@ -98,7 +99,7 @@ export function createMonthlyStatements(options: {
   }
 
   return {
-    async read(account, month) {
+    async read(account, month, label) {
       const { from, to } = monthRange(month)
       const found = await database.transaction(async (tx) => {
         await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
@@ -109,7 +110,13 @@ export function createMonthlyStatements(options: {
           MOVEMENTS,
           values,
         )
-        return { sums, movements, products: await productsOf(tx, values, usageOf(sums)) }
+        const usage = usageOf(sums)
+        const labelled =
+          label === undefined ? undefined : await readStatementLabel(tx, account, summedValues({ from, to }), label)
+        return {
+          ...{ sums, movements, products: await productsOf(tx, values, usage) },
+          ...(labelled && { label: { ...labelled.label, unlisted: formatCredits(usage - labelled.sum) } }),
+        }
       })
       if (!found) return undefined
       const { sums, movements, products } = found
@@ -121,6 +128,7 @@ export function createMonthlyStatements(options: {
           ...{ ...row, keyId: key_id, keyName: name, charged: formatCredits(charged) },
         })),
         unlisted: formatCredits(usageOf(sums) - sumOf(products)),
+        ...(found.label && { label: found.label }),
         movements: movements.map(({ at, kind, amount, note }) => ({
           ...{ at: at.toISOString(), kind, moved: formatCredits(movedBy({ kind, amount })), note },
         })),

@@ -50,8 +50,33 @@ export function isEmpty(of: StatementSummary): boolean {
   return summaryLines(of).every(([, amount]) => amount === 0n)
 }
 
-export const keyName = ({ keyId, keyName: name }: MonthlyStatement['products'][number]) =>
+const keyName = ({ keyId, keyName: name }: MonthlyStatement['products'][number]) =>
   name ?? (keyId === 'console' ? 'Console' : keyId)
+
+/** What calls were charged, in the lines of a statement: by model and key, or by the values of a label. */
+export interface UsageLine {
+  readonly what: string
+  /** Empty where it is not by keys. */
+  readonly key: string
+  /** Null: not known any more. */
+  readonly calls: number | null
+  readonly charged: string
+}
+
+export function usageLines({ products, unlisted, label }: MonthlyStatement): UsageLine[] {
+  const gone = label?.unlisted ?? unlisted
+  return [
+    ...(label
+      ? label.values.map(({ value, calls, charged }) => ({
+          ...{ what: labelValueName(label.name, value), key: '', calls, charged },
+        }))
+      : products.map((one) => ({ what: one.product, key: keyName(one), calls: one.calls, charged: one.charged }))),
+    ...(gone === '0' ? [] : [{ what: 'Details no longer stored', key: '', calls: null, charged: gone }]),
+  ]
+}
+
+const labelValueName = (name: string, value: string | null) =>
+  value === null ? 'All other values' : value === '' ? `Without ${name}` : `${name}=${value}`
 
 const NAME_CHARS_MAX = 80
 

@@ -2,7 +2,7 @@
 import type PDFDocument from 'pdfkit'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { formatMoney } from './billing.ts'
-import { dateName, KIND_WORDS, keyName, monthName, summaryLines } from './statement-lines.ts'
+import { dateName, KIND_WORDS, monthName, summaryLines, usageLines } from './statement-lines.ts'
 import type { MonthlyStatement } from './views.ts'
 
 const LEFT = 50
@@ -81,21 +81,27 @@ function summary(pdf: PDFDocument, statement: MonthlyStatement): void {
 }
 
 function usage(pdf: PDFDocument, statement: MonthlyStatement): void {
-  const { products, unlisted } = statement
-  if (products.length === 0 && unlisted === '0') return
-  title(pdf, 'Usage by model or endpoint and key')
-  const rows = products
-    .slice(0, ROWS_MAX)
-    .map((one) => [one.product, keyName(one), grouped(String(one.calls)), exact(parseCredits(one.charged) ?? 0n)])
-  const rest = products.slice(ROWS_MAX)
-  if (rest.length > 0) {
-    const calls = rest.reduce((sum, one) => sum + one.calls, 0)
-    rows.push([moreWords(rest), '', grouped(String(calls)), exact(sumOf(rest.map(({ charged }) => charged)))])
-  }
-  if (unlisted !== '0') rows.push(['Details no longer stored', '', '', exact(parseCredits(unlisted) ?? 0n)])
+  const lines = usageLines(statement)
+  if (lines.length === 0) return
+  const by = statement.label?.name
+  title(pdf, by === undefined ? 'Usage by model or endpoint and key' : `Usage by ${by}`)
+  // What is no longer stored is the last line, and has no number of calls.
+  const last = lines.findIndex(({ calls }) => calls === null)
+  const [listed, gone] = last < 0 ? [lines, []] : [lines.slice(0, last), lines.slice(last)]
+  const rest = listed.slice(ROWS_MAX)
+  const sum = { what: moreWords(rest), key: '', calls: rest.reduce((all, { calls }) => all + (calls ?? 0), 0) }
+  const more = rest.length === 0 ? [] : [{ ...sum, charged: formatCredits(sumOf(rest.map(({ charged }) => charged))) }]
+  const rows = [...listed.slice(0, ROWS_MAX), ...more, ...gone].map(({ what, key, calls, charged }) => [
+    ...[what, ...(by === undefined ? [key] : [])],
+    ...[calls === null ? '' : grouped(String(calls)), exact(parseCredits(charged) ?? 0n)],
+  ])
   const columns: Column[] = [
-    { head: 'Model or endpoint', x: LEFT, width: 200 },
-    { head: 'Key', x: 255, width: 110 },
+    ...(by === undefined
+      ? [
+          { head: 'Model or endpoint', x: LEFT, width: 200 },
+          { head: 'Key', x: 255, width: 110 },
+        ]
+      : [{ head: by, x: LEFT, width: 310 }]),
     { head: 'Calls', x: 370, width: 55, isRight: true },
     { head: 'Credits', x: 430, width: 115, isRight: true },
   ]

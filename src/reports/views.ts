@@ -57,6 +57,43 @@ export const usageSums = z.object({
 })
 export type UsageSums = z.infer<typeof usageSums>
 
+export const labelName = z.string().regex(LABEL_NAME, 'must be the name of a label, such as user, session or feature')
+export const labelSort = z.enum(['charged', 'calls', 'last'])
+export type LabelSort = z.infer<typeof labelSort>
+
+/** What one value of a label came to: an end user, a session of an agent, a team. These are the columns of the CSV file too. */
+export const labelSum = z.object({
+  /** Whose value it is, where all accounts were asked for. */
+  account: z.string().exactOptional(),
+  accountName: z.string().exactOptional(),
+  value: z.string(),
+  calls: count,
+  errors: count,
+  inputTokens: count,
+  outputTokens: count,
+  charged: credits,
+  /** What vendors took, as far as it is known; for operators. */
+  cost: credits.exactOptional(),
+  /** When its first and its last call of the range began. */
+  firstAt: time,
+  lastAt: time,
+  /** Models and agents, at most twenty of each. */
+  products: z.array(z.string()),
+  clients: z.array(z.string()),
+})
+export type LabelSum = z.infer<typeof labelSum>
+
+export const labelSums = z.object({
+  label: z.string(),
+  from: time,
+  to: time,
+  /** Of all values, also those of other pages. */
+  totals: z.object({ values: count, calls: count, charged: credits }),
+  items: z.array(labelSum),
+  next: z.string().nullable(),
+})
+export type LabelSums = z.infer<typeof labelSums>
+
 const latency = z.object({ calls: count, p50Ms: count, p95Ms: count, p99Ms: count })
 export type LatencyPoint = z.infer<typeof latency>
 
@@ -168,6 +205,15 @@ const statementSums = {
 export const statementSummary = z.object(statementSums)
 export type StatementSummary = z.infer<typeof statementSummary>
 
+const statementLabel = z.object({
+  name: z.string(),
+  /** The dearest first. An empty value: calls without the label. Null: all values beyond the first thousand. */
+  values: z.array(z.object({ value: z.string().nullable(), calls: count, charged: credits })),
+  /** Of the usage, what is not among the values, because its calls are no longer stored. */
+  unlisted: credits,
+})
+export type StatementLabel = z.infer<typeof statementLabel>
+
 export const monthlyStatement = z.object({
   ...statementSums,
   from: time,
@@ -187,6 +233,8 @@ export const monthlyStatement = z.object({
   ),
   /** Of the usage, what is not among the products, because it is not known any more how it was made up. */
   unlisted: credits,
+  /** The usage by the values of a label, where it was asked for. */
+  label: statementLabel.exactOptional(),
   movements: z.array(z.object({ at: time, kind: movement, moved: credits, note: z.string().nullable() })),
   /** At the end of the month. */
   worth: creditWorth.nullable(),
@@ -194,12 +242,20 @@ export const monthlyStatement = z.object({
 })
 export type MonthlyStatement = z.infer<typeof monthlyStatement>
 
-export const marginGrouping = z.enum(['product', 'account', 'vendor', 'month'])
+export const MARGIN_GROUPINGS = ['product', 'account', 'vendor', 'month'] as const
+/** The values of a label are read from single calls. */
+export const marginGrouping = z.union([
+  z.enum(MARGIN_GROUPINGS),
+  z.templateLiteral(
+    ['label:', z.string().regex(LABEL_NAME)],
+    'must be product, account, vendor, month or label:<name>',
+  ),
+])
 export type MarginGrouping = z.infer<typeof marginGrouping>
 
 /** These are the columns of the CSV file too. */
 export const marginRow = z.object({
-  /** A product, the id of an account, a vendor or a month. An empty vendor: cached responses, and calls that nobody answered. */
+  /** A product, the id of an account, a vendor, a month or a label's value. An empty vendor: cached responses, and calls that nobody answered. An empty value: calls without the label. */
   group: z.string(),
   /** Of an account. */
   name: z.string().nullable(),

@@ -224,6 +224,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'usage-filters', path: `${base}/usage?minMs=1&sort=duration&period=7d` },
     { name: 'usage-chart', path: `${base}/usage?view=chart&sum=calls&period=24h` },
     { name: 'usage-latency', path: `${base}/usage?view=latency&by=vendor&period=24h` },
+    { name: 'usage-labels', path: `${base}/usage?view=labels&label=user` },
     {
       name: 'call',
       path: `${base}/usage`,

@@ -4,6 +4,7 @@ import type { TestConsole } from './console.ts'
 
 const BY = { actor: 'op@example.com', ip: '127.0.0.1', requestId: null }
 const CALLS = 240
+const USERS = ['ada', 'grace', 'linus']
 const AT_ONCE = 6
 const HISTORY_DAYS = 30
 
@@ -53,6 +54,8 @@ export async function seed(home: TestConsole): Promise<Seed> {
     return home.call('/v1/chat-completions', key, {
       model,
       stream: index % 2 === 0,
+      // Some calls say who their end user is.
+      ...(index % 4 === 1 ? { user: USERS[index % USERS.length] } : {}),
       messages: [{ role: 'user', content }],
     })
   }

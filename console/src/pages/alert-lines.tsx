@@ -1,7 +1,14 @@
 // Alerts, each with what it is about: a link to where something can be done.
+import { labelFilter } from '../period.ts'
 import { Link } from '../router.tsx'
 import { Badge, When } from '../ui/page.tsx'
 import type { Alert } from '../wire.ts'
+
+/** `user=alice`: a value may have the sign too, a name does not. */
+function labelOf(subject: string): [name: string, value: string] {
+  const sign = subject.indexOf('=')
+  return [subject.slice(0, sign), subject.slice(sign + 1)]
+}
 
 /** Where to look; undefined: there is nothing more to see. */
 export function placeOf({ rule, account, subject }: Alert): string | undefined {
@@ -9,6 +16,7 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
   const places: Record<Alert['rule'], string | undefined> = {
     balance: `${base}/statement`,
     limit: `${base}/keys`,
+    label: `${base}/usage?${new URLSearchParams({ period: '24h', labels: labelFilter(...labelOf(subject)) })}`,
     failures: `${base}/usage?outcome=failed`,
     key: `${base}/keys`,
     job: `${base}/jobs/${encodeURIComponent(subject)}`,

@@ -35,6 +35,17 @@ const amount = (text: string) => {
   return value !== undefined && value >= 0n ? text.trim() : undefined
 }
 
+const labelAmounts = (text: string) => {
+  const pairs = text
+    .split(',')
+    .map((pair) => pair.trim())
+    .filter(Boolean)
+    .map((pair) => pair.split('='))
+  const isMeant = ([name = '', value = '', ...rest]: string[]) =>
+    /^[A-Za-z][\w.:/-]{0,63}$/.test(name) && (parseCredits(value) ?? 0n) > 0n && rest.length === 0
+  return pairs.length > 0 && pairs.every(isMeant) ? Object.fromEntries(pairs) : undefined
+}
+
 /** `failureCalls` is a second value of the rule before it. */
 const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   balanceBelow: { label: 'Fewer credits are available than', value: { unit: 'credits', usual: '100', read: amount } },
@@ -45,6 +56,10 @@ const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
   limitShares: {
     label: 'A spending limit of the account or a key reaches',
     value: { unit: '%', usual: '50, 80, 100', read: percents },
+  },
+  labelSpend: {
+    label: 'One value of a label spends in 24 hours',
+    value: { unit: 'credits', usual: 'user=5', read: labelAmounts },
   },
   failurePercent: {
     label: 'Failing calls in two hours reach',
@@ -60,8 +75,18 @@ const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
 }
 const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 
-const isOn = (value: AlertRules[Name]) => value !== null && value !== false && !(Array.isArray(value) && !value.length)
+const isOn = (value: AlertRules[Name]) =>
+  value !== null && value !== false && !(typeof value === 'object' && Object.keys(value).length === 0)
+const shown = (value: AlertRules[Name]) =>
+  Array.isArray(value)
+    ? value.join(', ')
+    : typeof value === 'object' && value !== null
+      ? Object.entries(value)
+          .map((pair) => pair.join('='))
+          .join(', ')
+      : String(value)
 const OFF: Partial<AlertRules> = {
+  labelSpend: {},
   limitShares: [],
   jobFailed: false,
   vendorOpen: false,
@@ -103,7 +128,7 @@ function RulesCard({ account, settings }: CardProps) {
   const [calls, setCalls] = useState(String(settings.rules.failureCalls))
   const textOf = (name: Name) => {
     const known = settings.rules[name]
-    return texts[name] ?? (isOn(known) ? (Array.isArray(known) ? known.join(', ') : String(known)) : undefined)
+    return texts[name] ?? (isOn(known) ? shown(known) : undefined)
   }
   const meantBy = (name: (typeof NAMES)[number]) => {
     const { value } = RULES[name]

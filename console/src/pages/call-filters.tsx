@@ -29,7 +29,7 @@ const STATUSES = [
 /** Those that are out of the way until somebody needs one. */
 const RARE = ['endpoint', 'vendor', 'minMs', 'minCharged', 'client', 'labels', 'test'] as const
 /** Names with values, as the API takes them. */
-const LABELS = /^[A-Za-z][^=,]*=[^=,]+(,[^=,]+=[^=,]+)*$/
+const LABELS = /^[A-Za-z][^=,]*=[^,]+(,[^=,]+=[^,]+)*$/
 const TYPED_MS = 350
 
 interface CallChoice {

@@ -1,4 +1,4 @@
-import { keyName, summaryLines } from '../../../src/reports/statement-lines.ts'
+import { summaryLines, usageLines } from '../../../src/reports/statement-lines.ts'
 import { api, type LedgerFilter } from '../api.ts'
 import { formatUtcDay, formatWhole, monthName } from '../format.ts'
 import { type List, useList, useQuery } from '../query.ts'
@@ -12,6 +12,7 @@ import { dayStart } from '../zone.ts'
 import { CsvButton } from './csv.tsx'
 import { MonthField, monthsSince } from './month-field.tsx'
 import { RangeFields } from './range-fields.tsx'
+import { useTagNames } from './sums.tsx'
 
 export function StatementPage({ account }: { account: string }) {
   return (
@@ -38,20 +39,34 @@ export function StatementPanel({ account }: { account: string }) {
   const about = useQuery(`account/${account}`, (signal) => api.account(account, signal))
   const months = monthsSince(about.data?.createdAt)
   const month = query.get('month') ?? months[0] ?? ''
-  const statement = useQuery(month ? `statement/${account}/${month}` : undefined, (signal) =>
-    api.statement(account, month, signal),
+  const label = query.get('label') ?? undefined
+  const names = useTagNames(account)
+  const statement = useQuery(month ? `statement/${account}/${month}/${label}` : undefined, (signal) =>
+    api.statement(account, month, label, signal),
   )
   const name = `statement-${about.data?.name ?? account}-${month}`
   return (
     <>
       <div className="filters">
         <MonthField months={months} month={month} />
+        <SelectField
+          label="Usage by"
+          value={label ?? ''}
+          onText={(text) => setQuery({ label: text })}
+          options={[
+            ['', 'Model and key'],
+            ['user', 'End user'],
+            ['session', 'Session'],
+            ...names,
+            ...(label && !['user', 'session', ...names].includes(label) ? [label] : []),
+          ]}
+        />
         <CsvButton
           label="PDF"
-          fetchIt={() => api.statementFile(account, month, 'application/pdf')}
+          fetchIt={() => api.statementFile(account, month, label, 'application/pdf')}
           name={`${name}.pdf`}
         />
-        <CsvButton fetchIt={() => api.statementFile(account, month, 'text/csv')} name={`${name}.csv`} />
+        <CsvButton fetchIt={() => api.statementFile(account, month, label, 'text/csv')} name={`${name}.csv`} />
       </div>
       <Loaded query={statement} skeleton={<Skeleton lines={4} tall />}>
         {(data) => <MonthlyStatementView statement={data} />}
@@ -61,8 +76,8 @@ export function StatementPanel({ account }: { account: string }) {
 }
 
 function MonthlyStatementView({ statement }: { statement: MonthlyStatement }) {
-  const { worth, final, products, movements, unlisted } = statement
-  const used = unlisted === '0' ? products : [...products, { ...UNLISTED, charged: unlisted }]
+  const { worth, final, movements, label } = statement
+  const used = usageLines(statement)
   return (
     <>
       <Card
@@ -87,18 +102,18 @@ function MonthlyStatementView({ statement }: { statement: MonthlyStatement }) {
           ]}
         />
       </Card>
-      <Card flush title="Usage" lead="By model or endpoint and key.">
+      <Card flush title="Usage" lead={label ? `By ${label.name}.` : 'By model or endpoint and key.'}>
         {used.length === 0 ? (
           <Empty icon="usage" title="No call was charged in this month" />
         ) : (
           <Table
-            label="Usage by model and key"
-            rows={used}
-            rowKey={(row) => `${row.product} ${row.keyId}`}
+            label={label ? `Usage by ${label.name}` : 'Usage by model and key'}
+            rows={used.map((line, place) => ({ ...line, place }))}
+            rowKey={(row) => String(row.place)}
             columns={[
-              { head: 'Model or endpoint', main: true, cell: (row) => row.product },
-              { head: 'Key', cell: (row) => keyName(row) },
-              { head: 'Calls', right: true, cell: (row) => (row.calls === 0 ? '–' : formatWhole(row.calls)) },
+              { head: label?.name ?? 'Model or endpoint', main: true, cell: (row) => row.what },
+              label === undefined && { head: 'Key', cell: (row) => row.key },
+              { head: 'Calls', right: true, cell: (row) => (row.calls === null ? '–' : formatWhole(row.calls)) },
               { head: 'Credits', right: true, cell: (row) => <Amount value={row.charged} exact worth={worth} /> },
             ]}
           />
@@ -126,8 +141,6 @@ function MonthlyStatementView({ statement }: { statement: MonthlyStatement }) {
     </>
   )
 }
-
-const UNLISTED = { product: 'Details no longer stored', keyId: '', keyName: '', calls: 0 }
 
 const KINDS: Record<LedgerRow['kind'], { label: string; tone: Tone }> = {
   grant: { label: 'Credits added', tone: 'good' },

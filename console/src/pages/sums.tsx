@@ -2,7 +2,7 @@
 import { api, type CallFilter } from '../api.ts'
 import { creditsAsNumber } from '../credits.ts'
 import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '../format.ts'
-import { callsPath, stepSpan } from '../period.ts'
+import { callsPath, labelFilter, stepSpan } from '../period.ts'
 import { useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
 import { useMay } from '../session.tsx'
@@ -71,14 +71,11 @@ interface SumsScope {
 
 function useChoice({ account, query }: Pick<SumsScope, 'account' | 'query'>) {
   const seesVendors = useMay()('vendors:read')
-  const labels = useQuery(account === undefined ? undefined : `labels/${account}`, (signal) =>
-    api.labels(account ?? '', signal),
-  )
   const groupings: ReadonlyArray<readonly [Grouping, string]> = [
     ...GROUPINGS.filter(
       ([value]) => (value !== 'vendor' || seesVendors) && (value !== 'account' || account === undefined),
     ),
-    ...(labels.data?.names ?? []).map((name) => [`label:${name}`, name] as const),
+    ...useTagNames(account).map((name) => [`label:${name}`, name] as const),
   ]
   return {
     groupings,
@@ -87,6 +84,14 @@ function useChoice({ account, query }: Pick<SumsScope, 'account' | 'query'>) {
     measure: one(MEASURES, query.get('sum'), 'charged'),
     percentile: one(PERCENTILES, query.get('percentile'), 'p95Ms'),
   }
+}
+
+/** Names of the tags that an account uses; of all accounts together they are not listed. */
+export function useTagNames(account: string | undefined): readonly string[] {
+  const labels = useQuery(account === undefined ? undefined : `labels/${account}`, (signal) =>
+    api.labels(account ?? '', signal),
+  )
+  return labels.data?.names ?? []
 }
 
 /** What the calls of the filter sum up to, and how that compares with the period before. */
@@ -248,7 +253,7 @@ function GroupTable({
   filter: URLSearchParams
 }) {
   const of = (group: string) =>
-    data.by.startsWith(LABEL) ? { labels: `${data.by.replace(LABEL, '')}=${group}` } : { [data.by]: group }
+    data.by.startsWith(LABEL) ? { labels: labelFilter(data.by.replace(LABEL, ''), group) } : { [data.by]: group }
   const to = ({ group }: Group) =>
     callsPath(account, { ...Object.fromEntries(filter), view: undefined, by: undefined, ...of(group) })
   return (

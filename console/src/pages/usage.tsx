@@ -17,6 +17,7 @@ import { type ListedCall, UNIT_NAMES, type UsageRow, unitRow } from '../wire.ts'
 import { CallFilters, clearFilters, useCallChoice, useKeyLabels } from './call-filters.tsx'
 import { CsvButton } from './csv.tsx'
 import { faultTitle } from './fault-words.ts'
+import { LabelSumsCard } from './label-sums.tsx'
 import { SavedViews } from './saved-views.tsx'
 import { LatencyCard, SumsCard, Totals } from './sums.tsx'
 
@@ -47,6 +48,7 @@ const VIEWS = [
   { name: 'list', label: 'Calls', icon: 'usage' },
   { name: 'chart', label: 'Over time', icon: 'chart' },
   { name: 'latency', label: 'Latency', icon: 'history' },
+  { name: 'labels', label: 'End users and sessions', icon: 'members' },
 ] as const
 type View = (typeof VIEWS)[number]['name']
 const CLIENTS_SHOWN = 10
@@ -76,6 +78,7 @@ export function UsagePanel({ account }: { account: string | undefined }) {
       {view === 'list' ? <Calls {...{ account, filter, filtered, everyMs }} /> : null}
       {view === 'chart' ? <SumsCard {...scope} /> : null}
       {view === 'latency' ? <LatencyCard {...scope} /> : null}
+      {view === 'labels' ? <LabelSumsCard account={account} filter={filter} /> : null}
     </>
   )
 }

@@ -11,7 +11,8 @@ import type { World } from '../../kernel/world.ts'
 import { callView, soughtOutcome, type UsageView, usageView } from '../../ledger/views.ts'
 import { type CallFilter, isIndexed } from '../../reports/call-filter.ts'
 import type { UsageFilter } from '../../reports/calls.ts'
-import { callsCsv, sumsCsv } from '../../reports/csv.ts'
+import { callsCsv, labelSumsCsv, sumsCsv } from '../../reports/csv.ts'
+import { readAllLabelSums, readLabelSums } from '../../reports/label-sums.ts'
 import type { Statements } from '../../reports/statement.ts'
 import {
   CALLS_DAYS_MAX,
@@ -22,7 +23,16 @@ import {
   type SumsFilter,
   type SumsOrder,
 } from '../../reports/sums.ts'
-import { grouping, step, usageLatency, usageSums } from '../../reports/views.ts'
+import {
+  grouping,
+  type LabelSum,
+  labelName,
+  labelSort,
+  labelSums,
+  step,
+  usageLatency,
+  usageSums,
+} from '../../reports/views.ts'
 import { type Actor, amount, id, may, paging, type Resource, range, resource, test, text } from '../resource.ts'
 
 export interface CallDeps {
@@ -52,10 +62,13 @@ const zone = z
   .regex(/^[A-Za-z][\w+/-]{0,63}$/, 'must be a time zone such as Europe/Berlin')
   .refine(isZone, 'is not a known time zone')
 
+/** In a list, a comma of a value is written %2C, and so a percent sign %25. */
+const plain = (value: string) => value.replaceAll(/%2c/gi, ',').replaceAll('%25', '%')
+
 function readLabelFilter(given: string, context: z.core.$RefinementCtx): Readonly<Record<string, string>> {
   const pairs = given.split(',').map((pair) => /^([^=]+)=(.+)$/.exec(pair.trim()))
   if (pairs.every((pair) => pair !== null && LABEL_NAME.test(pair[1] ?? '')))
-    return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', pair?.[2] ?? '']))
+    return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', plain(pair?.[2] ?? '')]))
   context.addIssue('must be a list such as feature=chat,user=alice')
   return z.NEVER
 }
@@ -100,16 +113,29 @@ const stepped = {
 }
 const summed = { ...stepped, compare: test }
 const ofAll = { account: id.optional() }
+const byValue = {
+  /** Whose values are summed up: `user`, `session` or a tag. */
+  label: labelName.default('user'),
+  sort: labelSort.default('charged'),
+  limit: paging.limit,
+  cursor: z
+    .string()
+    .regex(/^\d{1,9}$/, 'is not a cursor that a page gave as next')
+    .optional(),
+}
 
 const listQuery = z.strictObject({ ...chosen, ...listed })
 const sumsQuery = z.strictObject({ ...chosen, ...summed })
 const latencyQuery = z.strictObject({ ...chosen, ...stepped })
+const labelQuery = z.strictObject({ ...chosen, ...byValue })
 const allListQuery = listQuery.extend(ofAll)
 const allSumsQuery = sumsQuery.extend(ofAll)
 const allLatencyQuery = latencyQuery.extend(ofAll)
+const allLabelQuery = labelQuery.extend(ofAll)
 
 type Chosen = z.output<z.ZodObject<typeof chosen>>
 type Listed = Chosen & z.output<z.ZodObject<typeof listed>>
+type ByValue = z.output<typeof labelQuery>
 type Stepped = Chosen & z.output<z.ZodObject<typeof stepped>> & { compare?: z.output<typeof test> }
 
 /** What we pay, to whom, and with which of our credentials, is ours. */
@@ -176,6 +202,29 @@ export function callResources({ database, statements, world }: CallDeps): Resour
     ]
   }
 
+  /** The last month where no range is given. */
+  function valuesOf(account: string | undefined, { label, sort, limit, cursor, ...query }: ByValue) {
+    const [filter] = sumsOf(account, { ...query, by: `label:${label}`, zone: 'UTC' })
+    return { filter, order: { label, sort, limit, offset: Number(cursor ?? 0) } }
+  }
+
+  async function byLabel(account: string | undefined, query: ByValue, actor: Actor) {
+    mayAsk(actor, query)
+    const { filter, order } = valuesOf(account, query)
+    const found = await readLabelSums(database, filter, order)
+    return may(actor, 'vendors:read') ? found : { ...found, items: found.items.map(withoutVendor) }
+  }
+
+  function byLabelCsv(account: string | undefined, query: ByValue, actor: Actor) {
+    mayAsk(actor, query)
+    const { filter, order } = valuesOf(account, query)
+    const hidden: (keyof LabelSum)[] = [
+      ...(account === undefined ? [] : (['account', 'accountName'] as const)),
+      ...(may(actor, 'vendors:read') ? [] : (['cost'] as const)),
+    ]
+    return labelSumsCsv(() => readAllLabelSums(database, filter, order), new Set(hidden))
+  }
+
   async function withNames<T extends UsageView & { account: string }>(items: readonly T[]) {
     const names = await readAccountNames(database, [...new Set(items.map(({ account }) => account))])
     return items.map((item) => ({ ...item, accountName: names.get(item.account) ?? item.account }))
@@ -215,6 +264,19 @@ export function callResources({ database, statements, world }: CallDeps): Resour
         mayAsk(actor, query)
         return readLatency(database, ...sumsOf(params.id, query, true))
       },
+    }),
+    // End users, sessions of agents, teams: what each value of a label came to.
+    resource('GET /accounts/{id}/usage/labels', 'usage:read', {
+      query: labelQuery,
+      answer: labelSums,
+      run: ({ params, query, actor }) => byLabel(params.id, query, actor),
+      csv: ({ params, query, actor }) => byLabelCsv(params.id, query, actor),
+    }),
+    resource('GET /usage/labels', 'usage:read', {
+      query: allLabelQuery,
+      answer: labelSums,
+      run: ({ query: { account, ...query }, actor }) => byLabel(account, query, actor),
+      csv: ({ query: { account, ...query }, actor }) => byLabelCsv(account, query, actor),
     }),
     resource('GET /accounts/{id}/labels', 'usage:read', {
       answer: z.object({ names: z.array(z.string()) }),

@@ -9,12 +9,13 @@ import type { World } from '../../kernel/world.ts'
 import { formatMonth, parseMonth } from '../../ledger/usage-months.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { marginsCsv, statementCsv } from '../../reports/csv.ts'
-import { marginTotals, readMargins } from '../../reports/margins.ts'
+import { labelOf, marginTotals, readMargins } from '../../reports/margins.ts'
 import { createMonthlyStatements } from '../../reports/monthly.ts'
 import { fileName, isEmpty } from '../../reports/statement-lines.ts'
 import { statementPdf } from '../../reports/statement-pdf.ts'
 import {
   billingView,
+  labelName,
   type MonthlyStatement,
   marginGrouping,
   marginPage,
@@ -31,6 +32,10 @@ export interface FinanceDeps {
 }
 
 const MONTHS_MAX = 36
+/** Of what is read from single calls. */
+const LABEL_MONTHS_MAX = 3
+/** A statement's usage by the values of a label, instead of by model and key in its files. */
+const statementQuery = z.strictObject({ label: labelName.optional() })
 const ACCOUNTS_PAGE = 100
 
 const marginQuery = z.strictObject({
@@ -59,8 +64,8 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
     return month
   }
 
-  async function read(account: string, month: number): Promise<MonthlyStatement> {
-    const found = await monthly.read(account, month)
+  async function read(account: string, month: number, label?: string): Promise<MonthlyStatement> {
+    const found = await monthly.read(account, month, label)
     if (!found) throw accountUnknown()
     return found
   }
@@ -93,8 +98,8 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
     const first = from === undefined ? (last ?? before) : monthOf(from, 'from')
     const until = last ?? first
     if (until < first) throw invalid('to: must not lie before from.', 'to')
-    if (monthStart(first, MONTHS_MAX) <= until)
-      throw invalid(`from: at most ${MONTHS_MAX} months are summed up.`, 'from')
+    const most = labelOf(by) === undefined ? MONTHS_MAX : LABEL_MONTHS_MAX
+    if (monthStart(first, most) <= until) throw invalid(`from: at most ${most} months are summed up.`, 'from')
     return readMargins(database, { by, from: first, to: until, account, product, vendor })
   }
 
@@ -112,11 +117,14 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
       run: ({ body, by }) => billing.change(body, by),
     }),
     resource('GET /accounts/{id}/statements/{month}', 'statements:read', {
+      query: statementQuery,
       answer: monthlyStatement,
-      run: ({ params }) => read(params.id, monthOf(params.month, 'month')),
+      run: ({ params, query }) => read(params.id, monthOf(params.month, 'month'), query.label),
       files: {
-        'application/pdf': async ({ params }) => asFile.pdf(await read(params.id, monthOf(params.month, 'month'))),
-        'text/csv': async ({ params }) => asFile.csv(await read(params.id, monthOf(params.month, 'month'))),
+        'application/pdf': async ({ params, query }) =>
+          asFile.pdf(await read(params.id, monthOf(params.month, 'month'), query.label)),
+        'text/csv': async ({ params, query }) =>
+          asFile.csv(await read(params.id, monthOf(params.month, 'month'), query.label)),
       },
     }),
     resource('GET /statements/{month}', 'statements:read', {

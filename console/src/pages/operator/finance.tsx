@@ -3,7 +3,7 @@ import { api, type MarginFilter } from '../../api.ts'
 import { formatWhole, monthName } from '../../format.ts'
 import { useList, useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
-import { Segments } from '../../ui/field.tsx'
+import { Segments, TextField } from '../../ui/field.tsx'
 import { Amount, Page, Stat, Stats } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, TableCard } from '../../ui/table.tsx'
@@ -12,18 +12,28 @@ import { CsvButton } from '../csv.tsx'
 import { MonthField, monthsSince } from '../month-field.tsx'
 
 const BY_MODEL = { value: 'product', label: 'Model', head: 'Model or endpoint' } as const
+const LABEL = 'label:'
 const GROUPINGS: readonly { value: MarginGrouping; label: string; head: string }[] = [
   BY_MODEL,
   { value: 'account', label: 'Customer', head: 'Customer' },
   { value: 'vendor', label: 'Vendor', head: 'Vendor' },
   { value: 'month', label: 'Month', head: 'Month' },
+  { value: 'label:user', label: 'Label', head: 'Label' },
 ]
+
+/** Any label may be asked for. */
+function groupingOf(given: string | null): (typeof GROUPINGS)[number] {
+  if (!given?.startsWith(LABEL)) return GROUPINGS.find(({ value }) => value === given) ?? BY_MODEL
+  const name = given.slice(LABEL.length)
+  return { value: `label:${name}`, label: name, head: name }
+}
 
 export function MarginPage() {
   const { query } = useLocation()
   const months = monthsSince()
   const last = months[1] ?? ''
-  const by = GROUPINGS.find(({ value }) => value === query.get('by')) ?? BY_MODEL
+  const by = groupingOf(query.get('by'))
+  const isLabel = by.value.startsWith(LABEL)
   const from = query.get('from') ?? last
   const to = query.get('to') ?? (from > last ? from : last)
   const filter: MarginFilter = { by: by.value, from, to: to < from ? from : to }
@@ -40,10 +50,11 @@ export function MarginPage() {
         <MonthField label="To" name="to" months={months} month={filter.to ?? to} />
         <Segments<MarginGrouping>
           label="By"
-          value={by.value}
+          value={isLabel ? 'label:user' : by.value}
           options={GROUPINGS}
           onPick={(value) => setQuery({ by: value })}
         />
+        {isLabel ? <LabelField name={by.label} /> : null}
         <CsvButton
           fetchIt={() => api.marginsCsv(filter)}
           name={`margin-by-${by.label.toLowerCase()}-${from}-${filter.to}.csv`}
@@ -75,6 +86,20 @@ export function MarginPage() {
         ]}
       />
     </Page>
+  )
+}
+
+/** Names of all accounts' tags are not listed, so a name is typed. */
+function LabelField({ name }: { name: string }) {
+  return (
+    <TextField
+      key={name}
+      label="Label"
+      defaultValue={name}
+      onBlur={({ target }) => {
+        if (target.value.trim()) setQuery({ by: `${LABEL}${target.value.trim()}` })
+      }}
+    />
   )
 }
 
@@ -110,6 +135,7 @@ function Group({ row, by }: { row: MarginRow; by: MarginGrouping }) {
   if (by === 'account')
     return <Named name={row.name ?? row.group} to={`/operator/accounts/${encodeURIComponent(row.group)}`} />
   if (by === 'month') return <Named name={monthName(row.group)} />
+  if (by.startsWith(LABEL)) return <Named name={row.group || 'Without this label'} />
   return <Named name={row.group || 'No vendor (cached or failed)'} />
 }
 
