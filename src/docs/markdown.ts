@@ -75,6 +75,6 @@ export function leadOf(markdown: string): string {
   const text = (marked.lexer(markdown).find(isProse)?.raw ?? '')
     .trim()
     .replaceAll(/\s+/g, ' ')
-    .replaceAll(/\[([^\]]{0,200})\]\([^)]{0,300}\)/g, '$1')
+    .replaceAll(/\[([^[\]]{0,200})\]\([^()]{0,300}\)/g, '$1')
   return /^.{40,200}?[.!?](?= |$)/.exec(text)?.[0] ?? text.slice(0, 200)
 }
