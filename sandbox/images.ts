@@ -60,15 +60,28 @@ async function readEdit(req: IncomingMessage, ctx: RoomContext): Promise<ImageRe
   ctx.call.bodyBytes = parts.reduce((sum, part) => sum + part.bytes, 0)
   const fields: Record<string, unknown> = {}
   const files: FormPart[] = []
+  let mask: FormPart | undefined
   for (const part of parts) {
-    if (part.name === 'image' || part.name === 'image[]') files.push(part)
+    if (part.name === 'mask') mask = part
+    else if (part.name === 'image' || part.name === 'image[]') files.push(part)
     else if (part.filename === undefined) fields[part.name] = part.head.toString('utf8')
   }
-  ctx.call.body = JSON.stringify({ ...fields, files: files.map(({ head: _, ...file }) => file) })
+  const listed = mask ? [...files, mask] : files
+  ctx.call.body = JSON.stringify({ ...fields, files: listed.map(({ head: _, ...file }) => file) })
   if (files.length === 0) throw missing('image')
   const long = `Invalid 'image': array too long. Expected at most ${FILES_MAX} images, but got ${files.length}.`
   if (files.length > FILES_MAX) throw invalid(long, 'image', 'array_above_max_length')
-  return { fields, references: files.map(readReference) }
+  const references = files.map(readReference)
+  if (mask) checkMask(mask, references[0]!) // There is at least one: see above.
+  return { fields, references }
+}
+
+function checkMask({ head, type }: FormPart, { width, height }: ImageReference): void {
+  const facts = readImageFacts([head])
+  if (facts?.type !== 'png' || type !== 'image/png')
+    throw invalid("Invalid file 'mask': only 'image/png' is supported.", 'mask', 'unsupported_file_mimetype')
+  if (facts.width !== width || facts.height !== height)
+    throw invalid('Invalid mask image format - mask size does not match image size.', 'mask', 'invalid_image_file')
 }
 
 function readReference(file: FormPart, i: number): ImageReference {

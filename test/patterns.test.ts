@@ -102,7 +102,8 @@ function findProblem(pattern: RegExp, attack: Attack): string | undefined {
     if (chars === 8_000 && ms < HARMLESS_MS) return undefined
   }
   const [quarter, whole] = [attackOf(attack, CHARS / 4), attackOf(attack, CHARS)]
-  if (msOf(pattern, quarter, MS_EVER / 4) > MS_EVER / 4) return `more than ${MS_EVER / 4} ms for ${CHARS / 4} characters`
+  if (msOf(pattern, quarter, MS_EVER / 4) > MS_EVER / 4)
+    return `more than ${MS_EVER / 4} ms for ${CHARS / 4} characters`
   if (msOf(pattern, whole, MS_MAX) <= MS_MAX) return undefined
   const [quarterMs, ms] = [msOf(pattern, quarter), msOf(pattern, whole)]
   if (ms > MS_EVER || (ms > MS_MAX && ms / quarterMs > GROWTH_MAX))

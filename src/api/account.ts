@@ -200,7 +200,7 @@ async function readQuoted(
   for (const spec of specs)
     try {
       const room = lease ?? deps.budget.open(principal.accountId)
-      const asked = spec.largeBody && !spec.form ? await withPictures(body, room) : { json }
+      const asked = spec.sells === 'image' ? await withPictures(body, room) : { json }
       const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
       const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
       if (!batch) return quoted

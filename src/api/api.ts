@@ -150,14 +150,15 @@ export function mountApi(api: Api, { free, paid }: Endpoints): void {
     }
   }
   for (const path of paths) api.crossSite(path)
-  for (const path of ['/alpha/v1/images/edits', '/alpha/images/edits', '/v1/images/edits'])
+  for (const path of ['/alpha/v1/images/edits', '/alpha/images/edits'])
     api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: noEdits, handle: noEdits })
 }
 
-/** The contract has no edits route; whoever looks for it learns where editing is done. */
+/** The contract has no edits route below its own address; whoever looks for it learns where editing is done. */
 function noEdits(): never {
   throw new Fault('not_found', {
-    message: 'There is no edits route. Send the pictures as image_urls to /alpha/v1/images/generations, as JSON.',
+    message:
+      'There is no edits route here. Send the pictures as image_urls to /alpha/v1/images/generations, as JSON, or a form to /v1/images/edits.',
   })
 }
 

@@ -8,6 +8,7 @@ import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
+import { readEditForm } from '../protocols/media/openai-images/edit-form.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
@@ -37,7 +38,7 @@ export function paidHandler(deps: PaidDeps): (spec: PaidSpec) => Handle {
 }
 
 async function handleLarge(request: RequestContext, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
-  const body = spec.form ? await takeForm(request, deps) : await takeLarge(request, deps)
+  const body = await takeLarge(request, spec, deps)
   if (out instanceof RecordingCaller) out.recording.asked(body.json.text)
   await handle(request, out, { spec, body }, deps)
 }
@@ -118,7 +119,12 @@ function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): Jso
 }
 
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
-async function takeLarge(request: RequestContext, deps: PaidDeps): Promise<Taken> {
+function takeLarge(request: RequestContext, spec: PaidSpec, deps: PaidDeps): Promise<Taken> {
+  if (!spec.form) return takePictures(request, deps)
+  return spec.sells === 'image' ? takeEdit(request, deps) : takeRecording(request, deps)
+}
+
+async function takePictures(request: RequestContext, deps: PaidDeps): Promise<Taken> {
   checkImageContentType(request.headers['content-type'])
   const contentLength = contentLengthOf(request)
   if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
@@ -130,14 +136,24 @@ async function takeLarge(request: RequestContext, deps: PaidDeps): Promise<Taken
   return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
 }
 
+/** A form with pictures, within the same budget. */
+async function takeEdit(request: RequestContext, deps: PaidDeps): Promise<Taken> {
+  const lease = request.lease! // The route of a large body has made it.
+  const read = await readEditForm(arriving(request.raw, deps.bodies, lease), formHeadersOf(request))
+  lease.shrinkTo(read.inlineBytes + read.json.text.length)
+  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
+}
+
 /** A form with a recording, within the same budget. */
-async function takeForm(request: RequestContext, deps: PaidDeps): Promise<Taken> {
-  const contentLength = contentLengthOf(request)
-  const contentType = request.headers['content-type']
+async function takeRecording(request: RequestContext, deps: PaidDeps): Promise<Taken> {
   const body = arriving(request.raw, deps.bodies, request.lease)
-  const { json, file, digest } = await readAudioForm(body, { contentType, contentLength })
+  const { json, file, digest } = await readAudioForm(body, formHeadersOf(request))
   request.lease?.shrinkTo(file.bytes + json.text.length)
   return { json, file, digest }
+}
+
+function formHeadersOf(request: RequestContext) {
+  return { contentType: request.headers['content-type'], contentLength: contentLengthOf(request) }
 }
 
 function contentLengthOf({ headers: { 'content-length': length } }: RequestContext): number | undefined {

@@ -48,7 +48,7 @@ const named = {
     code === 'unrecognized_keys' ? renamedHint(keys ?? []) : undefined,
 }
 
-const OFFERS = ['conversations', 'compact'] as const
+const OFFERS = ['conversations', 'compact', 'masks'] as const
 export type Offer = (typeof OFFERS)[number]
 
 const vendor = z.strictObject(
@@ -79,7 +79,7 @@ const vendor = z.strictObject(
     onAbort: z.enum(['cancel', 'drain']).optional(),
     /** It made the format that it speaks, so that members of a request that the gateway does not know are sent too. For any other vendor they are left out. */
     passesUnknown: z.boolean().default(false),
-    /** What it has of the Responses format beside responses themselves. */
+    /** What not every vendor of a format has: of the Responses format, more than responses themselves; of images, edits with a mask. */
     offers: z.array(z.enum(OFFERS)).optional(),
     /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
     byokFee: byokFee.optional(),

@@ -36,7 +36,7 @@ import {
   responsesBody,
   videoBody,
 } from './generation-bodies.ts'
-import { images } from './images.ts'
+import { imageEdits, images } from './images.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
@@ -113,6 +113,7 @@ export const PAID = define({
   translations,
   speech,
   images,
+  'images/edits': imageEdits,
   video: {
     route: 'POST /v1/video/seedance',
     tag: 'Video and jobs',

@@ -109,8 +109,11 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
     const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
     // What no route can carry is refused before anything is held.
     const routes = routesFor(paidRequest, product, incoming.catalog.document)
-    if (routes.length === 0 && incoming.spec.sells === 'text')
-      throw invalid(`No vendor of "${paidRequest.product}" offers this.`, 'model')
+    if (routes.length === 0 && (incoming.spec.sells === 'text' || paidRequest.offer === 'masks'))
+      throw invalid(
+        `No vendor of "${paidRequest.product}" offers ${paidRequest.offer === 'masks' ? 'masks' : 'this'}.`,
+        paidRequest.offer === 'masks' ? 'mask' : 'model',
+      )
     const labels = labelsOf(incoming)
     const asked: Read = cache
       ? { paidRequest, product, routes, cache, labels }

@@ -23,12 +23,8 @@ import {
 } from '../../clients/typescript/src/index.ts'
 import { camel } from '../../src/catalog/reference.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { PICTURE } from '../picture.ts'
 import { METHODS } from './surface.ts'
-
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-)
 
 let g: TestGateway
 let account: { id: string; key: string }
@@ -106,10 +102,10 @@ test('a picture is saved at once, made from local files, and followed by its eve
   const answer = await client.images.generate({ prompt: 'A gate', size: '1024x1024' }).save(file)
   assert.deepEqual((await readFile(file)).subarray(1, 4).toString(), 'PNG')
   assert.ok(answer.cost && answer.data[0]?.url)
-  await writeFile(join(room, 'small.png'), PNG)
+  await writeFile(join(room, 'small.png'), PICTURE)
   const edited = await client.images.generate({
     prompt: 'Bluer',
-    image_urls: [join(room, 'small.png'), new Blob([PNG]), new Uint8Array(PNG)],
+    image_urls: [join(room, 'small.png'), new Blob([PICTURE]), new Uint8Array(PICTURE)],
   })
   assert.equal(edited.data.length, 1)
   const events: string[] = []
@@ -119,7 +115,7 @@ test('a picture is saved at once, made from local files, and followed by its eve
 
 test('a video is waited for by events, by asking where there are none, and from its id alone', async () => {
   const seen: string[] = []
-  const video = await client.videos.create({ prompt: 'A boat', resolution: '480p', duration: 4, first_frame: PNG })
+  const video = await client.videos.create({ prompt: 'A boat', resolution: '480p', duration: 4, first_frame: PICTURE })
   await video.wait({ onProgress: (job) => seen.push(job.status) })
   assert.equal(seen.at(-1), 'COMPLETED')
   await video.save(join(room, 'a.mp4'))

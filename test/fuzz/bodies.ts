@@ -312,6 +312,8 @@ const WAV = [
   'RIFF\x64\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x40\0\0\0',
   '@'.repeat(64),
 ].join('')
+/** The head of a picture of one pixel, of such bytes too. */
+const WEBP = `RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0${'\0'.repeat(10)}`
 const LINE = JSON.stringify({
   ...{ custom_id: 'a', method: 'POST', url: '/v1/chat/completions' },
   body: { model: 'alpha-5.4-mini', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 },
@@ -321,6 +323,10 @@ const recording = { file: fc.constant(WAV), model: fc.constant('alpha-transcribe
 const forms: Readonly<Record<string, fc.Arbitrary<object>>> = {
   transcriptions: fc.record({ ...recording, response_format: fc.constantFrom('json', 'text', 'srt', 'verbose_json') }),
   translations: fc.record(recording),
+  'images/edits': fc.record({
+    ...{ image: fc.constant(WEBP), prompt: text, model: fc.constant('alpha-image-2') },
+    ...{ n: fc.constantFrom('1', '2', ''), stream: fc.constantFrom('true', 'false', 'x') },
+  }),
   'files/create': fc.record({ file: fc.constant(LINE), purpose: fc.constant('batch') }),
 }
 
@@ -330,7 +336,7 @@ function formOf(endpoint: string): fc.Arbitrary<string> {
   return fc.tuple(parts, fc.nat({ max: 9 }), fc.double({ min: 0, max: 1, noNaN: true })).map(([fields, how, at]) => {
     const text = Object.entries(fields)
       .map(([name, value]) => {
-        const filename = name === 'file' ? '; filename="a.wav"' : ''
+        const filename = name === 'file' || name === 'image' ? '; filename="a.wav"' : ''
         const said = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
         return `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"${filename}\r\n\r\n${said}\r\n`
       })

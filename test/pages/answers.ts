@@ -5,6 +5,7 @@ import { ENDPOINTS } from '../../src/catalog/index.ts'
 import type { RecordedAnswer } from '../../src/docs/answers.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { PICTURE } from '../picture.ts'
 import { wav } from '../sound.ts'
 import { until } from '../until.ts'
 
@@ -55,7 +56,8 @@ function queryOf(spec: EndpointSpec): string {
 function formOf(spec: EndpointSpec): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(exampleBody(spec)))
-    if (name !== 'file') form.append(name, String(value))
+    if (name === 'image') form.append('image', new Blob([new Uint8Array(PICTURE)], { type: 'image/png' }), 'photo.png')
+    else if (name !== 'file') form.append(name, String(value))
     else if (spec.id === 'files/create') form.append('file', new Blob([LINES]), 'lines.jsonl')
     else form.append('file', new Blob([new Uint8Array(wav(3))]), 'recording.wav')
   return form

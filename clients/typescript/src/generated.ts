@@ -35,6 +35,7 @@ export type PaidEndpoint =
   | 'translations'
   | 'speech'
   | 'images'
+  | 'images/edits'
   | 'video'
   | 'social/users'
   | 'social/users/{id}'

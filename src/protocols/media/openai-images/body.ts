@@ -29,6 +29,10 @@ export interface ImageRequestBody {
   /** By position in image_urls. */
   readonly inline: ReadonlyMap<number, InlineImage>
   readonly inlineBytes: number
+  /** Where the first picture may be changed. Only a form has one. */
+  readonly mask?: InlineImage
+  /** It came as the form by which SDKs ask for an edit, and is answered as they expect it. */
+  readonly isEdit?: true
   /** SHA-256 of the body as received, if requested: an idempotency key is bound to it. */
   readonly digest: string | undefined
 }

@@ -81,27 +81,37 @@ function callOf(checked: CheckedImages, images: readonly InlineImage[], target: 
     method: 'POST',
     url: `${target.baseUrl}/images/edits`,
     headers: { ...headers, 'content-type': `multipart/form-data; boundary=${boundary}` },
-    body: formPieces(fields, images, boundary),
+    body: formPieces(fields, filesOf(images, checked.mask), boundary),
   }
 }
 
-/** The form in pieces: the images' own buffers with short texts between them, so nothing is copied. */
+interface NamedFile extends InlineImage {
+  /** Of the form's field. */
+  readonly name: string
+  /** Without its ending. */
+  readonly fileName: string
+}
+
+function filesOf(images: readonly InlineImage[], mask: InlineImage | undefined): NamedFile[] {
+  const files = images.map((image, index) => ({ ...image, name: 'image[]', fileName: `image-${index + 1}` }))
+  return mask ? [...files, { ...mask, name: 'mask', fileName: 'mask' }] : files
+}
+
+/** The form in pieces: the files' own buffers with short texts between them, so nothing is copied. */
 function formPieces(
   fields: Readonly<Record<string, string | number | boolean>>,
-  images: readonly InlineImage[],
+  files: readonly NamedFile[],
   boundary: string,
 ): (string | Buffer)[] {
   const pieces: (string | Buffer)[] = []
   for (const [name, value] of Object.entries(fields))
     pieces.push(`--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
-  images.forEach(({ pieces: file, type }, index) => {
-    const name = `image-${index + 1}.${type === 'jpeg' ? 'jpg' : type}`
+  for (const { pieces: file, type, name, fileName } of files)
     pieces.push(
-      `--${boundary}\r\ncontent-disposition: form-data; name="image[]"; filename="${name}"\r\ncontent-type: image/${type}\r\n\r\n`,
+      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"; filename="${fileName}.${type === 'jpeg' ? 'jpg' : type}"\r\ncontent-type: image/${type}\r\n\r\n`,
       ...file,
       '\r\n',
     )
-  })
   pieces.push(`--${boundary}--\r\n`)
   return pieces
 }

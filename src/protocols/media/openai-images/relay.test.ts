@@ -19,6 +19,8 @@ const checked: CheckedImages = {
   format: 'png',
   stream: true,
   inlineAnswer: false,
+  isEdit: false,
+  mask: undefined,
   outputTokens: 100,
 }
 const usage = { input_tokens: 5, output_tokens: 100, total_tokens: 105 }

@@ -6,7 +6,7 @@ import { isObject, text } from '../../check.ts'
 import type { PriceAttributes, StreamRelay, StreamState } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import type { CheckedImages, StoredImage } from './request.ts'
-import { type Drawn, DrawnReader, priceOf, writeEvent } from './result.ts'
+import { type Drawn, DrawnReader, eventName, priceOf, writeEvent } from './result.ts'
 
 const NEWLINE = 0x0a
 const COLON = 0x3a
@@ -117,7 +117,7 @@ export class ImageRelay implements StreamRelay, StreamState {
     this.storing = this.options.store(drawn).then(({ url }) => {
       // An image that could not be stored is not charged.
       this.usage = drawn.usage ?? this.options.unreported
-      this.event = encodeEvent(writeEvent(drawn, url, this.options.checked), 'image_generation.completed')
+      this.event = encodeEvent(writeEvent(drawn, url, this.options.checked), eventName(this.options.checked))
     })
     // `ready` reports a failure; this handler only prevents an unhandled rejection until then.
     this.storing.catch(() => undefined)

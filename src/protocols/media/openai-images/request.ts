@@ -56,6 +56,9 @@ export interface CheckedImages {
   readonly stream: boolean
   /** Whether the answer also contains the image itself, as some SDKs require. */
   readonly inlineAnswer: boolean
+  /** The names of events and the place of the image in them are those of an edit. */
+  readonly isEdit: boolean
+  readonly mask: InlineImage | undefined
   readonly outputTokens: number
 }
 
@@ -68,7 +71,7 @@ export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps
   const asked = readBody(imagesBody, body.json)
   for (const mask of MASKS)
     if (asked[mask] !== undefined && asked[mask] !== null)
-      throw wrong(mask, 'is not supported: masks cannot be used. Say in the prompt what to change.')
+      throw wrong(mask, 'is not supported here: send a form to /v1/images/edits, or say in the prompt what to change.')
   const { prompt } = asked
   const quality = asked.quality ?? 'auto'
   const drawn = drawnSize(asked.size ?? 'auto', asked.resolution ?? '1k')
@@ -79,16 +82,20 @@ export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps
     quality,
     format: asked.output_format ?? 'png',
     stream: asked.stream ?? false,
-    inlineAnswer: asked.response_format === 'b64_json',
+    // SDKs that edit expect the image itself.
+    inlineAnswer: body.isEdit ? asked.response_format !== 'url' : asked.response_format === 'b64_json',
+    isEdit: body.isEdit ?? false,
+    mask: body.mask,
     outputTokens: Math.ceil((OUTPUT_TOKENS[quality] * drawn.pixels) / OUTPUT_PIXELS),
   }
   const input = measurePrompt([prompt], {}).most
-  const pictures = references.length * INPUT_IMAGE_TOKENS
+  const pictures = (references.length + (body.mask ? 1 : 0)) * INPUT_IMAGE_TOKENS
   const worst = { image: 1, input, inputImage: pictures, outputImage: checked.outputTokens }
   const price = { resolution: drawn.resolution, quality }
   const fetched = new References(references, body.inlineBytes, deps)
   return {
     clientFormat: 'openai-images',
+    ...(body.mask ? { offer: 'masks' as const } : {}),
     product: model.uid,
     stream: checked.stream,
     // If the vendor chooses the quality, the hold covers the most expensive one.

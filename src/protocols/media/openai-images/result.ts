@@ -138,9 +138,22 @@ export function writeAnswer(drawn: Drawn, url: string, checked: CheckedImages, c
   })
 }
 
+/** The name of a stream's one event. */
+export function eventName({ isEdit }: CheckedImages): string {
+  return isEdit ? 'image_edit.completed' : 'image_generation.completed'
+}
+
 export function writeEvent(drawn: Drawn, url: string, checked: CheckedImages): string {
+  const type = eventName(checked)
+  // SDKs that edit look for the image beside the type.
+  if (checked.isEdit)
+    return JSON.stringify({
+      ...{ type, created_at: drawn.createdSeconds, url, ...inline(drawn, checked) },
+      ...{ output_format: drawn.type, quality: drawn.quality, size: checked.size },
+      usage: callersUsage(drawn.reported),
+    })
   return JSON.stringify({
-    type: 'image_generation.completed',
+    type,
     data: [{ index: 0, url, ...inline(drawn, checked) }],
     usage: callersUsage(drawn.reported),
   })
