@@ -53,7 +53,6 @@ import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
-import { openSales } from './sales/open.ts'
 import { publicUrlOf } from './server/address.ts'
 import { sdkBody } from './server/envelope.ts'
 import { openServer } from './server/open.ts'
@@ -140,7 +139,7 @@ export async function createGateway(options: GatewayOptions) {
   const sent = openExports({ ...store, guard, upstream, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ sales: load.sales, secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
+    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
     ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
@@ -155,10 +154,10 @@ export async function createGateway(options: GatewayOptions) {
   await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
 
-  const { people, plans } = office
-  const timers = startMaintenance(options, { ...store, ...load, files, people, plans, deliveries: jobs.deliveries })
+  const { people, sales } = office
+  const timers = startMaintenance(options, { ...store, ...load, files, people, sales, deliveries: jobs.deliveries })
   return {
-    ...{ app, database, ledger, catalog, sales: load.sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
+    ...{ app, database, ledger, catalog, sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
     ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -222,7 +221,7 @@ async function openStore(options: GatewayOptions) {
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes, audit, sealer, credentials, catalog, byokKeys, invoices }: Awaited<ReturnType<typeof openStore>>,
+  { database, changes, audit, sealer, credentials, catalog, byokKeys }: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
   const vendorHours = createVendorHours(database, world)
@@ -258,8 +257,6 @@ function createLoad(
   const margins = createMargins(database, world)
   const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count }
   const ledger: Ledger = createLedger({ database, world, processId, meters, log })
-  const stripeUrl = config.TOLLGATE_STRIPE_URL
-  const sales = openSales({ database, audit, catalog, credentials, invoices, ledger, world, log, stripeUrl })
   const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
   const reports = createReports({ database, changes, world, processId, own })
   // A key may have other limits now than those under which its credits were leased.
@@ -276,7 +273,7 @@ function createLoad(
   })
   return {
     ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
-    ...{ sales, reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
+    ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
   }
 }
 

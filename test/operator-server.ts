@@ -45,7 +45,6 @@ import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
 import { createCodes } from '../src/sales/codes.ts'
 import { openSales } from '../src/sales/open.ts'
-import { createPlans } from '../src/sales/plans.ts'
 import { createServer } from '../src/server/server.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
@@ -149,9 +148,9 @@ export async function startOperatorServer(
     }),
     invoices,
     sales: openSales({
-      ...{ database, catalog, world, ledger, audit, credentials, invoices, log: silentLog, stripeUrl: undefined },
+      ...{ database, catalog, world, ledger, audit, credentials, invoices, accounts, log: silentLog, branding },
+      ...{ stripeUrl: undefined, mails: undefined, publicUrl: () => url },
     }),
-    plans: createPlans({ database, audit, world, ledger, catalog, accounts, log }),
     codes: createCodes({ database, audit, world, ledger, attempts: identity.attempts }),
     contents: createRecordings({
       database,

@@ -15,4 +15,7 @@ const gateway = await startGateway({
     })
   },
 })
+process.on('message', (message) => {
+  if (message === 'renew') void gateway.gateway.sales.plans.renew()
+})
 process.send?.(gateway.url)

@@ -40,7 +40,7 @@ export async function startStripe(): Promise<StripeServer> {
   const methods = new Map<string, Obj>()
   const refunds: Obj[] = []
   const disputes: Obj[] = []
-  const answered = new Map<string, { status: number; body: Obj }>()
+  const answered = new Map<string, { status: number; body: Obj; asked: string }>()
   let count = 0
   // A random part, because ids of several servers may meet in one database.
   const mark = Math.random().toString(36).slice(2, 8)
@@ -240,7 +240,16 @@ export async function startStripe(): Promise<StripeServer> {
     const name = `${request.method} ${at < 0 ? pathname : parts.with(at, ':id').join('/')}`
     server.asked.push(name)
     const key = request.headers['idempotency-key'] as string | undefined
-    let answer = key === undefined ? undefined : answered.get(key)
+    const known = key === undefined ? undefined : answered.get(key)
+    let answer: { status: number; body: Obj } | undefined = known
+    // As the real one: a key stands for one request.
+    if (known && known.asked !== text)
+      answer = refusal(400, {
+        ...{
+          type: 'idempotency_error',
+          message: 'Keys for idempotent requests can only be used with the same parameters',
+        },
+      })
     if (!answer) {
       try {
         const route = ROUTES[name]
@@ -251,7 +260,7 @@ export async function startStripe(): Promise<StripeServer> {
         answer = error as { status: number; body: Obj } // a refusal, or a fault of this server that the test shows
         if (!answer.status) throw error
       }
-      if (key !== undefined) answered.set(key, answer)
+      if (key !== undefined) answered.set(key, { ...answer, asked: text })
     }
     await server.before?.(name)
     response.writeHead(answer.status, { 'content-type': 'application/json', 'request-id': newId('req') })

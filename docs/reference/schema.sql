@@ -67,6 +67,7 @@ create table account_plan (
   tries integer not null default 0,
   retry_at timestamp with time zone,
   limits text[] not null default '{}'::text[],
+  problem text,
   constraint account_plan_pkey PRIMARY KEY (account_id)
 );
 CREATE INDEX account_plan_end ON public.account_plan USING btree (period_end) WHERE (plan_id IS NOT NULL);
@@ -777,6 +778,7 @@ create table payment (
 );
 CREATE UNIQUE INDEX payment_id ON public.payment USING btree (id);
 CREATE INDEX payment_open ON public.payment USING btree (state, id) WHERE (state = ANY (ARRAY['pending'::text, 'quarantined'::text]));
+CREATE UNIQUE INDEX payment_plan ON public.payment USING btree (account_id) WHERE ((kind = 'plan'::text) AND (state = 'pending'::text) AND (detail ? 'charge'::text));
 CREATE UNIQUE INDEX payment_provider ON public.payment USING btree (provider, provider_id);
 CREATE UNIQUE INDEX payment_top_up ON public.payment USING btree (account_id) WHERE ((kind = 'top_up'::text) AND (state = 'pending'::text));
 
@@ -1497,6 +1499,9 @@ begin
     select x.posted, x.moved_at, x.chain into posted, moment, link from lot_expire(account, clock_timestamp(), posted, moment, link) x;
   end if;
   moved := greatest(amount, held - posted);
+  if lot ? 'only' then
+    moved := greatest(moved, -coalesce((select l.remaining - l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0));
+  end if;
   if had_lots and moved < 0 then
     of_lots := lot_take_back(account, lot ->> 'id', posted - held, '-infinity', -moved);
   elsif lot ? 'source' and moved > 0 then

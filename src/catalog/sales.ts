@@ -71,6 +71,9 @@ export const sales = z
       const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at)
       if (twice >= 0) problem([shelf, twice, 'id'], `names "${ids[twice]}" twice`)
     }
+    // A payment names what it buys by its id alone.
+    const both = given.plans.findIndex(({ id }) => given.packs.some((one) => one.id === id))
+    if (both >= 0) problem(['plans', both, 'id'], `names "${given.plans[both]?.id}", which is a pack`)
     const amounts = amountsOf(given, minor, problem)
     const packs = given.packs.map(({ price, ...one }, at) => ({
       ...one,

@@ -2,7 +2,14 @@
 import type { Page } from '../kernel/view.ts'
 import type { BalanceView } from '../ledger/views.ts'
 import { balanceSentence } from '../reports/balance-sentence.ts'
-import type { AccountPlanView, CodeBatchView, NewCodeBatch, PlanOffer, RedeemedView } from '../sales/plan-views.ts'
+import type {
+  AccountPlanView,
+  ChosenPlanView,
+  CodeBatchView,
+  NewCodeBatch,
+  PlanOffer,
+  RedeemedView,
+} from '../sales/plan-views.ts'
 import { at, type Command, text, told } from './command.ts'
 import { query, TEST_OPTION, table, testOf } from './table.ts'
 
@@ -22,10 +29,13 @@ function showPlan({ plan, plans }: AccountPlanView): string {
   const next =
     plan && (plan.next === null ? 'It ends then.' : plan.next === plan.id ? '' : `It becomes "${plan.next}" then.`)
   const now = plan
-    ? `${plan.name}${plan.trial ? ' (trial)' : ''}, until ${plan.endsAt.slice(0, 10)}.${plan.due ? ' The month is not paid yet.' : ''} ${next}`.trim()
+    ? `${plan.name}${plan.trial ? ' (trial)' : ''}, until ${plan.endsAt.slice(0, 10)}.${plan.due ? ` The month is not paid yet. ${plan.problem ?? ''}` : ''} ${next}`.trim()
     : 'No plan.'
   return [now, ...(plans.length > 0 ? [showPlans(plans)] : [])].join('\n\n')
 }
+
+const showChosen = ({ checkout, ...view }: ChosenPlanView) =>
+  [...(checkout ? [`The plan begins when it is paid: ${checkout.url}`] : []), showPlan(view)].join('\n\n')
 
 const showPlans = (plans: readonly PlanOffer[]) =>
   table(
@@ -67,10 +77,15 @@ export const PLAN_COMMANDS: readonly Command[] = [
   },
   {
     name: 'plans choose',
-    summary: 'Starts a plan for an account; where it has one, changes it at the end of its period.',
+    summary:
+      'Starts a plan for an account, or changes it: to a dearer one now, to a cheaper one at the end of its period.',
+    about: 'A price is charged to the saved card. Without one, the page is printed on which it is paid.',
     args: ['account', 'plan'],
-    run: (call) =>
-      told(call.api.call<AccountPlanView>('PUT', at`/accounts/${call.args[0]}/plan`, { plan: call.args[1] }), showPlan),
+    options: { checkout: { type: 'boolean', help: 'Do not charge the saved card; print the page instead.' } },
+    run: (call) => {
+      const body = { plan: call.args[1], ...(call.values.checkout === true ? { checkout: true } : {}) }
+      return told(call.api.call<ChosenPlanView>('PUT', at`/accounts/${call.args[0]}/plan`, body), showChosen)
+    },
   },
   {
     name: 'plans cancel',

@@ -5,7 +5,11 @@ interface Facts {
   /** Of the product. */
   readonly name: string
   readonly url: string
+  /** Of those about a plan: the plan, its account, why it is not paid, and until when it can be. */
+  readonly plan?: { readonly name: string; readonly account: string; readonly reason: string; readonly until: string }
 }
+
+const PLAN = { name: 'Pro', account: 'Acme', reason: 'Your card was declined.', until: '2026-12-05' }
 
 const NOT_YOU = 'If you did not ask for this, you need not do anything.'
 
@@ -55,6 +59,28 @@ export const PERSON_MAILS = {
       paragraphs: [
         `You deleted your login at ${name}. Your sessions and keys have ended. Records of money are kept as the law asks.`,
       ],
+    }),
+  },
+  planUnpaid: {
+    about: 'To the owners: the next month of the plan could not be charged.',
+    make: ({ name, url, plan = PLAN }) => ({
+      subject: `${plan.name} at ${name} could not be renewed`,
+      paragraphs: [
+        `The next month of the plan ${plan.name} of the account "${plan.account}" could not be charged: ${plan.reason}`,
+        `A saved card is charged again each day. If the month is not paid by ${plan.until}, the plan ends.`,
+      ],
+      action: { label: 'Pay or change the plan', url },
+    }),
+  },
+  planEnded: {
+    about: 'To the owners: the plan has ended because it was not paid.',
+    make: ({ name, url, plan = PLAN }) => ({
+      subject: `${plan.name} at ${name} has ended`,
+      paragraphs: [
+        `The plan ${plan.name} of the account "${plan.account}" has ended, because its next month was not paid: ${plan.reason}`,
+        'Credits that were bought otherwise stay. You can choose a plan again at any time.',
+      ],
+      action: { label: 'Choose a plan', url },
     }),
   },
 } as const satisfies Record<string, { about: string; make: (facts: Facts) => MailContent }>

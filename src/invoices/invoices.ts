@@ -53,6 +53,8 @@ interface InvoicedPayment {
   /** What was bought, in a few words: "2,200 credits". */
   readonly description: string
   readonly paidAt: Date
+  /** Of a plan: the first day and the last of the month that was paid. Absent: the day of the payment. */
+  readonly period?: { readonly fromDay: number; readonly toDay: number } | undefined
   /** Where whoever took the payment worked out the VAT in it; by the issuer's rates otherwise. */
   readonly taxMinor?: bigint | undefined
 }
@@ -322,7 +324,9 @@ export function createInvoices(options: { database: Database; world: World; audi
           ...{ kind: 'payment', issuer, customer, account, tax, currency: payment.currency },
           ...amounts(gross, taxMinor),
           ...{ description: payment.description, payment: payment.id, corrects: null },
-          ...{ paidOn, dueOn: null, from: paidOn, to: paidOn },
+          ...{ paidOn, dueOn: null },
+          from: payment.period ? formatDay(payment.period.fromDay) : paidOn,
+          to: payment.period ? formatDay(payment.period.toDay) : paidOn,
         },
         {},
       )

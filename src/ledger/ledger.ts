@@ -71,6 +71,8 @@ interface Grant {
   readonly lot?: Lot | undefined
   /** The lot from which credits are taken back first: the id of the grant that made it. */
   readonly from?: string | undefined
+  /** Nothing is taken back from elsewhere. */
+  readonly onlyFrom?: boolean | undefined
 }
 
 /** Metrics, counted where the credits move. */
@@ -381,13 +383,13 @@ export function createLedger(options: LedgerOptions): Ledger {
       count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
       return { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
     },
-    async grant({ account, amount, note, actor, kind, recovered = 0n, lot, from }, within) {
+    async grant({ account, amount, note, actor, kind, recovered = 0n, lot, from, onlyFrom }, within) {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
       const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint }>(GRANT, [
         ...[id, account, amount, note, actor, kind ?? null, recovered],
-        lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from },
+        lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from, ...(onlyFrom ? { only: true } : {}) },
       ])
       return row && { id, ...row }
     },

@@ -20,7 +20,7 @@ import type { Secrets } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { createCodes } from '../sales/codes.ts'
-import { createPlans, type Plans } from '../sales/plans.ts'
+import { openSales, type Selling } from '../sales/open.ts'
 import { publicUrlOf } from '../server/address.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
@@ -37,7 +37,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 interface BackOffice {
   readonly people: People
   readonly tokens: Tokens
-  readonly plans: Plans
+  readonly sales: Selling
   readonly signUp: SignUp
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
@@ -48,11 +48,11 @@ export function openBackOffice(
   app: FastifyInstance,
   parts: Omit<
     ResourceDeps,
-    'plans' | 'codes' | 'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
+    'sales' | 'codes' | 'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
   > & {
-    readonly config: Parameters<typeof publicUrlOf>[1]
+    readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
     readonly database: Database
-    readonly ledger: Pick<Ledger, 'posted' | 'grant'>
+    readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned'>
     readonly world: World
     readonly secrets: Secrets
     readonly log: Log
@@ -88,12 +88,12 @@ export function openBackOffice(
   const login = createLogin({ ...parts, ...identity, factorKey, members, publicUrl })
   const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })
   const codes = createCodes({ ...identity, ledger: parts.ledger })
-  const plans = createPlans({ ...identity, ledger: parts.ledger, catalog: parts.catalog, accounts, log })
-  const own = { plans, codes, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
+  const sales = openSales({ ...parts, mails, publicUrl, stripeUrl: config.TOLLGATE_STRIPE_URL })
+  const own = { sales, codes, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
   const deps = { ...parts, ...login, ...own }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
-  mountPaymentWebhooks(app, parts.sales.payments)
+  mountPaymentWebhooks(app, sales.payments)
   mountAdmin(app, resources, tokenActor(tokens))
   const scim = createScim({ database, world, audit, members, sessions })
   mountScim(app, { scim, authenticate: tokenActor(tokens), publicUrl })
@@ -112,7 +112,7 @@ export function openBackOffice(
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { people, plans, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return { people, sales, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
 }
 
 /** Mails to people go through the queue of deliveries, as the gateway's own. */

@@ -137,6 +137,12 @@ export interface Actor {
   readonly token?: TokenUse
 }
 
+/** Who pays, if it is somebody in the console. */
+export const buyerOf = ({ session }: Actor) => ({
+  personId: session?.person.id ?? null,
+  email: session?.person.email ?? null,
+})
+
 export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly params: P
   readonly query: Q

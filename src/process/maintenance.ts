@@ -24,7 +24,6 @@ import type { Recordings } from '../recordings/recordings.ts'
 import { createBilling } from '../reports/billing.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Selling } from '../sales/open.ts'
-import type { Plans } from '../sales/plans.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Tracer } from '../telemetry/trace.ts'
 import type { Verifier } from '../verify/runs.ts'
@@ -43,7 +42,6 @@ interface Maintained {
   readonly files: AssetStore
   readonly people: People
   readonly invoices: Invoices
-  readonly plans: Pick<Plans, 'renew'>
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly sales: Selling
 }
@@ -76,7 +74,6 @@ export function startMaintenance(
     files,
     people,
     invoices,
-    plans,
     deliveries,
     sales,
   }: Maintained,
@@ -117,7 +114,7 @@ export function startMaintenance(
     every(world, TIDY_EVERY_MS, tidy, log),
     every(world, TOP_UP_EVERY_MS, () => sales.topUps.look(), log),
     every(world, VERIFY_EVERY_MS, () => sales.reconciliations.tick(), log),
-    every(world, TIDY_EVERY_MS, () => plans.renew(), log),
+    every(world, TIDY_EVERY_MS, () => sales.plans.renew(), log),
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
   ]
 }

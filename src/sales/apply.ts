@@ -6,7 +6,7 @@ import type { CatalogStore } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Invoices } from '../invoices/invoices.ts'
-import { DAY_MS } from '../kernel/calendar.ts'
+import { DAY_MS, dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { formatMoney } from '../kernel/money.ts'
@@ -15,6 +15,7 @@ import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Lot } from '../ledger/lots.ts'
 import { findPayment, insertPayment, type PaymentRow, updatePayment } from './payment-rows.ts'
+import type { Plans } from './plans.ts'
 import type { PaymentFacts } from './provider.ts'
 
 export interface ApplyDeps {
@@ -24,6 +25,7 @@ export interface ApplyDeps {
   readonly audit: Audit
   readonly catalog: CatalogStore
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote'>
+  readonly plans: Pick<Plans, 'paid'>
 }
 
 export interface Applied {
@@ -122,37 +124,36 @@ export function createApply(deps: ApplyDeps) {
     row.paid_at = new Date(Math.min(facts.asOfMs, world.nowMs()))
     row.amount_minor = facts.amountMinor
     row.tax_minor = facts.taxIncludedMinor ?? 0n
-    const problem = await problemOf(tx, row, facts)
-    if (problem !== undefined) {
-      Object.assign(row, { state: 'quarantined', reason: problem })
-      changes.push(`it was quarantined: ${problem}`)
+    if (facts.taxIncludedMinor !== undefined) row.detail = { ...row.detail, taxed: true }
+    const by = { actor: row.provider, ip: null, requestId: null }
+    const month =
+      (await problemOf(tx, row, facts)) ?? (row.kind === 'plan' ? await deps.plans.paid(tx, row, by) : undefined)
+    if (typeof month === 'string') {
+      Object.assign(row, { state: 'quarantined', reason: month })
+      changes.push(`it was quarantined: ${month}`)
       return
     }
-    await grantFor(tx, row, { actor: row.provider, ip: null, requestId: null }, step)
+    if (month) row.detail = { ...row.detail, period: month }
+    await grantFor(tx, row, by, step)
   }
 
   /** Grants the credits of a payment. Its row is locked, and has none yet. */
   async function grantFor(tx: Queryable, row: PaymentRow, by: By, { changes, notes }: Omit<Step, 'facts'>) {
-    const note = `${row.detail.name ?? `${formatMoney(row.amount_minor, row.currency)} ${row.currency}`} (${row.id})`
+    const { id, currency, amount_minor: amountMinor, account_id: account, detail } = row
+    const note = `${detail.name ?? `${formatMoney(amountMinor, currency)} ${currency}`} (${id})`
     const granted = await ledger.grant(
-      { ...{ account: row.account_id, amount: row.credits, note, actor: by.actor }, kind: 'purchase', ...lotFrom(row) },
+      { ...{ account, amount: row.credits, note, actor: by.actor }, kind: 'purchase', ...lotFrom(row) },
       tx,
     )
     if (!granted) throw new Error(`Payment ${row.id} is for an account that is gone.`)
     Object.assign(row, { state: 'paid', reason: null, transfer_id: granted.id })
     changes.push(`${formatCredits(row.credits)} credits were granted`)
-    const { id, currency, amount_minor: amountMinor, account_id: account } = row
+    const paidAt = row.paid_at ?? new Date(world.nowMs())
+    const description = detail.name ?? `${formatCredits(row.credits)} credits`
+    const about = detail.period ? inPeriod(description, detail.period) : { description }
     notes.push(async () => {
-      await deps.invoices.issue(tx, {
-        account,
-        payment: {
-          ...{ id, currency, amountMinor, description: row.detail.name ?? `${formatCredits(row.credits)} credits` },
-          ...{
-            paidAt: row.paid_at ?? new Date(world.nowMs()),
-            ...(row.tax_minor > 0n ? { taxMinor: row.tax_minor } : {}),
-          },
-        },
-      })
+      const tax = detail.taxed ? { taxMinor: row.tax_minor } : {}
+      await deps.invoices.issue(tx, { account, payment: { id, currency, amountMinor, paidAt, ...about, ...tax } })
     })
     notes.push(() =>
       audit.write(tx, by, {
@@ -195,15 +196,18 @@ export function createApply(deps: ApplyDeps) {
     const back = -delta < row.taken ? -delta : row.taken
     const note = `${delta > 0n ? 'Refund of' : 'Returned to'} ${row.detail.name ?? row.id} (${row.id})`
     await lockAccount(tx, account)
+    // A month's credits come back from that month: what was bought otherwise is not touched.
+    const from = { from: row.detail.lotId ?? row.transfer_id ?? '', onlyFrom: row.detail.period !== undefined }
     const booked =
       delta > 0n
-        ? await ledger.grant({ account, amount: -delta, note, actor, kind: 'refund', from: row.transfer_id ?? '' }, tx)
+        ? await ledger.grant({ account, amount: -delta, note, actor, kind: 'refund', ...from }, tx)
         : await ledger.grant(
             { ...{ account, amount: back, recovered: -delta - back, note, actor }, kind: 'purchase', ...lotFrom(row) },
             tx,
           )
     if (!booked) throw new Error(`Payment ${row.id} is for an account that is gone.`)
     const { moved } = booked
+    if (moved > 0n) row.detail = { ...row.detail, lotId: booked.id }
     row.taken -= moved
     row.lost += delta + moved
     changes.push(
@@ -290,6 +294,12 @@ function laterOf(a: Date | null, b: Date): Date {
   return a !== null && a > b ? a : b
 }
 
+/** Packs and plans do not share ids. */
+function offerNamed({ packs, plans }: Sales, offer: string) {
+  const pack = packs.find(({ id }) => id === offer)
+  return pack ? (['pack', pack] as const) : (['plan', plans.find(({ id }) => id === offer)] as const)
+}
+
 /** What a payment that was not asked for here buys by the catalog in force; without a price: nothing that is known. */
 function offerOf(
   sales: Sales | undefined,
@@ -299,10 +309,10 @@ function offerOf(
   if (!sales || sales.currency !== currency) return unknown
   const price = amountMinor - taxMinor
   if (offer !== undefined) {
-    const pack = sales.packs.find(({ id }) => id === offer)
-    if (!pack) return unknown
-    const detail = { name: pack.name, ...lotOf(pack) }
-    return { kind: 'pack', offer_id: pack.id, price_minor: pack.priceMinor, credits: pack.credits, detail }
+    const [kind, found] = offerNamed(sales, offer)
+    if (!found) return unknown
+    const detail = { name: found.name, ...lotOf(found) }
+    return { kind, offer_id: found.id, price_minor: found.priceMinor, credits: found.credits, detail }
   }
   const { amounts } = sales
   if (!amounts || price < amounts.minimumMinor || price > amounts.maximumMinor) return unknown
@@ -316,29 +326,34 @@ function offerOf(
   }
 }
 
-/** Credits that end, or are for some products only. */
-function lotFrom({ kind, detail: { lot }, paid_at: paidAt }: PaymentRow): { lot?: Lot } {
-  if (!lot) return {}
-  const { endsAfterDays, products, priority } = lot
-  return {
-    lot: {
-      source: kind === 'plan' ? 'plan' : 'bought',
-      ...(endsAfterDays === undefined
-        ? {}
-        : { endsAt: new Date((paidAt ?? new Date(0)).getTime() + endsAfterDays * DAY_MS) }),
-      ...(products === undefined ? {} : { products: [...products] }),
-      ...(priority === undefined ? {} : { priority }),
-    },
-  }
+/** What an invoice says of a month of a plan: its first day and its last. */
+function inPeriod(name: string, { from, to }: { from: string; to: string }) {
+  const period = { fromDay: dayOfMs(Date.parse(from)), toDay: dayOfMs(Date.parse(to) - 1) }
+  return { description: `${name}, ${formatDay(period.fromDay)} to ${formatDay(period.toDay)}`, period }
 }
 
-export function lotOf({
-  endsAfterDays,
-  products,
-}: {
+/** Credits that end, or are for some products only. */
+function lotFrom({ detail: { lot = {}, period }, paid_at: paidAt }: PaymentRow): { lot: Lot } {
+  const { endsAfterDays, products, priority } = lot
+  const endsAt = period
+    ? new Date(period.to)
+    : endsAfterDays === undefined
+      ? undefined
+      : new Date((paidAt ?? new Date(0)).getTime() + endsAfterDays * DAY_MS)
+  return { lot: { source: period ? 'plan' : 'bought', endsAt, products, priority } }
+}
+
+/** What the credits of a pack or plan are like, as its payment keeps it. */
+export function lotOf(offer: {
   endsAfterDays?: number | undefined
   products?: string[] | undefined
+  priority?: number | undefined
 }) {
-  if (endsAfterDays === undefined && products === undefined) return {}
-  return { lot: { ...(endsAfterDays === undefined ? {} : { endsAfterDays }), ...(products ? { products } : {}) } }
+  const { endsAfterDays, products, priority } = offer
+  const lot = {
+    ...(endsAfterDays === undefined ? {} : { endsAfterDays }),
+    ...(products ? { products } : {}),
+    ...(priority === undefined ? {} : { priority }),
+  }
+  return Object.keys(lot).length === 0 ? {} : { lot }
 }

@@ -1,26 +1,29 @@
-// Everything that sells, put together: what an account can buy, payments, automatic top-up, reconciliation.
+// Everything that sells, put together: what an account can buy, payments, plans, automatic top-up, reconciliation.
 import { formatCredits } from '../kernel/credits.ts'
-import type { Log } from '../kernel/log.ts'
 import { formatMoney } from '../kernel/money.ts'
 import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
+import { createPlans, type Plans, type PlansOptions } from './plans.ts'
 import { createReconciliations, type Reconciliations } from './reconcile.ts'
 import { createTopUps, type TopUps } from './top-up.ts'
 import type { SalesView } from './views.ts'
 
 export interface Selling {
   readonly payments: Payments
+  readonly plans: Plans
   readonly topUps: TopUps
   readonly reconciliations: Reconciliations
   /** What an account can buy, and how it pays. */
   offers(account: string): Promise<SalesView>
 }
 
-export function openSales(options: PaymentsOptions & { readonly log: Log }): Selling {
+export function openSales(options: Omit<PaymentsOptions, 'plans'> & Omit<PlansOptions, 'payments'>): Selling {
   const { catalog, invoices } = options
-  const payments = createPayments(options)
+  // Plans ask for payments, and a payment begins the month of a plan.
+  const payments = createPayments({ ...options, plans: { paid: (...given) => plans.paid(...given) } })
+  const plans: Plans = createPlans({ ...options, payments })
   const topUps = createTopUps({ ...options, payments })
   return {
-    ...{ payments, topUps, reconciliations: createReconciliations({ ...options, payments }) },
+    ...{ payments, plans, topUps, reconciliations: createReconciliations({ ...options, payments }) },
     async offers(account) {
       const provider = await payments.provider()
       const { sales } = catalog.current.document

@@ -3,7 +3,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { formatCredits } from '../kernel/credits.ts'
 import { formatMoney } from '../kernel/money.ts'
 import type { Page, Paging } from '../kernel/view.ts'
-import type { PaymentFacts, ProviderName } from './provider.ts'
+import type { ChargeTerms, PaymentFacts, ProviderName } from './provider.ts'
 import type { PAYMENT_STATES, PaymentView } from './views.ts'
 
 export type PaymentKind = PaymentView['kind']
@@ -42,6 +42,14 @@ export interface PaymentDetail {
   readonly name?: string
   /** Of a pack or plan: what its credits are like. */
   readonly lot?: { readonly endsAfterDays?: number; readonly products?: readonly string[]; readonly priority?: number }
+  /** Of a plan: the month that was paid. */
+  readonly period?: { readonly from: string; readonly to: string }
+  /** Where its credits are since they were given back after a dispute. */
+  readonly lotId?: string
+  /** Of a charge of a saved card: empty until it begins. */
+  readonly charge?: Partial<ChargeTerms>
+  /** The provider worked out the tax in it, be it 0. */
+  readonly taxed?: true
   /** Of the provider's checkout. */
   readonly reference?: string
   readonly receiptUrl?: string

@@ -7,6 +7,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import type { Invoices } from '../invoices/invoices.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
 import { formatMoney, parseMoney } from '../kernel/money.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { Page } from '../kernel/view.ts'
@@ -23,7 +24,7 @@ import {
   showPayment,
   updatePayment,
 } from './payment-rows.ts'
-import type { Customer, Provider, ProviderName, RemoteProvider } from './provider.ts'
+import type { ChargeTerms, Customer, Provider, ProviderName, Purchase, RemoteProvider } from './provider.ts'
 import { createSignedWebhook } from './providers/signed-webhook.ts'
 import { createStripe } from './providers/stripe.ts'
 import { createPaymentSettings, type PaymentSettings } from './settings.ts'
@@ -33,6 +34,7 @@ export interface PaymentsOptions extends ApplyDeps {
   readonly credentials: Credentials
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote' | 'missing'>
   readonly stripeUrl: string | undefined
+  readonly log: Log
 }
 
 /** What is charged to a saved card while nobody is there. */
@@ -49,7 +51,7 @@ interface CardCharge {
   readonly person: string | null
 }
 
-interface Buyer {
+export interface Buyer {
   readonly personId: string | null
   readonly email: string | null
 }
@@ -57,7 +59,7 @@ interface Buyer {
 export interface Payments {
   readonly settings: PaymentSettings
   /** The provider by which is bought now. */
-  provider(): Promise<Provider | undefined>
+  provider(on?: Queryable): Promise<Provider | undefined>
   remote(name: ProviderName): RemoteProvider | undefined
   /** Applies what a stranger's bytes say, when they are proved to be a provider's. */
   receive(provider: ProviderName, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
@@ -67,17 +69,28 @@ export interface Payments {
     order: {
       pack?: string | undefined
       amount?: string | undefined
+      /** A month of it. Whether the account can have it now is for whoever looks after plans to say. */
+      plan?: string | undefined
       saveCard?: boolean | undefined
       returnUrl: string
     },
     buyer: Buyer,
   ): Promise<CheckoutView>
+  /** Throws where an account can buy nothing: with the field of the billing details that is missing, or because nothing is sold. */
+  checkBuyer(account: string): Promise<void>
+  /** Whether there is a card that can be charged while nobody is there. */
+  hasCard(on: Queryable, account: string): Promise<boolean>
   /** Asks the provider for the state of a payment, whether or not its events came. */
   check(account: string, payment: string): Promise<PaymentView>
   /** The customer of an account at the provider, made on first use. */
   customer(account: string, email: string | null): Promise<Customer>
-  /** A payment by a saved card. `failed`: the card was declined. Whoever repeats it after a crash passes the row that is there. */
-  charge(order: CardCharge | PaymentRow): Promise<PaymentRow>
+  /**
+   * Charges a saved card for a row of `order`; again after a crash. `failed`: the card was declined. `refuses`: says why what it comes to, with its tax, is not to be
+   * charged.
+   */
+  charge(row: PaymentRow, refuses?: (row: PaymentRow) => Promise<string | undefined>): Promise<PaymentRow>
+  /** Charges of which no process heard the end. Asked again with the same terms, the provider says what became of them. `end`: charges one, and does what follows. */
+  finish(kind: CardCharge['kind'], end: (row: PaymentRow) => Promise<unknown>): Promise<void>
   /** Writes the row of a charge, as a part of a transaction; undefined where one is under way. */
   order(tx: Queryable, order: CardCharge): Promise<PaymentRow | undefined>
   list(filter: PaymentFilter): Promise<Page<PaymentView>>
@@ -115,7 +128,21 @@ const OPEN_COUNT = statement(
 )
 const GIVE_UP = statement(
   'payment_give_up',
-  `update payment set state = 'failed', reason = 'It was not paid within three days.' where state = 'pending' and kind in ('pack', 'amount') and created_at < now() - interval '3 days'`,
+  `update payment set state = 'failed', reason = 'It was not paid within three days.'
+   where state = 'pending' and kind in ('pack', 'amount', 'plan') and not detail ? 'charge' and created_at < now() - interval '3 days'`,
+)
+const FAIL = statement(
+  'payment_fail',
+  `update payment set state = 'failed', reason = $2 where id = $1 and state = 'pending' returning 1`,
+)
+const KEEP_TERMS = statement(
+  'payment_terms',
+  `update payment set amount_minor = $3, detail = jsonb_set(detail, '{charge}', $2::jsonb)
+   where id = $1 and state = 'pending' and detail #>> '{charge,methodId}' is null`,
+)
+const UNKNOWN = statement(
+  'payment_unknown',
+  `select id from payment where kind = $1 and state = 'pending' and (kind = 'top_up' or detail ? 'charge') and created_at < now() - interval '30 seconds' order by id limit 100`,
 )
 const PRUNE_EVENTS = statement(
   'payment_event_prune',
@@ -123,6 +150,8 @@ const PRUNE_EVENTS = statement(
 )
 /** Checkouts that one account may begin in an hour. */
 const OPEN_MAX = 30
+/** After this Stripe may have forgotten that it was asked before. */
+const GIVE_UP_MS = 20 * 3_600_000
 
 export function createPayments(options: PaymentsOptions): Payments {
   const { database, world, audit, catalog, credentials, invoices } = options
@@ -140,8 +169,8 @@ export function createPayments(options: PaymentsOptions): Payments {
     }),
   }
 
-  async function provider(): Promise<Provider | undefined> {
-    const { provider: name } = await settings.get()
+  async function provider(on?: Queryable): Promise<Provider | undefined> {
+    const { provider: name } = await settings.get(on)
     return name === 'off' ? undefined : providers[name]
   }
 
@@ -160,14 +189,8 @@ export function createPayments(options: PaymentsOptions): Payments {
     return { id, methodId: null }
   }
 
-  async function buy(
-    account: string,
-    { pack, amount, saveCard = false, returnUrl }: Parameters<Payments['buy']>[1],
-    { personId, email }: Buyer,
-  ): Promise<CheckoutView> {
-    const at = await provider()
-    const { sales } = catalog.current.document
-    if (!at || !sales) throw new Fault('conflict', { message: 'Nothing is sold here.' })
+  async function checkBuyer(account: string): Promise<void> {
+    if (!(await provider())) throw new Fault('conflict', { message: 'Nothing is sold here: no payments are set up.' })
     const { status } = await buyerOf(database, account)
     if (isTestAccount(account) || status === 'closed')
       throw new Fault('conflict', { message: 'Nothing can be bought for this account.' })
@@ -177,25 +200,38 @@ export function createPayments(options: PaymentsOptions): Payments {
         message: `The billing details are not complete: ${missing} is missing. Fill it in before you buy.`,
         param: missing,
       })
+  }
+
+  async function buy(
+    account: string,
+    { pack, amount, plan, saveCard = false, returnUrl }: Parameters<Payments['buy']>[1],
+    { personId, email }: Buyer,
+  ): Promise<CheckoutView> {
+    const at = await provider()
+    const { sales } = catalog.current.document
+    if (!at || !sales) throw new Fault('conflict', { message: 'Nothing is sold here.' })
+    await checkBuyer(account)
     const [open] = await database.query<{ count: number }>(OPEN_COUNT, [account])
     if ((open?.count ?? 0) >= OPEN_MAX)
       throw new Fault('rate_limited', {
         message: 'Too many purchases of this account were begun and not paid. Try again in an hour.',
         retryAfterSeconds: 3600,
       })
-    const order = orderOf(sales, { pack, amount })
+    const order = orderOf(sales, { pack, amount, plan })
+    checkStep(at, sales.currency, order.price_minor)
     const buying = at.remote && saveCard ? await customer(account, email) : null
     const row = await insertPayment(database, {
       ...{ account_id: account, id: `pay_${newId(world)}`, provider: at.name, person_id: personId },
       ...{ currency: sales.currency, catalog_version: catalog.current.version, ...order },
     })
     if (!row) throw new Fault('conflict')
-    const purchase = {
-      ...{ payment: row.id, account, name: order.detail.name, currency: row.currency, priceMinor: order.price_minor },
-      ...(order.offer_id === null ? {} : { offer: order.offer_id }),
-    }
     const back = `${returnUrl}${returnUrl.includes('?') ? '&' : '?'}payment=${row.id}`
-    const { url, reference } = await at.checkout(purchase, { customer: buying, email, saveCard, returnUrl: back })
+    const { url, reference } = await at.checkout(purchaseOf(row), {
+      customer: buying,
+      email,
+      saveCard,
+      returnUrl: back,
+    })
     if (reference !== undefined) await keepReference(row.id, reference)
     return { payment: row.id, url }
   }
@@ -205,34 +241,55 @@ export function createPayments(options: PaymentsOptions): Payments {
   }
 
   async function order(tx: Queryable, charge: CardCharge): Promise<PaymentRow | undefined> {
-    const at = await provider()
+    const at = await provider(tx)
     if (!at) return undefined
     return insertPayment(tx, {
       ...{ account_id: charge.account, id: `pay_${newId(world)}`, provider: at.name, kind: charge.kind },
       ...{ offer_id: charge.offer ?? null, currency: charge.currency, price_minor: charge.priceMinor },
       ...{ credits: charge.credits, catalog_version: catalog.current.version, person_id: charge.person },
-      detail: { name: charge.name, ...charge.detail },
+      detail: { name: charge.name, charge: {}, ...charge.detail },
     })
   }
 
-  async function charge(asked: CardCharge | PaymentRow): Promise<PaymentRow> {
-    const row = 'account_id' in asked ? asked : await order(database, asked)
-    if (!row) throw new Fault('conflict', { message: 'A payment of this account is under way already.' })
-    const remote = providers[row.provider].remote
-    const on = await customer(row.account_id, null)
-    if (!remote || on.methodId === null) return failed(row, 'There is no saved card that could be charged.')
-    const purchase = {
-      ...{ payment: row.id, account: row.account_id, name: row.detail.name ?? row.id, currency: row.currency },
-      ...{ priceMinor: row.price_minor ?? 0n, ...(row.offer_id === null ? {} : { offer: row.offer_id }) },
-    }
-    const applied = await apply(await remote.charge(purchase, on))
-    return applied.row ?? row
+  /** Fixed before the card is charged for the first time. Undefined: there is no card. */
+  async function termsOf(row: PaymentRow, remote: RemoteProvider): Promise<PaymentRow | undefined> {
+    if (isFixed(row.detail.charge)) return row
+    const { id, methodId } = await customer(row.account_id, null)
+    if (methodId === null) return undefined
+    const terms = await remote.terms(purchaseOf(row), { id, methodId })
+    await database.query(KEEP_TERMS, [row.id, JSON.stringify(terms), terms.amountMinor])
+    // Those of another process, if it was faster.
+    return paymentById(database, row.id)
   }
 
+  async function charge(
+    row: PaymentRow,
+    refuses?: (row: PaymentRow) => Promise<string | undefined>,
+  ): Promise<PaymentRow> {
+    const { remote } = providers[row.provider]
+    const fixed = remote && (await termsOf(row, remote))
+    if (!fixed || !isFixed(fixed.detail.charge)) return failed(row, 'There is no saved card that could be charged.')
+    if (fixed.state !== 'pending') return fixed
+    const refusal = await refuses?.(fixed)
+    if (refusal !== undefined) return failed(row, refusal)
+    const applied = await apply(await remote.charge(purchaseOf(fixed), fixed.detail.charge))
+    return applied.row ?? fixed
+  }
+
+  /** If it was paid after all, reconciliation says so. */
   async function failed(row: PaymentRow, reason: string): Promise<PaymentRow> {
-    const now = { ...row, state: 'failed' as const, reason }
-    await database.transaction((tx) => updatePayment(tx, now))
-    return now
+    await database.query(FAIL, [row.id, reason])
+    return existing(row.id)
+  }
+
+  async function finish(kind: CardCharge['kind'], end: (row: PaymentRow) => Promise<unknown>): Promise<void> {
+    for (const { id } of await database.query<{ id: string }>(UNKNOWN, [kind])) {
+      const row = await existing(id)
+      const isOld = row.created_at.getTime() < world.nowMs() - GIVE_UP_MS
+      await end(isOld ? await failed(row, 'The payment provider did not say what became of it.') : row).catch(
+        (error: unknown) => options.log.warn({ error, payment: id }, 'the end of a charge is not known yet'),
+      )
+    }
   }
 
   /** What the provider says of it now. */
@@ -251,7 +308,12 @@ export function createPayments(options: PaymentsOptions): Payments {
   const decided = createDecisions({ options, grantFor })
 
   return {
-    ...{ settings, provider, customer, apply, buy, charge, order },
+    ...{ settings, provider, customer, apply, buy, checkBuyer, charge, finish, order },
+    async hasCard(on, account) {
+      const at = await provider(on)
+      const [row] = at?.remote ? await on.query<{ method_id: string | null }>(CUSTOMER, [account, at.name]) : []
+      return row?.method_id != null
+    },
     remote: (name) => providers[name].remote,
     async receive(name, body, headers) {
       const { id, type, facts, card } = await providers[name].receive(body, headers)
@@ -321,19 +383,41 @@ interface Order {
   readonly detail: PaymentDetail & { readonly name: string }
 }
 
-function orderOf(
-  sales: Sales,
-  { pack: id, amount }: { pack?: string | undefined; amount?: string | undefined },
-): Order {
-  if ((id === undefined) === (amount === undefined)) throw invalid('Give either a pack or an amount.', 'pack')
-  if (id !== undefined) {
-    const pack = sales.packs.find((one) => one.id === id)
-    if (!pack) throw invalid(`pack: there is no pack "${id}".`, 'pack')
-    const detail = { name: pack.name, ...lotOf(pack) }
-    return { kind: 'pack', offer_id: pack.id, price_minor: pack.priceMinor, credits: pack.credits, detail }
+const isFixed = (terms: Partial<ChargeTerms> | undefined): terms is ChargeTerms => terms?.methodId !== undefined
+
+function purchaseOf({ id, account_id: account, currency, detail, price_minor, offer_id }: PaymentRow): Purchase {
+  return {
+    ...{ payment: id, account, name: detail.name ?? id, currency, priceMinor: price_minor ?? 0n },
+    ...(offer_id === null ? {} : { offer: offer_id }),
+  }
+}
+
+/** Not every provider takes every amount. */
+export function checkStep(at: Pick<Provider, 'name' | 'step'>, currency: string, minor: bigint): void {
+  const step = at.step(currency)
+  if (minor % step !== 0n)
+    throw invalid(`amount: ${at.name} takes only multiples of ${formatMoney(step, currency)} ${currency}.`, 'amount')
+}
+
+interface Choice {
+  readonly pack?: string | undefined
+  readonly amount?: string | undefined
+  readonly plan?: string | undefined
+}
+
+function orderOf(sales: Sales, { pack, amount, plan }: Choice): Order {
+  if ([pack, amount, plan].filter((one) => one !== undefined).length !== 1)
+    throw invalid('Give either a pack or an amount.', 'pack')
+  if (amount === undefined) {
+    const [kind, offers, id] =
+      plan === undefined ? (['pack', sales.packs, pack] as const) : (['plan', sales.plans, plan] as const)
+    const offer = offers.find((one) => one.id === id)
+    if (!offer) throw invalid(`${kind}: there is no ${kind} "${id}".`, kind)
+    const detail = { name: offer.name, ...lotOf(offer) }
+    return { kind, offer_id: offer.id, price_minor: offer.priceMinor, credits: offer.credits, detail }
   }
   const { amounts, currency } = sales
-  const minor = parseMoney(amount ?? '', currency)
+  const minor = parseMoney(amount, currency)
   if (!amounts) throw invalid('amount: only packs are sold here.', 'amount')
   if (minor === undefined || minor < amounts.minimumMinor || minor > amounts.maximumMinor) {
     const [least, most] = [amounts.minimumMinor, amounts.maximumMinor].map((one) => formatMoney(one, currency))

@@ -34,14 +34,26 @@ export const accountPlanView = z.object({
       endsAt: time,
       /** What it becomes then: the id of a plan, the same or another; null: it ends. */
       next: z.string().nullable(),
-      /** The month is not paid yet. */
+      /** A month's, as the catalog says now. */
+      price: z.string(),
+      currency: z.string(),
+      /** The month that should have begun is not paid. */
       due: z.boolean(),
+      /** Why it could not be charged. */
+      problem: z.string().nullable(),
+      /** When the saved card is charged again. */
+      retryAt: time.nullable(),
     })
     .nullable(),
   /** What the account can choose. */
   plans: z.array(planOffer),
 })
 export type AccountPlanView = z.infer<typeof accountPlanView>
+/** Where it is paid, if it is not charged to a saved card: the plan begins when it is. */
+export const chosenPlanView = accountPlanView.extend({
+  checkout: z.object({ payment: z.string().nullable(), url: z.string() }).nullable(),
+})
+export type ChosenPlanView = z.infer<typeof chosenPlanView>
 
 export const codeBatchView = z.object({
   id: z.string(),

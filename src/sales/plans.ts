@@ -1,12 +1,17 @@
-// Plans: a month's credits, limits and a price, as the catalog says. A change or the end of a plan comes at the end of its period. Each period begins in one transaction
-// with its row locked, so that any number of processes renew a plan once, whenever they are killed.
+// Plans: a month's credits, limits and a price, as the catalog says. A dearer plan begins now; a cheaper one, and the end, come at the end of the period. Each period begins in one
+// transaction with its row locked, so that any number of processes renew a plan once, whenever they are killed. A month with a price begins in the transaction that records its
+// payment: nothing is granted for money that has not come.
 import type { Accounts } from '../admission/accounts.ts'
+import type { Branding } from '../branding/branding.ts'
+import { renderMail } from '../branding/mail.ts'
 import type { Sales } from '../catalog/sales.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { monthsAfter } from '../kernel/calendar.ts'
-import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { PERSON_MAILS } from '../identity/person-mails.ts'
+import type { PersonMails } from '../identity/sign-up.ts'
+import { DAY_MS, monthsAfter } from '../kernel/calendar.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { formatMoney } from '../kernel/money.ts'
@@ -15,48 +20,59 @@ import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
 import type { Lot } from '../ledger/lots.ts'
+import { lotOf } from './apply.ts'
 import { lockBuyer } from './buyer.ts'
-import type { AccountPlanView, PlanOffer } from './plan-views.ts'
+import type { PaymentRow } from './payment-rows.ts'
+import type { Buyer, Payments } from './payments.ts'
+import type { AccountPlanView, ChosenPlanView, PlanOffer } from './plan-views.ts'
 
 export interface Plans {
   view(account: string): Promise<AccountPlanView>
   /** All of the catalog, with how many accounts are on each. */
   list(): Promise<PlanOffer[]>
-  /** Starts a plan; or, where there is one, changes what it becomes at its period's end. Null: it ends then. */
-  choose(account: string, plan: string | null, by: By): Promise<AccountPlanView>
-  /** Begins the next period of every plan whose period is over. */
+  /**
+   * Starts a plan, or changes it: to a dearer one now, to a cheaper one at its period's end; null: it ends then. What costs money is charged to the saved card; without one, or
+   * with `checkout`, the answer says where it is paid, and the plan begins when it is.
+   */
+  choose(account: string, choice: PlanChoice, who: Chooser): Promise<ChosenPlanView>
+  /** Begins, and charges for, the next period of every plan whose period is over. */
   renew(): Promise<void>
   /**
-   * The month of a plan was paid: to be called in the transaction that records the payment, with the account locked. Answers the transfer that granted its credits; undefined
-   * where the account does not wait for this payment.
+   * A month was paid: to be called in the transaction that records the payment, with the account locked, before its credits are granted. Answers which month it is; or why there is none
+   * that it could be for.
    */
   paid(
     tx: Queryable,
-    payment: { readonly account: string; readonly plan: string; readonly actor: string },
-  ): Promise<string | undefined>
+    payment: Pick<PaymentRow, 'account_id' | 'offer_id'>,
+    by: By,
+  ): Promise<{ from: string; to: string } | string>
 }
 
-/** What is charged to an account's saved card. `key`: the same for the same month. */
-interface PlanCharge {
-  readonly account: string
-  readonly plan: string
-  readonly name: string
-  readonly currency: string
-  readonly priceMinor: bigint
-  readonly credits: Credits
-  readonly key: string
+interface PlanChoice {
+  readonly plan: string | null
+  readonly checkout?: boolean | undefined
 }
 
-interface PlansOptions {
+interface Chooser {
+  readonly by: By
+  readonly buyer: Buyer
+  /** Where the page of the payment leads back to. */
+  readonly returnUrl: string
+}
+
+export interface PlansOptions {
   readonly database: Database
   readonly world: World
   readonly ledger: Pick<Ledger, 'grant' | 'posted'>
   readonly audit: Audit
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly accounts: Pick<Accounts, 'setLimits'>
+  readonly payments: Pick<Payments, 'provider' | 'buy' | 'checkBuyer' | 'hasCard' | 'order' | 'charge' | 'finish'>
+  readonly branding: Pick<Branding, 'get'>
+  readonly publicUrl: () => string
+  /** Undefined: no mail server is configured. */
+  readonly mails: PersonMails | undefined
   readonly log: Log
-  /** Whether an account can pay, and charges it; absent: only free plans and trials. */
-  readonly charge?: ((charge: PlanCharge) => Promise<void>) | undefined
 }
 
 interface Row {
@@ -70,64 +86,62 @@ interface Row {
   readonly due: boolean
   readonly tries: number
   readonly retry_at: Date | null
+  readonly problem: string | null
   readonly limits: string[]
 }
 type Plan = Sales['plans'][number]
 
-const DAY_MS = 86_400_000
 const SYSTEM: By = { actor: 'system', ip: null, requestId: null }
 /** A month that is not paid after so many tries, a day apart, ends the plan. */
 const TRIES_MAX = 4
+/** A payment that comes so long before its month is for that month: providers that charge by themselves are not punctual. */
+const EARLY_MS = 3 * DAY_MS
 const ROWS_MAX = 200
+/** Charges that one account may ask for in an hour. */
+const CHARGES_MAX = 5
 
+const COLUMNS = [
+  ...['plan_id', 'next_plan', 'anchor', 'period', 'period_end', 'trial', 'trialled', 'due', 'tries', 'retry_at'],
+  ...['problem', 'limits'],
+] as const satisfies (keyof Row)[]
 const READ = statement('plan_read', 'select * from account_plan where account_id = $1')
 const LOCK = statement('plan_lock', 'select * from account_plan where account_id = $1 for update')
 const PUT = statement(
   'plan_put',
-  `insert into account_plan (account_id, plan_id, next_plan, anchor, period, period_end, trial, trialled, due, tries, retry_at, limits)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-   on conflict (account_id) do update set plan_id = excluded.plan_id, next_plan = excluded.next_plan, anchor = excluded.anchor, period = excluded.period,
-     period_end = excluded.period_end, trial = excluded.trial, trialled = excluded.trialled, due = excluded.due, tries = excluded.tries, retry_at = excluded.retry_at,
-     limits = excluded.limits`,
+  `insert into account_plan (account_id, ${COLUMNS.join(', ')}) values ($1, ${COLUMNS.map((_, at) => `$${at + 2}`).join(', ')})
+   on conflict (account_id) do update set ${COLUMNS.map((name) => `${name} = excluded.${name}`).join(', ')}`,
 )
+// Those of suspended accounts wait; those of closed ones end.
 const OVER = statement(
   'plan_over',
   `select p.account_id as account from account_plan p join account a on a.id = p.account_id
-   where p.plan_id is not null and p.period_end <= $1 and (p.retry_at is null or p.retry_at <= $1) and a.status <> 'closed' and coalesce(a.frozen_until <= now(), true)
+   where p.plan_id is not null and p.period_end <= $1 and (p.retry_at is null or p.retry_at <= $1) and a.status <> 'suspended' and coalesce(a.frozen_until <= now(), true)
    order by p.period_end limit ${ROWS_MAX}`,
 )
 const COUNT = statement(
   'plan_count',
   'select plan_id as id, count(*)::int as accounts from account_plan where plan_id is not null group by 1',
 )
+const UNDER_WAY = statement(
+  'plan_under_way',
+  `select coalesce(bool_or(state = 'pending'), false) as pending, count(*) filter (where created_at > now() - interval '1 hour')::int as tries
+   from payment where account_id = $1 and kind = 'plan' and detail ? 'charge'`,
+)
+const CLOSED = statement('plan_closed', `select 1 from account where id = $1 and status = 'closed' for update`)
+const OWNERS = statement(
+  'plan_owners',
+  `select a.name, p.id, p.email from account a join membership m on m.account_id = a.id and m.role = 'owner' join person p on p.id = m.person_id where a.id = $1`,
+)
 
 export function createPlans(options: PlansOptions): Plans {
-  const { database, world, ledger, audit, catalog, accounts, log, charge } = options
+  const { database, world, ledger, audit, catalog, accounts, payments, log } = options
 
   const salesNow = () => catalog.current.document.sales
   const planOf = (id: string | null) => salesNow()?.plans.find((one) => one.id === id)
+  const priceOf = (id: string | null) => planOf(id)?.priceMinor ?? 0n
 
-  async function put(
-    tx: Queryable,
-    account: string,
-    row: Omit<Row, 'retry_at'>,
-    retryAt: Date | null = null,
-  ): Promise<void> {
-    const { plan_id, next_plan, anchor, period, period_end, trial, trialled, due, tries, limits } = row
-    await tx.query(PUT, [
-      account,
-      plan_id,
-      next_plan,
-      anchor,
-      period,
-      period_end,
-      trial,
-      trialled,
-      due,
-      tries,
-      retryAt,
-      limits,
-    ])
+  async function put(tx: Queryable, account: string, row: Row): Promise<void> {
+    await tx.query(PUT, [account, ...COLUMNS.map((name) => row[name])])
   }
 
   /** The limits of the plan before go, those of this one come. */
@@ -144,140 +158,174 @@ export function createPlans(options: PlansOptions): Plans {
     return Object.keys(wanted)
   }
 
-  /** Grants the credits of a period that begins. */
-  async function begin(
-    tx: Queryable,
-    {
-      account,
-      plan,
-      row,
-      by,
-      action,
-    }: { account: string; plan: Plan; row: Row; by: By; action: 'plan.start' | 'plan.renew' },
-  ): Promise<string> {
-    const { products, priority, credits } = plan
-    const lot: Lot = { source: 'plan', endsAt: row.period_end, products, priority }
-    const isPaid = plan.priceMinor > 0n && !row.trial
-    const note = `${plan.name}${row.trial ? ', trial' : ''}`
-    const kind = isPaid ? ('purchase' as const) : ('plan' as const)
-    const granted = await ledger.grant({ account, amount: credits, note, actor: by.actor, kind, lot }, tx)
-    if (!granted) throw new Error(`The plan of ${account} is of an account that is gone.`)
-    const limits = await setLimits(tx, account, row.limits, plan)
-    await put(tx, account, { ...row, limits })
-    const detail = {
-      plan: plan.id,
-      note,
-      until: row.period_end.toISOString(),
-      amount: formatCredits(credits),
-      transfer: granted.id,
-    }
+  /** Begins a period. What it grants without a payment is granted here. */
+  async function begin(tx: Queryable, { account, row, by, before, isPaid = false }: Beginning): Promise<void> {
+    const plan = planOf(row.plan_id)
+    await put(tx, account, { ...row, limits: await setLimits(tx, account, row.limits, plan) })
+    const granted = isPaid || !plan ? {} : await give(tx, { account, plan, row, actor: by.actor })
+    const action = before === row.plan_id && !row.trial ? 'plan.renew' : 'plan.start'
+    const detail = { plan: row.plan_id, until: row.period_end.toISOString(), ...granted }
     await audit.write(tx, by, { action, object: account, detail })
-    return granted.id
+  }
+
+  async function give(tx: Queryable, to: { account: string; plan: Plan; row: Row; actor: string }) {
+    const { account, plan, row, actor } = to
+    const { products, priority, credits: amount } = plan
+    const lot: Lot = { source: 'plan', endsAt: row.period_end, products, priority }
+    const note = `${plan.name}${row.trial ? ', trial' : ''}`
+    const granted = await ledger.grant({ account, amount, note, actor, kind: 'plan', lot }, tx)
+    if (!granted) throw new Error(`The plan of ${account} is of an account that is gone.`)
+    return { note, amount: formatCredits(amount), transfer: granted.id }
   }
 
   async function finish(tx: Queryable, account: string, row: Row, reason: string): Promise<void> {
     await setLimits(tx, account, row.limits, undefined)
-    await put(tx, account, { ...row, plan_id: null, next_plan: null, trial: false, due: false, tries: 0, limits: [] })
+    const over = { trial: false, due: false, tries: 0, retry_at: null, problem: null, limits: [] }
+    await put(tx, account, { ...row, ...over, plan_id: null, next_plan: null })
     await audit.write(tx, SYSTEM, { action: 'plan.end', object: account, detail: { plan: row.plan_id, reason } })
   }
 
-  /** What is to be charged when the transaction is over. */
-  function chargeOf(account: string, plan: Plan, row: Row): PlanCharge {
-    const { id, name, priceMinor, credits } = plan
-    const key = `${account}-${row.anchor.getTime()}-${row.period + 1}`
-    return { account, plan: id, name, priceMinor, credits, currency: salesNow()?.currency ?? '', key }
-  }
-
-  async function collect(order: PlanCharge | undefined): Promise<void> {
-    if (order)
-      await charge?.(order).catch((error: unknown) =>
-        log.warn({ error, account: order.account }, 'a plan could not be charged'),
-      )
-  }
-
-  const cannotPay = () => new Fault('conflict', { message: 'This plan costs money, and no payments are set up here.' })
-
-  /** The first plan of an account, or one after another had ended. */
-  async function start(
-    tx: Queryable,
-    { account, plan, by, before }: { account: string; plan: Plan; by: By; before: Row | undefined },
-  ) {
-    const nowMs = world.nowMs()
-    const isFree = plan.priceMinor === 0n
-    const hasTrial = !isFree && plan.trialDays !== undefined && !before?.trialled
-    if (!isFree && !hasTrial && !charge) throw cannotPay()
-    const anchor = new Date(nowMs + (hasTrial ? (plan.trialDays ?? 0) * DAY_MS : 0))
-    const row: Row = {
-      ...{
-        plan_id: plan.id,
-        next_plan: null,
-        anchor,
-        due: false,
-        tries: 0,
-        retry_at: null,
-        limits: before?.limits ?? [],
-      },
-      ...{ trial: hasTrial, trialled: hasTrial || (before?.trialled ?? false) },
-      period: hasTrial ? 0 : 1,
-      period_end: hasTrial ? anchor : monthsAfter(anchor, 1),
+  /** A mail to the owners, with the change that it is about. */
+  async function tell(tx: Queryable, account: string, row: Row, mail: { name: PlanMail; reason: string }) {
+    if (!options.mails) return
+    const now = options.branding.get()
+    const url = `${options.publicUrl()}/console/a/${account}/plan`
+    const until = new Date(row.period_end.getTime() + TRIES_MAX * DAY_MS).toISOString().slice(0, 10)
+    const name = planOf(row.plan_id)?.name ?? row.plan_id ?? ''
+    for (const owner of await tx.query<{ name: string; id: string; email: string }>(OWNERS, [account])) {
+      const plan = { name, account: owner.name, reason: mail.reason, until }
+      const made = renderMail(PERSON_MAILS[mail.name].make({ name: now.name, url, plan }), now, options.publicUrl())
+      await options.mails.add(tx, { ...made, to: owner.email, event: `account.${mail.name}`, about: owner.id })
     }
-    if (isFree || hasTrial) {
-      await begin(tx, { account, plan, row, by, action: 'plan.start' })
-      return undefined
-    }
-    const waiting = { ...row, period: 0, period_end: anchor, due: true, tries: 1 }
-    await put(tx, account, waiting, new Date(nowMs + DAY_MS))
-    return chargeOf(account, plan, waiting)
   }
 
-  async function change(
-    tx: Queryable,
-    { account, id, row, by }: { account: string; id: string | null; row: Row; by: By },
-  ) {
-    const plan = planOf(id)
-    if (plan && plan.priceMinor > 0n && !charge) throw cannotPay()
-    // A month that was never paid for has nothing that it must be waited for.
-    if (id === null && row.due && row.period === 0) return finish(tx, account, row, 'cancelled')
-    await put(tx, account, { ...row, next_plan: id === row.plan_id ? null : (id ?? '') }, row.retry_at)
-    await audit.write(tx, by, {
-      action: 'plan.change',
-      object: account,
-      detail: { from: row.plan_id, to: id, at: row.period_end.toISOString() },
+  /** The row of a payment by the saved card, as a part of the transaction. Undefined: one is under way. */
+  function order(tx: Queryable, account: string, plan: Plan, person: string | null) {
+    const { id: offer, name, priceMinor, credits } = plan
+    const currency = salesNow()?.currency ?? ''
+    return payments.order(tx, {
+      ...{ account, kind: 'plan', offer, name, currency, priceMinor, credits, person, detail: lotOf(plan) },
     })
   }
 
+  /** The first month or the trial of a plan that costs nothing now. */
+  function startOf(plan: Plan, before: Row | undefined): Row {
+    const nowMs = world.nowMs()
+    const trialDays = plan.priceMinor > 0n ? plan.trialDays : undefined
+    const anchor = new Date(nowMs + (trialDays ?? 0) * DAY_MS)
+    const trial = trialDays !== undefined
+    return {
+      ...{ ...FRESH, plan_id: plan.id, limits: before?.limits ?? [], anchor, trial },
+      ...{ trialled: trial || (before?.trialled ?? false), period: trial ? 0 : 1 },
+      period_end: trial ? anchor : monthsAfter(anchor, 1),
+    }
+  }
+
+  /** What is to be done about a choice, with the row locked. */
+  function stepOf(row: Row | undefined, plan: Plan | undefined): 'begin' | 'pay' | 'later' | 'end' {
+    const has = row?.plan_id != null ? row : undefined
+    if (!plan) {
+      if (!has) throw new Fault('conflict', { message: 'This account has no plan.' })
+      // A month that was not paid for has nothing that it must be waited for.
+      return has.due ? 'end' : 'later'
+    }
+    if (has?.plan_id === plan.id) return has.due ? 'pay' : 'later'
+    if (has && plan.priceMinor <= priceOf(has.plan_id)) return 'later'
+    return plan.priceMinor === 0n || (plan.trialDays !== undefined && !row?.trialled) ? 'begin' : 'pay'
+  }
+
+  async function later(tx: Queryable, { account, plan, row, by }: Change): Promise<void> {
+    const to = plan?.id ?? null
+    // One that waits for its payment waits no longer.
+    await put(tx, account, { ...row, next_plan: to === row.plan_id ? null : (to ?? ''), retry_at: null })
+    const detail = { from: row.plan_id, to, at: row.period_end.toISOString() }
+    await audit.write(tx, by, { action: 'plan.change', object: account, detail })
+  }
+
+  /** Answers what the saved card is to be charged for, or that it is to be paid elsewhere. */
+  function decide(account: string, plan: Plan | undefined, { by, buyer, byCard }: Deciding) {
+    return database.transaction(async (tx): Promise<PaymentRow | 'elsewhere' | undefined> => {
+      await lockBuyer(tx, account)
+      const [row] = await tx.query<Row>(LOCK, [account])
+      const step = stepOf(row, plan)
+      const [charges] = await tx.query<{ pending: boolean; tries: number }>(UNDER_WAY, [account])
+      if (row?.due && charges?.pending) throw underWay()
+      if (step === 'pay' && plan) {
+        if (!byCard) return 'elsewhere'
+        if ((charges?.tries ?? 0) >= CHARGES_MAX) throw tooMany()
+        const ordered = await order(tx, account, plan, buyer.personId)
+        if (!ordered) throw underWay()
+        return ordered
+      }
+      if (step === 'begin' && plan)
+        await begin(tx, { account, row: startOf(plan, row), by, before: row?.plan_id ?? null })
+      else if (row && step === 'end') await finish(tx, account, row, 'it was cancelled')
+      else if (row) await later(tx, { account, plan, row, by })
+      return undefined
+    })
+  }
+
+  /** Charges the card, and notes why it was declined. */
+  async function collect(row: PaymentRow): Promise<PaymentRow> {
+    const done = row.state === 'pending' ? await payments.charge(row) : row
+    if (done.state === 'failed') await declined(row.account_id, done.reason ?? 'The card was declined.')
+    return done
+  }
+
+  async function declined(account: string, reason: string): Promise<void> {
+    await database.transaction(async (tx) => {
+      const [row] = await tx.query<Row>(LOCK, [account])
+      if (row?.due) await noteProblem(tx, account, row, reason)
+    })
+    options.mails?.wake()
+  }
+
+  async function noteProblem(tx: Queryable, account: string, row: Row, reason: string): Promise<void> {
+    if (row.problem === null) await tell(tx, account, row, { name: 'planUnpaid', reason })
+    await put(tx, account, { ...row, problem: reason })
+  }
+
   /** With the row locked. Answers what is to be charged. */
-  async function advance(tx: Queryable, account: string): Promise<PlanCharge | undefined> {
-    await lockBuyer(tx, account)
+  async function advance(tx: Queryable, account: string): Promise<PaymentRow | undefined> {
+    const isClosed = (await tx.query(CLOSED, [account])).length > 0
+    if (!isClosed) await lockBuyer(tx, account)
     const [row] = await tx.query<Row>(LOCK, [account])
     const nowMs = world.nowMs()
     const dueMs = Math.max(row?.period_end.getTime() ?? 0, row?.retry_at?.getTime() ?? 0)
     // Another process was faster.
     if (row?.plan_id == null || dueMs > nowMs) return undefined
-    if (row.next_plan === '') return void (await finish(tx, account, row, 'cancelled'))
+    if (isClosed) return void (await finish(tx, account, row, 'the account was closed'))
+    if (row.next_plan === '') return void (await finish(tx, account, row, 'it was cancelled'))
     const plan = planOf(row.next_plan ?? row.plan_id)
     if (!plan) return void (await finish(tx, account, row, 'it is not in the catalog any more'))
     if (plan.priceMinor === 0n) {
-      await begin(tx, { account, plan, row: nextOf(row, plan, nowMs), by: SYSTEM, action: 'plan.renew' })
+      await begin(tx, { account, row: nextOf(row, plan.id, nowMs), by: SYSTEM, before: row.plan_id })
       return undefined
     }
-    if (!charge || row.tries >= TRIES_MAX) return void (await finish(tx, account, row, 'it was not paid'))
-    await put(tx, account, { ...row, due: true, tries: row.tries + 1 }, new Date(nowMs + DAY_MS))
-    return chargeOf(account, plan, row)
+    if (!(await payments.provider(tx)) || row.tries >= TRIES_MAX) {
+      await tell(tx, account, row, { name: 'planEnded', reason: row.problem ?? 'It was not paid.' })
+      return void (await finish(tx, account, row, 'it was not paid'))
+    }
+    const waiting = { ...row, due: true, tries: row.tries + 1, retry_at: new Date(nowMs + DAY_MS) }
+    await put(tx, account, waiting)
+    if (await payments.hasCard(tx, account)) return order(tx, account, plan, null)
+    return void (await noteProblem(tx, account, waiting, 'There is no saved card.'))
   }
 
   async function view(account: string): Promise<AccountPlanView> {
     const [row] = await database.query<Row>(READ, [account])
     const plan = row && planOf(row.plan_id)
-    const plans = offersOf(salesNow()).filter(
-      ({ price }) => charge !== undefined || Number(price) === 0 || row?.trialled !== true,
-    )
+    const sales = salesNow()
+    const isSold = (await payments.provider()) !== undefined
+    const plans = offersOf(sales).filter(({ price }) => isSold || Number(price) === 0)
     if (!row?.plan_id) return { plan: null, plans }
     return {
       plan: {
-        ...{ id: row.plan_id, name: plan?.name ?? row.plan_id, trial: row.trial, due: row.due },
+        ...{ id: row.plan_id, name: plan?.name ?? row.plan_id, trial: row.trial, due: row.due, problem: row.problem },
+        ...{ price: formatMoney(plan?.priceMinor ?? 0n, sales?.currency ?? ''), currency: sales?.currency ?? '' },
         endsAt: row.period_end.toISOString(),
         next: row.next_plan === null ? row.plan_id : row.next_plan || null,
+        retryAt: row.due ? (row.retry_at?.toISOString() ?? null) : null,
       },
       plans,
     }
@@ -290,50 +338,95 @@ export function createPlans(options: PlansOptions): Plans {
       const byId = new Map(counts.map(({ id, accounts }) => [id, accounts]))
       return offersOf(salesNow()).map((offer) => ({ ...offer, accounts: byId.get(offer.id) ?? 0 }))
     },
-    async choose(account, id, by) {
+    async choose(account, { plan: id, checkout = false }, { by, buyer, returnUrl }) {
       if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no plan.' })
       const plan = planOf(id)
       if (id !== null && !plan) throw invalid(`plan: there is no plan "${id}".`, 'plan')
+      const isPriced = plan !== undefined && plan.priceMinor > 0n
+      if (isPriced) await payments.checkBuyer(account)
       await ledger.posted(account)
-      const order = await database.transaction(async (tx) => {
-        await lockBuyer(tx, account)
-        const [row] = await tx.query<Row>(LOCK, [account])
-        if (row?.plan_id != null) return void (await change(tx, { account, id, row, by }))
-        if (!plan) throw new Fault('conflict', { message: 'This account has no plan.' })
-        return start(tx, { account, plan, by, before: row })
-      })
-      await collect(order)
-      return view(account)
+      const byCard = isPriced && !checkout && (await payments.hasCard(database, account))
+      const order = await decide(account, plan, { by, buyer, byCard })
+      if (order === undefined) return { ...(await view(account)), checkout: null }
+      if (order === 'elsewhere') {
+        const page = await payments.buy(account, { plan: id ?? '', saveCard: true, returnUrl }, buyer)
+        return { ...(await view(account)), checkout: page }
+      }
+      const { state, reason } = await collect(order)
+      if (state === 'failed') throw new Fault('conflict', { message: `The card was declined: ${reason}` })
+      if (state === 'quarantined') throw new Fault('conflict', { message: `The payment is held back: ${reason}` })
+      return { ...(await view(account)), checkout: null }
     },
     async renew() {
       for (const { account } of await database.query<{ account: string }>(OVER, [new Date(world.nowMs())])) {
         try {
           await ledger.posted(account)
-          await collect(await database.transaction((tx) => advance(tx, account)))
+          const order = await database.transaction((tx) => advance(tx, account))
+          if (order) await collect(order)
         } catch (error) {
           // One that is locked, moving or closed waits for the next time, and keeps nobody else waiting.
           log.warn({ error, account }, 'a plan could not be renewed')
         }
       }
+      await payments.finish('plan', collect)
+      options.mails?.wake()
     },
-    async paid(tx, { account, plan: id, actor }) {
+    async paid(tx, { account_id: account, offer_id: id }, by) {
       const [row] = await tx.query<Row>(LOCK, [account])
-      const plan = planOf(id)
-      if (!row?.due || row.plan_id === null || !plan || (row.next_plan ?? row.plan_id) !== id) return undefined
-      const by = { ...SYSTEM, actor }
-      const isFirst = row.period === 0 && !row.trial
-      const next = nextOf({ ...row, ...(isFirst ? { anchor: new Date(world.nowMs()) } : {}) }, plan, world.nowMs())
-      return begin(tx, { account, plan, row: next, by, action: isFirst ? 'plan.start' : 'plan.renew' })
+      const now = new Date(world.nowMs())
+      const has = row?.plan_id != null ? row : undefined
+      const isOver = has !== undefined && has.period_end.getTime() - EARLY_MS <= now.getTime()
+      const isSame = has !== undefined && id === (isOver ? (has.next_plan ?? has.plan_id) : has.plan_id)
+      if (isSame && !isOver && !has.trial)
+        return `This month of the plan is paid already, until ${has.period_end.toISOString().slice(0, 10)}.`
+      const start = { ...FRESH, anchor: now, period: 0, trialled: row?.trialled ?? false, limits: row?.limits ?? [] }
+      const next =
+        isSame && isOver
+          ? nextOf(has, id, now.getTime())
+          : nextOf({ ...start, plan_id: id, period_end: now }, id, now.getTime())
+      await begin(tx, { account, row: next, by, before: has?.plan_id ?? null, isPaid: true })
+      const from = isSame && isOver ? monthsAfter(next.anchor, next.period - 1) : now
+      return { from: from.toISOString(), to: next.period_end.toISOString() }
     },
   }
 }
 
+type PlanMail = 'planUnpaid' | 'planEnded'
+interface Beginning {
+  readonly account: string
+  readonly row: Row
+  readonly by: By
+  /** The plan before. */
+  readonly before: string | null
+  /** Its credits are granted with its payment. */
+  readonly isPaid?: boolean
+}
+interface Change {
+  readonly account: string
+  readonly plan: Plan | undefined
+  readonly row: Row
+  readonly by: By
+}
+interface Deciding {
+  readonly by: By
+  readonly buyer: Buyer
+  readonly byCard: boolean
+}
+
+const FRESH = { next_plan: null, trial: false, due: false, tries: 0, retry_at: null, problem: null } as const
+const tooMany = () =>
+  new Fault('rate_limited', {
+    message: 'The card was charged for plans too often. Try again in an hour.',
+    retryAfterSeconds: 3600,
+  })
+const underWay = () =>
+  new Fault('conflict', { message: 'A payment for the plan is under way. Look again in a minute.' })
+
 /** The period that is running now: months in which nothing ran are not made up for. */
-function nextOf(row: Row, plan: Plan, nowMs: number): Row {
+function nextOf(row: Row, plan: string | null, nowMs: number): Row {
   let period = row.period + 1
   while (monthsAfter(row.anchor, period).getTime() <= nowMs) period += 1
-  const fresh = { next_plan: null, trial: false, due: false, tries: 0 }
-  return { ...row, ...fresh, plan_id: plan.id, period, period_end: monthsAfter(row.anchor, period) }
+  return { ...row, ...FRESH, plan_id: plan, period, period_end: monthsAfter(row.anchor, period) }
 }
 
 function offersOf(sales: Sales | undefined): PlanOffer[] {

@@ -15,7 +15,7 @@ export interface PaymentFacts {
   /** In the currency's smallest unit: what was paid in all, and the tax that was added to the price. */
   readonly amountMinor: bigint
   readonly taxMinor: bigint
-  /** The tax that lies in the amount, whether it was added or included. */
+  /** The tax that lies in the amount, whether it was added or included. Absent: the provider worked out none; 0: it did, and none is due. */
   readonly taxIncludedMinor?: bigint
   readonly status: 'pending' | 'paid' | 'failed'
   readonly refundedMinor: bigint
@@ -59,8 +59,20 @@ export interface Customer {
   readonly methodId: string | null
 }
 
+/** Everything of a charge that may not change when it is asked for again: a provider takes the same charge twice only with the same parameters. Stored with the payment. */
+export interface ChargeTerms {
+  readonly customerId: string
+  readonly methodId: string
+  /** With the tax that is added to the price. */
+  readonly amountMinor: string
+  /** As the provider worked it out, in its own units: all tax in the amount, and what of it was added to the price. */
+  readonly tax?: { readonly calculation: string; readonly all: number; readonly added: number }
+}
+
 export interface Provider {
   readonly name: ProviderName
+  /** Amounts of this currency must be a multiple of so many of its smallest unit. */
+  step(currency: string): bigint
   /** Proves that an event is genuine, by its bytes and headers, before anything of it is read. */
   receive(body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<ProviderEvent>
   /** Where the customer pays. */
@@ -74,8 +86,10 @@ export interface Provider {
 
 export interface RemoteProvider {
   customer(account: { id: string; name: string; email: string | null }): Promise<string>
+  /** What a charge of a saved card comes to. */
+  terms(purchase: Purchase, customer: { readonly id: string; readonly methodId: string }): Promise<ChargeTerms>
   /** Charges a saved card while nobody is there. The same purchase is charged once, however often it is asked for. */
-  charge(purchase: Purchase, customer: Customer): Promise<PaymentFacts>
+  charge(purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts>
   read(payment: { providerId: string | null; reference: string | null }): Promise<PaymentFacts | undefined>
   refund(providerId: string, refund: { currency: string; amountMinor: bigint; key: string }): Promise<void>
   /** Everything that was paid, refunded or disputed in this time. */

@@ -2,14 +2,14 @@
 import type * as z from 'zod'
 import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import { type PaymentSettingsInput, type PaymentSettingsView, paymentSettingsView } from './views.ts'
 
 const stored = paymentSettingsView.pick({ provider: true, tax: true, checkoutUrl: true })
 type Stored = z.infer<typeof stored>
 
 export interface PaymentSettings {
-  get(): Promise<Stored>
+  get(on?: Queryable): Promise<Stored>
   /** Whether a provider's key is there, whoever is bought from now. */
   isOn(provider: 'stripe'): Promise<boolean>
   view(publicUrl: string): Promise<PaymentSettingsView>
@@ -31,8 +31,8 @@ export function createPaymentSettings(options: {
 }): PaymentSettings {
   const { database, audit, credentials } = options
 
-  async function get(): Promise<Stored> {
-    const [row] = await database.query<{ value: string }>(READ)
+  async function get(on: Queryable = database): Promise<Stored> {
+    const [row] = await on.query<{ value: string }>(READ)
     const read = row && stored.safeParse(JSON.parse(row.value))
     return read?.success ? read.data : OFF
   }

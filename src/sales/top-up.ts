@@ -9,10 +9,9 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { formatMoney, parseMoney } from '../kernel/money.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import type { World } from '../kernel/world.ts'
 import { HELD } from '../reports/overview.ts'
 import type { PaymentRow } from './payment-rows.ts'
-import type { Payments } from './payments.ts'
+import { checkStep, type Payments } from './payments.ts'
 import type { SalesView, TopUpView } from './views.ts'
 
 export interface TopUps {
@@ -61,15 +60,6 @@ const CLAIM = statement(
   `select ${COLUMNS}, ${READY} and ${LOW} and ${NOT_PENDING} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`,
 )
 const VIEW = statement('top_up_view', `select ${COLUMNS}, false as low from payment_customer c where c.account_id = $1`)
-const UNKNOWN = statement(
-  'top_up_unknown',
-  `select id from payment where kind = 'top_up' and state = 'pending' and created_at < now() - interval '30 seconds' order by id limit 100`,
-)
-const GIVEN_UP = statement(
-  'top_up_given_up',
-  `update payment set state = 'failed', reason = 'The payment provider did not say what became of it.' where id = $1 and state = 'pending'`,
-)
-const ROW = statement('top_up_payment', 'select * from payment where id = $1')
 // A card that was declined is tried again after an hour, then after four; then not before the customer changes something.
 const ENDED = statement(
   'top_up_ended',
@@ -90,18 +80,14 @@ const PUT = statement(
   `update payment_customer set top_up_below = $2, top_up_minor = $3, top_up_ceiling_minor = $4, top_up_currency = $5, top_up_by = $6,
      top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 returning method_id`,
 )
-/** After this Stripe may have forgotten that it was asked before. */
-const GIVE_UP_MS = 20 * 3_600_000
-
 export function createTopUps(options: {
   database: Database
   catalog: CatalogStore
   audit: Audit
   payments: Payments
-  world: World
   log: Log
 }): TopUps {
-  const { database, catalog, audit, payments, world, log } = options
+  const { database, catalog, audit, payments, log } = options
 
   /** Undefined: nothing is to be charged, or another process charges it. */
   async function claim(tx: Queryable, account: string): Promise<PaymentRow | undefined> {
@@ -116,8 +102,7 @@ export function createTopUps(options: {
     }
     if (!sales?.amounts || sales.currency !== currency)
       return pause('The price of credits has changed: set it up anew.')
-    if (used + minor > ceiling)
-      return pause(`The ceiling of ${formatMoney(ceiling, currency)} ${currency} for this month is reached.`)
+    if (used + minor > ceiling) return pause(ceilingReached(row))
     // Until this one has ended, whatever becomes of it.
     await tx.query(WAIT, [account])
     const credits = creditsFor(sales, minor)
@@ -127,35 +112,26 @@ export function createTopUps(options: {
     })
   }
 
+  /** With its tax, which is known only now. */
+  async function aboveCeiling({ account_id: account }: PaymentRow): Promise<string | undefined> {
+    const [row] = await database.query<TopUpRow>(VIEW, [account])
+    return row && row.used > row.top_up_ceiling_minor ? ceilingReached(row) : undefined
+  }
+
   async function charge(row: PaymentRow): Promise<boolean> {
-    const done = await payments.charge(row)
+    let ceiling: string | undefined
+    const done =
+      row.state === 'pending'
+        ? await payments.charge(row, async (fixed) => {
+            ceiling = await aboveCeiling(fixed)
+            return ceiling
+          })
+        : row
     if (done.state === 'pending') return false
     // What was paid and not granted must not be charged again and again.
     const problem = done.state === 'paid' ? null : (done.reason ?? 'The card was declined.')
-    await database.query(ENDED, [row.account_id, problem])
+    await database.query(ceiling === undefined ? ENDED : PAUSE, [row.account_id, ceiling ?? problem])
     return done.state === 'paid'
-  }
-
-  /** Reconciliation still grants it if it was paid after all. */
-  async function giveUp(row: PaymentRow): Promise<void> {
-    await database.query(GIVEN_UP, [row.id])
-    await database.query(ENDED, [row.account_id, 'The payment provider did not say what became of a charge.'])
-  }
-
-  /** Those of which a process did not hear the end. Asked again with the same key, Stripe says what became of them. */
-  async function finish(): Promise<number> {
-    let count = 0
-    for (const { id } of await database.query<{ id: string }>(UNKNOWN)) {
-      const [row] = await database.query<PaymentRow>(ROW, [id])
-      if (!row) continue
-      try {
-        if (row.created_at.getTime() < world.nowMs() - GIVE_UP_MS) await giveUp(row)
-        else if (await charge(row)) count += 1
-      } catch (error) {
-        log.warn({ error, payment: id }, 'the end of an automatic top-up is not known yet')
-      }
-    }
-    return count
   }
 
   return {
@@ -168,7 +144,10 @@ export function createTopUps(options: {
         } catch (error) {
           log.warn({ error, account }, 'an automatic top-up was not completed; it will be tried again')
         }
-      return count + (await finish())
+      await payments.finish('top_up', async (row) => {
+        if (await charge(row)) count += 1
+      })
+      return count
     },
     async view(account) {
       const [row] = await database.query<TopUpRow>(VIEW, [account])
@@ -187,6 +166,8 @@ export function createTopUps(options: {
       if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no automatic top-up.' })
       const { sales } = catalog.current.document
       const values = settings === null ? [null, null, null, null] : valuesOf(sales, settings)
+      const at = await payments.provider()
+      if (at && typeof values[1] === 'bigint') checkStep(at, sales?.currency ?? '', values[1])
       await database.transaction(async (tx) => {
         const [row] = await tx.query<{ method_id: string | null }>(PUT, [account, ...values, by.actor])
         if (settings !== null && !row?.method_id)
@@ -197,6 +178,9 @@ export function createTopUps(options: {
     },
   }
 }
+
+const ceilingReached = ({ top_up_ceiling_minor: ceiling, top_up_currency: currency }: TopUpRow) =>
+  `The ceiling of ${formatMoney(ceiling, currency)} ${currency} for this month is reached.`
 
 function valuesOf(
   sales: CatalogStore['current']['document']['sales'],

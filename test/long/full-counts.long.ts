@@ -23,6 +23,7 @@ const FILES = [
   'test/mcp/parity.test.ts',
   'test/mcp/sessions.test.ts',
   'test/payment-swarm.test.ts',
+  'test/plan-payments.test.ts',
   'test/simulate.test.ts',
   'test/text-streams.test.ts',
 ]

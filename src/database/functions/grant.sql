@@ -1,8 +1,8 @@
 -- Gives credits to an account. A negative amount takes back what is available, and no more. Statement by statement, because what one statement
 -- reads of a row that it had to wait for may be older than what it then changes. kind: what the transfer is; by itself a grant or a takeback.
 -- What a refund cannot take back is a loss; recovered: what a purchase makes up of such a loss.
--- lot: {source, endsAt, products, priority} of credits that are a lot of their own; {id} of the lot from which credits are taken back first. Answers what the account
--- has afterwards, and what was moved.
+-- lot: {source, endsAt, products, priority} of credits that are a lot of their own; {id} of the lot from which credits are taken back first, and with {only} alone. Answers what
+-- the account has afterwards, and what was moved.
 drop function if exists ledger_grant(text, text, bigint, text, text);
 drop function if exists ledger_grant(text, text, bigint, text, text, text);
 drop function if exists ledger_grant(text, text, bigint, text, text, text, bigint);
@@ -26,6 +26,9 @@ begin
     select x.posted, x.moved_at, x.chain into posted, moment, link from lot_expire(account, clock_timestamp(), posted, moment, link) x;
   end if;
   moved := greatest(amount, held - posted);
+  if lot ? 'only' then
+    moved := greatest(moved, -coalesce((select l.remaining - l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0));
+  end if;
   if had_lots and moved < 0 then
     of_lots := lot_take_back(account, lot ->> 'id', posted - held, '-infinity', -moved);
   elsif lot ? 'source' and moved > 0 then

@@ -13,7 +13,7 @@ import {
   reconciliationView,
   salesView,
 } from '../../sales/views.ts'
-import { type Actor, amount, id, paging, type Resource, range, resource, text } from '../resource.ts'
+import { amount, buyerOf, id, paging, type Resource, range, resource, text } from '../resource.ts'
 
 export interface PaymentDeps {
   readonly sales: Selling
@@ -26,11 +26,6 @@ const state = z.enum(PAYMENT_STATES).optional()
 export function paymentResources({ sales, publicUrl }: PaymentDeps): Resource[] {
   return [...accountPayments(sales, publicUrl), ...operatorPayments(sales, publicUrl)]
 }
-
-const buyerOf = ({ session }: Actor) => ({
-  personId: session?.person.id ?? null,
-  email: session?.person.email ?? null,
-})
 
 function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
   const { payments, topUps } = sales

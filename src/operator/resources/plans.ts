@@ -1,35 +1,44 @@
 // Plans and codes: what an account has chosen and redeems, and what the operator offers.
 import * as z from 'zod'
 import type { Codes } from '../../sales/codes.ts'
+import type { Selling } from '../../sales/open.ts'
 import {
   accountPlanView,
+  chosenPlanView,
   codeBatchPage,
   codeBatchView,
   newCodeBatch,
   planOffers,
   redeemedView,
 } from '../../sales/plan-views.ts'
-import type { Plans } from '../../sales/plans.ts'
-import { amount, moment, paging, type Resource, resource, text } from '../resource.ts'
+import { amount, buyerOf, moment, paging, type Resource, resource, text } from '../resource.ts'
 
 export interface PlanDeps {
-  readonly plans: Plans
+  readonly sales: Selling
   readonly codes: Codes
+  readonly publicUrl: () => string
 }
 
 const CODES_MAX = 10_000
 
-export function planResources({ plans, codes }: PlanDeps): Resource[] {
+export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps): Resource[] {
   return [
     resource('GET /accounts/{id}/plan', 'plan:read', {
       answer: accountPlanView,
       run: ({ params }) => plans.view(params.id),
     }),
     resource('PUT /accounts/{id}/plan', 'plan:write', {
-      /** The id of a plan in the catalog; null: the plan ends with its period. */
-      body: z.strictObject({ plan: text(40).nullable() }),
-      answer: accountPlanView,
-      run: ({ params, body, by }) => plans.choose(params.id, body.plan, by),
+      body: z.strictObject({
+        /** The id of a plan in the catalog; null: the plan ends with its period. */
+        plan: text(40).nullable(),
+        /** Pays on the provider's page, also where there is a saved card. */
+        checkout: z.boolean().optional(),
+      }),
+      answer: chosenPlanView,
+      run({ params, body, by, actor }) {
+        const returnUrl = `${publicUrl()}/console/a/${params.id}/plan`
+        return plans.choose(params.id, body, { by, buyer: buyerOf(actor), returnUrl })
+      },
     }),
     resource('POST /accounts/{id}/codes', 'plan:write', {
       body: z.strictObject({ code: text(100) }),

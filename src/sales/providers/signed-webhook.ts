@@ -43,6 +43,7 @@ interface SignedWebhookOptions {
 export function createSignedWebhook({ world, secret, checkoutUrl }: SignedWebhookOptions): Provider {
   return {
     name: 'webhook',
+    step: () => 1n,
     async receive(body, headers) {
       const key = secret()
       if (!key) throw new Fault('not_found')

@@ -2,9 +2,10 @@
 // version of events do not matter.
 import type Stripe from 'stripe'
 import { Fault } from '../../kernel/fault.ts'
+import { currencyDecimals } from '../../kernel/money.ts'
 import type { World } from '../../kernel/world.ts'
 import type {
-  Customer,
+  ChargeTerms,
   PaymentFacts,
   Provider,
   ProviderEvent,
@@ -27,10 +28,16 @@ const TOLERANCE_SECONDS = 300
 const RETRIES = 2
 /** Stripe wants these with two decimals although they have none. */
 const AS_TWO_DECIMALS: ReadonlySet<string> = new Set(['ISK', 'UGX'])
+/** And this one without decimals although it has two. */
+const AS_NO_DECIMALS: ReadonlySet<string> = new Set(['MGA'])
 
-const toStripe = (minor: bigint, currency: string) => Number(AS_TWO_DECIMALS.has(currency) ? minor * 100n : minor)
-const fromStripe = (amount: number, currency: string) =>
-  AS_TWO_DECIMALS.has(currency) ? BigInt(amount) / 100n : BigInt(amount)
+function toStripe(minor: bigint, currency: string): number {
+  return Number(AS_TWO_DECIMALS.has(currency) ? minor * 100n : AS_NO_DECIMALS.has(currency) ? minor / 100n : minor)
+}
+function fromStripe(amount: number, currency: string): bigint {
+  const given = BigInt(amount)
+  return AS_TWO_DECIMALS.has(currency) ? given / 100n : AS_NO_DECIMALS.has(currency) ? given * 100n : given
+}
 
 export function createStripe(options: StripeOptions): Provider {
   const { world } = options
@@ -77,13 +84,13 @@ export function createStripe(options: StripeOptions): Provider {
     const disputes = charge?.disputed ? (await stripe.disputes.list({ payment_intent: intent.id, limit: 10 })).data : []
     const open = disputes.filter(({ status }) => status !== 'won' && status !== 'warning_closed')
     const paid = intent.status === 'succeeded'
-    const tax = paid ? await taxOf(stripe, intent) : NO_TAX
+    const tax = paid ? await taxOf(stripe, intent) : undefined
     return {
       ...{ provider: 'stripe', providerId: intent.id, currency, asOfMs },
       ...{ payment: metadata.tollgate_payment, account: metadata.tollgate_account, offer: metadata.tollgate_offer },
       amountMinor: fromStripe(paid ? intent.amount_received : intent.amount, currency),
-      taxMinor: fromStripe(tax.added, currency),
-      taxIncludedMinor: fromStripe(tax.all, currency),
+      taxMinor: fromStripe(tax?.added ?? 0, currency),
+      ...(tax ? { taxIncludedMinor: fromStripe(tax.all, currency) } : {}),
       status: paid ? 'paid' : intent.status === 'canceled' ? 'failed' : 'pending',
       refundedMinor: fromStripe(charge?.amount_refunded ?? 0, currency),
       disputedMinor: open.reduce((sum, { amount }) => sum + fromStripe(amount, currency), 0n),
@@ -94,13 +101,13 @@ export function createStripe(options: StripeOptions): Provider {
     }
   }
 
-  /** What Stripe's tax calculation added to the price, and all tax in the amount. */
-  async function taxOf(stripe: Stripe, { id, metadata }: Stripe.PaymentIntent): Promise<typeof NO_TAX> {
+  /** What Stripe's tax calculation added to the price, and all tax in the amount. Undefined: it worked out none. */
+  async function taxOf(stripe: Stripe, { id, metadata }: Stripe.PaymentIntent) {
     if (metadata.tollgate_tax !== undefined)
       return { all: Number(metadata.tollgate_tax), added: Number(metadata.tollgate_tax_added) }
-    if ((await options.tax()) === 'off') return NO_TAX
+    if (metadata.tollgate_taxed === undefined) return undefined
     const [session] = (await stripe.checkout.sessions.list({ payment_intent: id, limit: 1 })).data
-    if (!session) return NO_TAX
+    if (!session) return undefined
     const added = (session.amount_total ?? 0) - (session.amount_subtotal ?? 0)
     return { all: session.total_details?.amount_tax ?? 0, added }
   }
@@ -112,7 +119,8 @@ export function createStripe(options: StripeOptions): Provider {
         const made = await stripe.customers.create(about, { idempotencyKey: `tollgate-customer-${id}` })
         return made.id
       }),
-    charge: (purchase, customer) => ask((stripe) => chargeCard(stripe, purchase, customer)),
+    terms: (purchase, customer) => ask((stripe) => termsOf(stripe, purchase, customer)),
+    charge: (purchase, terms) => ask((stripe) => chargeCard(stripe, purchase, terms)),
     read: ({ providerId, reference }) =>
       ask(async (stripe) => {
         const intent =
@@ -172,28 +180,36 @@ export function createStripe(options: StripeOptions): Provider {
       }),
   }
 
-  async function chargeCard(stripe: Stripe, purchase: Purchase, { id, methodId }: Customer): Promise<PaymentFacts> {
-    const { payment, account, offer, currency, priceMinor, name } = purchase
-    const price = toStripe(priceMinor, currency)
+  async function termsOf(
+    stripe: Stripe,
+    { payment, currency, priceMinor }: Purchase,
+    { id, methodId }: { id: string; methodId: string },
+  ): Promise<ChargeTerms> {
     const behaviour = await options.tax()
-    const calculation =
-      behaviour === 'off'
-        ? undefined
-        : await stripe.tax.calculations.create({
-            ...{ currency: currency.toLowerCase(), customer: id },
-            line_items: [{ amount: price, reference: payment, tax_behavior: behaviour }],
-          })
-    const amount = calculation?.amount_total ?? price
-    const all = calculation ? calculation.tax_amount_exclusive + calculation.tax_amount_inclusive : 0
+    const terms = { customerId: id, methodId }
+    if (behaviour === 'off') return { ...terms, amountMinor: String(priceMinor) }
+    const price = toStripe(priceMinor, currency)
+    const calculation = await stripe.tax.calculations.create({
+      ...{ currency: currency.toLowerCase(), customer: id },
+      line_items: [{ amount: price, reference: payment, tax_behavior: behaviour }],
+    })
+    const { amount_total: total, tax_amount_exclusive: exclusive, tax_amount_inclusive: inclusive } = calculation
+    const tax = { calculation: calculation.id ?? '', all: exclusive + inclusive, added: total - price }
+    return { ...terms, amountMinor: String(fromStripe(total, currency)), tax }
+  }
+
+  async function chargeCard(stripe: Stripe, purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts> {
+    const { payment, account, offer, currency, name } = purchase
+    const { customerId: customer, methodId, amountMinor, tax } = terms
     const params: Stripe.PaymentIntentCreateParams = {
-      ...{ amount, currency: currency.toLowerCase(), customer: id, description: name },
-      ...{ off_session: true, confirm: true, payment_method: methodId ?? '' },
+      ...{ amount: toStripe(BigInt(amountMinor), currency), currency: currency.toLowerCase(), customer },
+      ...{ description: name, off_session: true, confirm: true, payment_method: methodId },
       automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
       metadata: {
         ...metadataOf({ payment, account, offer }),
-        ...(calculation ? { tollgate_tax: String(all), tollgate_tax_added: String(amount - price) } : {}),
+        ...(tax ? { tollgate_tax: String(tax.all), tollgate_tax_added: String(tax.added) } : {}),
       },
-      ...(calculation ? { hooks: { inputs: { tax: { calculation: calculation.id } } } } : {}),
+      ...(tax ? { hooks: { inputs: { tax: { calculation: tax.calculation } } } } : {}),
     }
     try {
       const intent = await stripe.paymentIntents.create(params, { idempotencyKey: `tollgate-charge-${payment}` })
@@ -209,6 +225,8 @@ export function createStripe(options: StripeOptions): Provider {
   return {
     name: 'stripe',
     remote,
+    // Of three decimals Stripe wants the last to be 0.
+    step: (currency) => (AS_NO_DECIMALS.has(currency) ? 100n : currencyDecimals(currency) === 3 ? 10n : 1n),
     async receive(body, headers) {
       const secret = options.webhookSecret()
       if (!secret) throw new Fault('not_found')
@@ -226,7 +244,10 @@ export function createStripe(options: StripeOptions): Provider {
       ask(async (stripe) => {
         const { payment, account, offer, currency, priceMinor, name } = purchase
         const behaviour = await options.tax()
-        const metadata = metadataOf({ payment, account, offer })
+        const metadata = {
+          ...metadataOf({ payment, account, offer }),
+          ...(behaviour === 'off' ? {} : { tollgate_taxed: behaviour }),
+        }
         const taxed = behaviour === 'off' ? {} : { tax_behavior: behaviour }
         const session = await stripe.checkout.sessions.create(
           {
@@ -263,8 +284,6 @@ export function createStripe(options: StripeOptions): Provider {
       }),
   }
 }
-
-const NO_TAX = { all: 0, added: 0 }
 
 function metadataOf({ payment, account, offer }: { payment: string; account: string; offer?: string | undefined }) {
   return {
