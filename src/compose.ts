@@ -136,7 +136,7 @@ export async function createGateway(options: GatewayOptions) {
     openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
     overruns: monitor.overruns,
   })
-  const sent = openExports({ ...store, guard, upstream, world, log, work: jobs.work, timing: jobs.timing })
+  const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
@@ -144,7 +144,7 @@ export async function createGateway(options: GatewayOptions) {
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
-    ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, upstream, world }) },
+    ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },

@@ -118,6 +118,8 @@ test('a webhook gets every row, signed, in order, and can verify the chain; fail
   assert.notDeepEqual(brokenIn(linesOf(accepted).filter((_, at) => at !== 1)), [], 'a missing row is found')
   const [one] = accepted
   assert.equal(one?.headers['content-type'], 'application/x-ndjson')
+  const others = await g.operator<{ secret: string }>('GET', '/webhook-secret')
+  assert.notEqual(data.secret, others.data.secret, 'receivers of other webhooks cannot sign an audit log')
   const key = Buffer.from(String(data.secret).replace('whsec_', ''), 'base64')
   const signed = `${one?.headers['webhook-id']}.${one?.headers['webhook-timestamp']}.${one?.body}`
   assert.equal(one?.headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
@@ -168,9 +170,14 @@ test('S3 gets one object a batch, by hour, signed, and a stored secret is used n
     assert.match(String(headers.authorization), /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/us-east-1\/s3\/aws4_request/)
     assert.equal(headers['x-amz-content-sha256'], createHash('sha256').update(body).digest('hex'))
   }
-  const elsewhere = await g.operator('PUT', '/audit-export', { ...s3, endpoint: 'http://192.0.2.1' })
+  const elsewhere = await g.operator('PUT', '/audit-export', { ...s3, endpoint: 'http://93.184.215.14' })
   assert.equal(elsewhere.status, 400, 'the stored secret is not sent to another place')
-  assert.equal((await g.operator('PUT', '/audit-export', { ...s3, endpoint: 'http://169.254.169.254' })).status, 400)
+  for (const inside of ['http://169.254.169.254', 'http://127.0.0.1:1', 'http://10.0.0.5', 'http://localhost'])
+    for (const input of [
+      { ...s3, endpoint: inside, secretAccessKey: 'x' },
+      { kind: 'webhook', url: inside },
+    ])
+      assert.equal((await g.operator('PUT', '/audit-export', input)).status, 400, `${inside} is not public`)
   const waits = await g.operator<AuditExportView>('PUT', '/audit-export', { ...s3, waitSeconds: 3600, from: 'now' })
   assert.equal(waits.status, 200)
   await g.operator('POST', '/accounts', { name: 'Waits for the hour' })

@@ -46,7 +46,6 @@ import { createStatements } from '../src/reports/statement.ts'
 import { createCodes } from '../src/sales/codes.ts'
 import { openSales } from '../src/sales/open.ts'
 import { createServer } from '../src/server/server.ts'
-import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { createVerifier } from '../src/verify/runs.ts'
 import { checkAnswers } from './answers.ts'
@@ -140,11 +139,11 @@ export async function startOperatorServer(
     statements: createStatements(database),
     billing,
     vendorReports: createVendorReports({
-      ...{ database, audit, catalog, credentials, billing, world, upstream: createUpstream({ world }) },
+      ...{ database, audit, catalog, credentials, billing, world, guard },
     }),
     exports: createExports({
       ...{ database, audit, credentials, billing, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
-      upstream: createUpstream({ world }),
+      guard,
     }),
     invoices,
     sales: openSales({
@@ -199,8 +198,7 @@ export async function startOperatorServer(
     play: async () => undefined,
     auditExport: createAuditExport({
       ...{ database, audit, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
-      guard: { check: async () => undefined, post: nobody },
-      upstream: { send: nobody, close: async () => undefined },
+      guard: { check: async () => undefined, post: nobody, send: nobody },
     }),
     deliveries,
     alerts: createAlerts({

@@ -144,8 +144,54 @@ test('those who run the gateway come from the gateway’s own directory', async 
   assert.equal(await role(), 'support')
   const group = await scim('POST', '/Groups', { displayName: 'finance', members: [{ value: id }] }, operatorToken)
   assert.deepEqual([group.status, await role()], [201, 'finance'])
+  // The last operator stays: neither by the group, nor by the person, nor by the group's end.
+  const top = await scim('POST', '/Groups', { displayName: 'operator', members: [{ value: id }] }, operatorToken)
+  assert.deepEqual([top.status, await role()], [201, 'operator'])
+  const path = `/Groups/${String(top.body.id)}`
+  const off = { Operations: [{ op: 'replace', path: 'active', value: false }] }
+  for (const refused of [
+    await scim('PUT', path, { displayName: 'operator', members: [] }, operatorToken),
+    await scim('PATCH', `/Users/${id}`, off, operatorToken),
+    await scim('DELETE', `/Users/${id}`, undefined, operatorToken),
+    await scim('DELETE', path, undefined, operatorToken),
+  ])
+    assert.equal(refused.status, 409, JSON.stringify(refused.body))
+  assert.equal(await role(), 'operator')
+  const second = await create(person(), {}, operatorToken)
+  // Another one in the same request takes the place.
+  const next = { displayName: 'operator', members: [{ value: second }] }
+  assert.equal((await scim('PUT', path, next, operatorToken)).status, 200)
+  assert.equal(await role(), 'finance')
   assert.equal((await scim('DELETE', `/Users/${id}`, undefined, operatorToken)).status, 204)
   assert.equal(await role(), undefined)
+})
+
+test('what a directory sends has bounds, and more than them is refused without effort', async () => {
+  const values = (count: number) => Array.from({ length: count }, (_, n) => ({ value: `usr_${n}` }))
+  const group = (members: unknown) => scim('POST', '/Groups', { displayName: 'big', members })
+  assert.deepEqual([(await group(values(5_001))).status, (await group('all')).status], [400, 400])
+  const emails = Array.from({ length: 21 }, () => ({ value: person() }))
+  assert.equal((await scim('POST', '/Users', { userName: person(), emails })).status, 400)
+  const large = await scim('POST', '/Users', { userName: person(), displayName: 'x'.repeat(1_100_000) })
+  assert.equal(large.status, 413)
+  const nested = await fetch(`${g.url}/scim/v2/Users`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+    body: `{"userName":${'['.repeat(200_000)}${']'.repeat(200_000)}}`,
+  })
+  assert.equal(nested.status, 400)
+  assert.equal(await filtered(Array(40).fill('active eq true').join(' or ')), 400, 'too many parts')
+  for (const query of ['count=x', 'startIndex=1e9', 'count=99999999999'])
+    assert.equal((await scim('GET', `/Users?${query}`)).status, 400, query)
+  const { body: none } = await scim('GET', '/Users?count=-5&startIndex=-3')
+  assert.deepEqual([none.itemsPerPage, none.startIndex], [0, 1])
+  // A patch that compares every entry with every operation.
+  const id = await create()
+  const work = { op: 'remove', path: 'emails[value eq "nobody@example.com"]' }
+  const added = { op: 'add', path: 'emails', value: Array.from({ length: 10_000 }, () => ({ value: 'x' })) }
+  const heavy = await scim('PATCH', `/Users/${id}`, { Operations: [added, ...Array(90).fill(work)] })
+  assert.equal(heavy.status, 413)
+  assert.equal((await scim('GET', `/Users/${id}`)).status, 200)
 })
 
 test('only a token with the scope gets in, and reading needs no more than reading', async () => {

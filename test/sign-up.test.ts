@@ -233,6 +233,15 @@ test('a flood is braked by network, by mailbox however it is spelt, and by domai
     await statuses([1, 2, 3, 4, 5, 6, 7].map((i) => [`d${i}@s${i}.mine.example`, `192.0.2.${i}`])),
     [200, 200, 200, 200, 200, 200, 429],
   )
+  // A short name below a country's is a domain that somebody has, and not a suffix that all share.
+  assert.deepEqual(
+    await statuses([1, 2, 3, 4, 5, 6, 7].map((i) => [`d${i}@s${i}.abc.de`, `192.0.2.1${i}`])),
+    [200, 200, 200, 200, 200, 200, 429],
+  )
+  assert.deepEqual(
+    await statuses([1, 2, 3, 4, 5, 6, 7].map((i) => [`d${i}@s${i}.co.uk`, `192.0.2.2${i}`])),
+    [200, 200, 200, 200, 200, 200, 200],
+  )
   // Strangers' sign-ups do not keep the people of a domain from a new password.
   assert.equal((await browser('192.0.2.200')('POST', '/public/password', { email: 'd9@mine.example' })).status, 200)
   // A network of IPv6 is one address: whoever has one has 2^64.
@@ -245,6 +254,24 @@ test('a flood is braked by network, by mailbox however it is spelt, and by domai
   assert.ok(Number(refused.headers.get('retry-after')) > 3000)
   // What was refused used up nothing of its domain's share.
   assert.equal((await ask('other@net9.example', '192.0.2.77')).status, 200)
+})
+
+test('what was counted for a day is still counted after the hours in which rows are pruned', async () => {
+  await configure({ mode: 'open', perDomainPerDay: 2 })
+  const ask = async (name: string) =>
+    (await browser(`198.51.100.${name.charCodeAt(0)}`)('POST', '/public/sign-up', { email: `${name}@day.example` }))
+      .status
+  assert.equal(await ask('a'), 200)
+  const aged = (hours: number) =>
+    sql(
+      `update login_attempt set since = now() - make_interval(hours => ${hours}), blocked_until = now() - make_interval(hours => ${hours})`,
+    )
+  await aged(23)
+  await g.gateway.office.people.prune()
+  assert.deepEqual([await ask('b'), await ask('c')], [200, 429])
+  await aged(25)
+  await g.gateway.office.people.prune()
+  assert.deepEqual(await sql('select subject from login_attempt'), [], 'nothing stays for ever')
 })
 
 test('refused domains hold for names below them and in every script', async () => {
@@ -383,6 +410,42 @@ test('the last owner of an account with members, and the last operator, cannot l
   const operator = browser()
   await operator('POST', '/setup', { token, email: 'op@example.com', password: PASSWORD })
   assert.match((await operator('POST', '/me/delete', { email: 'op@example.com' })).message, /last operator/)
+})
+
+test('of two owners, and of two operators, who delete their logins at the same moment, one stays', async () => {
+  const invited = async (by: ReturnType<typeof browser>, path: string, body: object) => {
+    const { data } = await by<{ link: string }>('POST', path, body)
+    const person = browser()
+    assert.equal(
+      (await person('POST', `/invites/${data.link.split('#token=')[1]}`, { password: PASSWORD })).status,
+      200,
+    )
+    return person
+  }
+  for (const round of [1, 2, 3]) {
+    const [email, other] = [`first${round}@race.example`, `second${round}@race.example`]
+    const { person, account } = await signUp(email)
+    const second = await invited(person, `/accounts/${account}/invites`, { email: other, role: 'owner' })
+    await invited(person, `/accounts/${account}/invites`, { email: `staff${round}@race.example`, role: 'member' })
+    const answers = await Promise.all([
+      person('POST', '/me/delete', { email, forfeit: true }),
+      second('POST', '/me/delete', { email: other, forfeit: true }),
+    ])
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409], answers.map(({ text }) => text).join())
+    const owners = await sql(`select 1 from membership where account_id = $1 and role = 'owner'`, [account])
+    assert.equal(owners.length, 1)
+    const { data } = await g.operator<AccountView>('GET', `/accounts/${account}`)
+    assert.equal(data.status, 'open', 'the others keep their account')
+    await sql('delete from login_attempt')
+  }
+  const operator = browser()
+  assert.equal((await operator('POST', '/login', { email: 'op@example.com', password: PASSWORD })).status, 200)
+  const second = await invited(operator, '/operator-invites', { email: 'op2@example.com', role: 'operator' })
+  const answers = await Promise.all([
+    operator('POST', '/me/delete', { email: 'op@example.com' }),
+    second('POST', '/me/delete', { email: 'op2@example.com' }),
+  ])
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409], answers.map(({ text }) => text).join())
 })
 
 test('only operators change sign-up and branding, and mails are previewed in a frame that can do nothing', async () => {

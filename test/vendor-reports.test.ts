@@ -1,6 +1,6 @@
 // Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with the calls behind it.
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { ComparedCall, ComparedLine, ReportView } from '../src/exports/views.ts'
@@ -10,9 +10,20 @@ import { startGateway, type TestGateway } from './gateway.ts'
 
 const DAY = '2026-02-03'
 const NEXT = '2026-02-04'
+type Answers = (url: URL, headers: Record<string, unknown>) => unknown
+let answers: Answers = () => undefined
+const vendor = createServer((request, response) => {
+  const said = answers(new URL(request.url ?? '', 'http://x'), request.headers)
+  response
+    .writeHead(said === undefined ? 401 : 200, { 'content-type': 'application/json' })
+    .end(JSON.stringify(said ?? {}))
+})
+const host = () => `127.0.0.1:${(vendor.address() as AddressInfo).port}` // It listens on a port.
 let g: TestGateway
 before(async () => {
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
   g = await startGateway({
+    env: { TOLLGATE_OUTBOUND_ALLOW: host() },
     catalog(document) {
       const cost = { unit: 'credits', tiers: [{ input: '10', output: '30' }] }
       document.vendors.acme = {
@@ -31,26 +42,15 @@ before(async () => {
     },
   })
 })
-let vendor: Server | undefined
 after(async () => {
   await g?.close()
-  vendor?.closeAllConnections()
-  vendor?.close()
+  vendor.closeAllConnections()
+  vendor.close()
 })
 
-type Answers = (url: URL, headers: Record<string, unknown>) => unknown
-async function serve(answers: Answers): Promise<string> {
-  vendor?.closeAllConnections()
-  vendor?.close()
-  const server = createServer((request, response) => {
-    const said = answers(new URL(request.url ?? '', 'http://x'), request.headers)
-    response
-      .writeHead(said === undefined ? 401 : 200, { 'content-type': 'application/json' })
-      .end(JSON.stringify(said ?? {}))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  vendor = server
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+function serve(next: Answers): string {
+  answers = next
+  return `http://${host()}`
 }
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -102,7 +102,7 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
   })
   const at = (day: string) => Date.parse(day) / 1000
   const asked: string[] = []
-  const url = await serve(({ pathname, searchParams }, { authorization }) => {
+  const url = serve(({ pathname, searchParams }, { authorization }) => {
     if (authorization !== 'Bearer sk-admin-1') return undefined
     asked.push(`${pathname} ${searchParams.getAll('group_by')} ${searchParams.get('page') ?? ''}`)
     const pageTwo = searchParams.get('page') === 'two'
@@ -183,7 +183,7 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
 })
 
 test('Anthropic: usage with caches, costs in cents', async () => {
-  const url = await serve(({ pathname, searchParams }, headers) => {
+  const url = serve(({ pathname, searchParams }, headers) => {
     if (headers['x-api-key'] !== 'sk-ant-admin' || headers['anthropic-version'] !== '2023-06-01') return undefined
     assert.equal(searchParams.get('starting_at'), `${DAY}T00:00:00Z`)
     const bucket = { starting_at: `${DAY}T00:00:00Z`, ending_at: `${NEXT}T00:00:00Z` }
@@ -229,7 +229,7 @@ test('Anthropic: usage with caches, costs in cents', async () => {
 })
 
 test('OpenRouter: activity by the hash of a key', async () => {
-  const url = await serve(({ pathname, searchParams }, { authorization }) => {
+  const url = serve(({ pathname, searchParams }, { authorization }) => {
     if (authorization !== 'Bearer sk-or-mgmt' || pathname !== '/api/v1/activity') return undefined
     const calls = searchParams.get('date') === DAY && searchParams.get('api_key_hash') === 'hash-a' ? 10 : 0
     const row = {

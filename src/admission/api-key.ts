@@ -133,6 +133,18 @@ export function readIpRanges(ranges: readonly string[]): BlockList {
   return list
 }
 
+/** Whether every address of the range is in one of the others. Both have been read by `readIpRanges`. */
+export function isRangeWithin(range: string, others: readonly string[]): boolean {
+  const [address = '', bits] = range.split('/')
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  return others.some((other) => {
+    const [base = '', fewer] = other.split('/')
+    if (isIP(base) !== isIP(address)) return false
+    const width = family === 'ipv6' ? 128 : 32
+    return Number(bits ?? width) >= Number(fewer ?? width) && readIpRanges([other]).check(address, family)
+  })
+}
+
 interface KeyRow {
   id: string
   account_id: string

@@ -19,8 +19,8 @@ import {
 
 interface S3Place {
   readonly world: World
-  readonly upstream: Upstream
-  /** Such as https://s3.eu-central-1.amazonaws.com. It is trusted, because the operator configured it. */
+  readonly upstream: Pick<Upstream, 'send'>
+  /** Such as https://s3.eu-central-1.amazonaws.com. */
   readonly endpoint: string
   readonly bucket: string
   readonly credentials: AwsCredentials

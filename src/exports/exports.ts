@@ -12,7 +12,7 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { idAtTime, newId, type World } from '../kernel/world.ts'
 import type { Billing } from '../reports/billing.ts'
-import type { Upstream } from '../upstream/call.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
 import { fileReceiver } from './files.ts'
 import {
   lagoReceiver,
@@ -53,7 +53,7 @@ interface ExportOptions {
   readonly audit: Audit
   readonly credentials: Pick<Credentials, 'get' | 'source'>
   readonly billing: Pick<Billing, 'get'>
-  readonly upstream: Upstream
+  readonly guard: Pick<GuardedFetch, 'check' | 'send'>
   readonly secrets: Secrets
   readonly world: World
   readonly log: Log
@@ -172,7 +172,7 @@ export function createExports(options: ExportOptions): Exports {
     }
     const rows = await database.query<ExportCustomer>(CUSTOMERS, [row.id, '', CUSTOMERS_MAX])
     const deps: ReceiverDeps = {
-      ...{ upstream: options.upstream, world, secrets: options.secrets, id: row.id, secret },
+      ...{ upstream: options.guard, world, secrets: options.secrets, id: row.id, secret },
       customers: new Map(rows.map(({ account, customer }) => [account, customer])),
     }
     switch (row.kind) {
@@ -231,7 +231,7 @@ export function createExports(options: ExportOptions): Exports {
 }
 
 /** The resources of the operator. */
-function createOffice({ database, audit, credentials, world }: ExportOptions, awake: () => void): Exports {
+function createOffice({ database, audit, credentials, guard, world }: ExportOptions, awake: () => void): Exports {
   async function find(id: string): Promise<SeenRow> {
     const [row] = await database.query<SeenRow>(FIND, [id])
     if (!row) throw new Fault('not_found', { message: 'There is no such export.' })
@@ -260,7 +260,7 @@ function createOffice({ database, audit, credentials, world }: ExportOptions, aw
       return Promise.all(rows.map(view))
     },
     async create({ name, kind, settings }, by) {
-      const checked = settingsOf(kind, settings)
+      const checked = await settingsOf(kind, settings, guard)
       await refuseTaken(database, name, '')
       const id = `exp_${newId(world)}`
       await database.transaction(async (tx) => {
@@ -274,7 +274,7 @@ function createOffice({ database, audit, credentials, world }: ExportOptions, aw
     async change(id, { name, settings }, by) {
       const { kind } = await find(id)
       if (name !== undefined) await refuseTaken(database, name, id)
-      const checked = settings && JSON.stringify(settingsOf(kind, settings))
+      const checked = settings && JSON.stringify(await settingsOf(kind, settings, guard))
       return write(id, by, {
         ...{ statement: CHANGE, values: [name ?? null, checked ?? null] },
         ...{ action: 'export.change', detail: { name } },
@@ -358,9 +358,18 @@ function moved(backfill: Backfill, { last, sent }: Passed): Backfill {
   return last ? { ...backfill, id: last.id, account: last.account_id, sent: backfill.sent + sent } : backfill
 }
 
-function settingsOf(kind: ExportKind, given: Record<string, unknown>): Record<string, unknown> {
+const CHECK_MS = 10_000
+
+async function settingsOf(
+  kind: ExportKind,
+  given: Record<string, unknown>,
+  guard: ExportOptions['guard'],
+): Promise<Record<string, unknown>> {
   const parsed = SETTINGS[kind].safeParse(given)
-  if (parsed.success) return parsed.data
+  if (parsed.success) {
+    await guard.check(parsed.data.url, { signal: AbortSignal.timeout(CHECK_MS) })
+    return parsed.data
+  }
   const problems = parsed.error.issues.slice(0, 5).map((issue) => {
     const path = ['settings', ...issue.path].join('.')
     return `${path}: ${issue.message.replace(/^Invalid input: /, '')}.`

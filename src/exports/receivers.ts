@@ -5,7 +5,8 @@ import { withoutCredentials } from '../kernel/redact.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
+import { bearer, type HttpCall } from '../upstream/call.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
 import { factsOf, quantitiesOf, requestIdOf, type UsageRow } from './usage-rows.ts'
 import type { ExportSettings } from './views.ts'
 
@@ -36,7 +37,8 @@ export interface Receiver {
 }
 
 export interface ReceiverDeps {
-  readonly upstream: Upstream
+  /** Its addresses come over the operator API, so they are checked. */
+  readonly upstream: Pick<GuardedFetch, 'send'>
   readonly world: World
   readonly secrets: Secrets
   /** The destination's own id. */
@@ -58,7 +60,7 @@ interface Answer {
 }
 
 /** An answer of whatever status, or why there is none. */
-async function ask(upstream: Upstream, call: HttpCall): Promise<Answer | Problem> {
+async function ask(upstream: ReceiverDeps['upstream'], call: HttpCall): Promise<Answer | Problem> {
   try {
     const reply = await upstream.send(call, { deadlines: DEADLINES, signal: NEVER })
     const text = String(await reply.read(ANSWER_BYTES_MAX))
@@ -85,7 +87,7 @@ export function problemOf({ status, text, retryAfterMs }: Answer): Problem | und
 
 const isProblem = (answer: Answer | Problem): answer is Problem => 'final' in answer
 
-async function post(upstream: Upstream, call: Omit<HttpCall, 'method'>): Promise<Problem | undefined> {
+async function post(upstream: ReceiverDeps['upstream'], call: Omit<HttpCall, 'method'>): Promise<Problem | undefined> {
   const answer = await ask(upstream, { method: 'POST', ...call })
   return isProblem(answer) ? answer : problemOf(answer)
 }
@@ -291,7 +293,7 @@ function meterValue(row: UsageRow, value: ExportSettings<'stripe'>['value']): bi
 }
 
 /** The library's requests over the gateway's one HTTP client. */
-function stripeClient(upstream: Upstream) {
+function stripeClient(upstream: ReceiverDeps['upstream']) {
   return {
     getClientName: () => 'tollgate',
     // The library's own signature.

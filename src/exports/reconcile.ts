@@ -14,7 +14,7 @@ import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { Billing } from '../reports/billing.ts'
 import { INPUT_UNITS, OUTPUT_UNITS, TOKENS } from '../reports/tokens.ts'
-import type { Upstream } from '../upstream/call.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
 import { boundTo } from './exports.ts'
 import { fetchReport, type ReportLine, readCsvReport } from './report-sources.ts'
 import {
@@ -47,7 +47,7 @@ interface ReportOptions {
   readonly catalog: Pick<CatalogStore, 'at' | 'current'>
   readonly credentials: Pick<Credentials, 'get'>
   readonly billing: Pick<Billing, 'get'>
-  readonly upstream: Upstream
+  readonly guard: Pick<GuardedFetch, 'send'>
   readonly world: World
 }
 
@@ -127,7 +127,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
         message: `The credential ${credential} is not stored for ${new URL(url).origin}. Store it first: PUT /vendor-reports/credential.`,
       })
     const range = { fromDay: parseDay(from) ?? 0, toDay: parseDay(to) ?? 0 }
-    return fetchReport({ upstream: options.upstream, source, url, secret, keys, ...range })
+    return fetchReport({ upstream: options.guard, source, url, secret, keys, ...range })
   }
 
   async function creditsPerUnit({ currency = 'USD', creditsPerUnit: given }: ReportInput): Promise<string> {

@@ -3,7 +3,8 @@ import * as z from 'zod'
 import { DAY_MS, dayOfMs, formatDay, parseDay } from '../kernel/calendar.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
-import { bearer, type Upstream } from '../upstream/call.ts'
+import { bearer } from '../upstream/call.ts'
+import type { GuardedFetch } from '../upstream/guard.ts'
 import type { ReportSource } from './views.ts'
 
 export interface ReportLine {
@@ -19,7 +20,7 @@ export interface ReportLine {
 }
 
 interface FetchOptions {
-  readonly upstream: Upstream
+  readonly upstream: Pick<GuardedFetch, 'send'>
   readonly source: Exclude<ReportSource, 'csv'>
   readonly url: string
   readonly secret: string

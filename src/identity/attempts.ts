@@ -68,6 +68,18 @@ const TAKE_BACK = statement(
    where subject = $1`,
 )
 
+/** No window of `brake` is longer. */
+const WINDOW_HOURS_MAX = 24
+/** A row goes when its window is over, and with it every wait. */
+export const TIDY_ATTEMPTS = statement(
+  'tidy_attempts',
+  `with gone as (
+     delete from login_attempt where ctid = any(array(select ctid from login_attempt
+       where blocked_until < now() and since < now() - interval '${WINDOW_HOURS_MAX} hours' limit 5000))
+     returning 1
+   ) select count(*)::int as count from gone`,
+)
+
 export function createAttempts(database: Database): Attempts {
   /** Returns the function that takes the attempt back. */
   async function count(subject: string, most: number, perSeconds?: number): Promise<() => Promise<unknown>> {

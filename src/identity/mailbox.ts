@@ -42,10 +42,34 @@ export function isListed(domain: string, list: readonly string[]): boolean {
   return list.some((one) => domain === one || domain.endsWith(`.${one}`))
 }
 
-/** `a.b.example.com` and `example.com` have one owner; so have `a.b.co.uk` and `b.co.uk`. */
+/** Below a country's own name: `co.uk`, `com.br`, `ac.jp`. */
+const SECOND_LEVELS = new Set('ac co com ed edu go gob gov gv id ltd mil ne net nom or org plc sch'.split(' '))
+/** Names below which strangers have their own: each is somebody else's. */
+const MULTI_TENANT = words(
+  'onmicrosoft.com github.io gitlab.io herokuapp.com vercel.app netlify.app pages.dev workers.dev web.app firebaseapp.com appspot.com run.app azurewebsites.net cloudfront.net amazonaws.com myshopify.com duckdns.org no-ip.org dyndns.org uk.com us.com eu.com de.com',
+)
+/** Mailboxes of anybody. */
+const MAIL_HOSTS = words(
+  'gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.de gmx.net web.de mail.com email.com t-online.de freenet.de zoho.com yandex.com yandex.ru mail.ru qq.com 163.com 126.com sina.com naver.com orange.fr free.fr laposte.net wanadoo.fr libero.it comcast.net verizon.net att.net btinternet.com hey.com fastmail.com tutanota.com tuta.io mailinator.com',
+)
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(' '))
+}
+
+const isSecondLevel = ([second = '', top = '', ...below]: readonly string[]) =>
+  below.length === 0 && top.length === 2 && SECOND_LEVELS.has(second)
+
+/** Whose people are strangers to each other, as far as a short list knows: nobody vouches for all of them. */
+export function isShared(domain: string): boolean {
+  return MAIL_HOSTS.has(domain) || MULTI_TENANT.has(domain) || isSecondLevel(domain.split('.'))
+}
+
+/**
+ * `a.b.example.com` and `example.com` have one owner; so have `a.b.co.uk` and `b.co.uk`. There is no list of all public suffixes here: below one that is not
+ * known, and below names that cost nothing, all names count as one owner's, which brakes too much rather than too little.
+ */
 function registeredOf(domain: string): string {
   const labels = domain.split('.')
-  const [second = '', top = ''] = labels.slice(-2)
-  const isPublic = top.length === 2 && second.length <= 3
-  return labels.slice(isPublic ? -3 : -2).join('.')
+  return labels.slice(isSecondLevel(labels.slice(-2)) ? -3 : -2).join('.')
 }

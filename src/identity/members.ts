@@ -9,20 +9,20 @@ import {
   checkLogin,
   digestOfToken,
   FIND_PERSON,
+  findWithin,
   hashCounted,
   insertPerson,
+  type MayGive,
   newToken,
   type PeopleDeps,
   type PersonRow,
   replacePassword,
+  requireCovered,
   requireGood,
 } from './people.ts'
 import { type AccountRole, type AnyRole, coversRole, type OperatorRole, roleMay } from './roles.ts'
 import type { SessionUse } from './sessions.ts'
 import type { InviteView, MemberView, OperatorView, PendingInvite } from './views.ts'
-
-/** Whether whoever asks may give this role, and take it: `coversRole` says who may. */
-type MayGive = (role: AnyRole) => boolean
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
@@ -39,7 +39,7 @@ export interface Members {
   /** Null: none any more; the person stays, with their account memberships. The last operator stays one. */
   changeOperator(person: string, role: OperatorRole | null, mayGive: MayGive, by: By): Promise<void>
   /** Returns the token of a password-reset link that is valid for a day. */
-  resetPassword(email: string, by: By): Promise<string>
+  resetPassword(email: string, mayGive: MayGive, by: By): Promise<string>
   look(token: string): Promise<InviteView>
   /** Returns the value of the session cookie and the person's e-mail address. */
   accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
@@ -145,7 +145,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     },
 
     async invite(account, { email, role }, mayGive, by) {
-      requireCovered(mayGive, role)
+      requireCovered(mayGive, role, account)
       const token = newToken(world)
       await database.transaction(async (tx) => {
         const [found] = await tx.query(ACCOUNT, [account])
@@ -179,7 +179,7 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     },
 
     async changeRole(account, person, { role, mayRemoveLastOwner, mayGive }, by) {
-      requireCovered(mayGive, role)
+      requireCovered(mayGive, role, account)
       await database.transaction(async (tx) => {
         if (role !== 'owner') await tx.query(REMOVE_INVITES, [person, account])
         const isKept = mayRemoveLastOwner || role === 'owner'
@@ -195,11 +195,10 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
 
     ...operatorsOf(deps),
 
-    async resetPassword(email, by) {
+    async resetPassword(email, mayGive, by) {
       const token = newToken(world)
       await database.transaction(async (tx) => {
-        const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
-        if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
+        const person = await findWithin(tx, email, mayGive)
         await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_HOURS])
         await audit.write(tx, by, { action: 'person.reset', object: person.id, detail: { name: email } })
       })
@@ -240,13 +239,6 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
       })
     },
   }
-}
-
-function requireCovered(mayGive: MayGive, role: AnyRole): void {
-  if (!mayGive(role))
-    throw new Fault('access_denied', {
-      message: `Nobody gives or takes a role that may do more than their own: ${role}.`,
-    })
 }
 
 /** A link never takes anything away: whoever may do more already keeps their role. */
@@ -292,7 +284,7 @@ async function lockMember(
   const members = await tx.query<{ person_id: string; email: string; role: AccountRole }>(LOCK_MEMBERS, [account])
   const member = members.find((entry) => entry.person_id === person)
   if (!member) throw new Fault('not_found', { message: 'There is no such member of this account.' })
-  requireCovered(mayGive, member.role)
+  requireCovered(mayGive, member.role, account)
   const owners = members.filter(({ role }) => role === 'owner').length
   if (member.role === 'owner' && owners === 1 && !mayRemoveLastOwner)
     throw new Fault('conflict', {
@@ -343,7 +335,7 @@ function operatorsOf({
       await database.transaction(async (tx) => {
         const [gone] = await tx.query<{ email: string; role: AnyRole }>(WITHDRAW, [kindOf(account), account, invite])
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
-        requireCovered(mayGive, gone.role)
+        requireCovered(mayGive, gone.role, account ?? undefined)
         const detail = { email: gone.email }
         await audit.write(tx, by, { action: 'invite.withdraw', object: account ?? 'operators', detail })
       })

@@ -5,10 +5,10 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
-import type { Attempt, Attempts } from './attempts.ts'
+import { type Attempt, type Attempts, TIDY_ATTEMPTS } from './attempts.ts'
 import type { Flows } from './flows.ts'
 import { type Passwords, passwordProblem } from './password.ts'
-import type { OperatorRole } from './roles.ts'
+import type { AnyRole, OperatorRole } from './roles.ts'
 import type { Browsers, Person, Session, Sessions, SessionUse } from './sessions.ts'
 
 export interface People {
@@ -31,7 +31,7 @@ export interface People {
   /** The same by the password, where there is no second factor. */
   provePassword(session: Session, password: string, visit: SessionUse, by: By): Promise<void>
   /** Returns the token of a link that signs the person in once, within minutes: the way back in when a provider is down. */
-  loginLink(email: string, by: By): Promise<string>
+  loginLink(email: string, mayGive: MayGive, by: By): Promise<string>
   useLoginLink(token: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   /** Removes expired sessions, links and attempts. */
   prune(): Promise<void>
@@ -56,11 +56,19 @@ export interface PersonRow {
   readonly password: string | null
 }
 
+/** Whether whoever asks may give this role, of the gateway or in the account, and take it: `coversRole` says who may. */
+export type MayGive = (role: AnyRole, account?: string) => boolean
+
 const OPERATOR_EXISTS = statement(
   'person_operator',
   `select exists (select 1 from person where operator_role = 'operator') as some`,
 )
 export const FIND_PERSON = statement('person_find', 'select id, password from person where email = $1')
+const ROLES = statement(
+  'person_roles',
+  `select operator_role as role, null as account from person where id = $1 and operator_role is not null
+   union all select role, account_id from membership where person_id = $1`,
+)
 const INSERT_PERSON = statement(
   'person_insert',
   `insert into person (id, email, operator_role, password) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
@@ -110,14 +118,7 @@ const TIDY = [
        returning 1
      ) select count(*)::int as count from gone`,
   ),
-  statement(
-    'tidy_attempts',
-    `with gone as (
-       delete from login_attempt where ctid = any(array(select ctid from login_attempt
-         where blocked_until < now() - interval '2 hours' and since < now() - interval '2 hours' limit 5000))
-       returning 1
-     ) select count(*)::int as count from gone`,
-  ),
+  TIDY_ATTEMPTS,
 ]
 
 export function createPeople(deps: PeopleDeps): People {
@@ -241,9 +242,8 @@ function proofsOf(
       if (right === id) await proved(session, { strong: false }, by)
     },
 
-    async loginLink(email, by) {
-      const [person] = await database.query<PersonRow>(FIND_PERSON, [email])
-      if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
+    async loginLink(email, mayGive, by) {
+      const person = await findWithin(database, email, mayGive)
       const token = await flows.begin('login-link', { email }, { person: person.id, minutes: LINK_MINUTES })
       await database.transaction((tx) => audit.write(tx, by, { action: 'person.login-link', object: person.id }))
       return token
@@ -261,6 +261,22 @@ function proofsOf(
       })
     },
   }
+}
+
+export function requireCovered(mayGive: MayGive, role: AnyRole, account?: string): void {
+  if (!mayGive(role, account))
+    throw new Fault('access_denied', {
+      message: `Nobody gives or takes a role that may do more than their own: ${role}.`,
+    })
+}
+
+/** The person with this address. Whoever makes a way in for them could use it, so they must have all the person's rights. */
+export async function findWithin(on: Queryable, email: string, mayGive: MayGive): Promise<PersonRow> {
+  const [person] = await on.query<PersonRow>(FIND_PERSON, [email])
+  if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
+  for (const { role, account } of await on.query<{ role: AnyRole; account: string | null }>(ROLES, [person.id]))
+    requireCovered(mayGive, role, account ?? undefined)
+  return person
 }
 
 /** Returns the person's id. An unknown e-mail address and a wrong password get the same answer after the same time. */

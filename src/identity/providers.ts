@@ -7,6 +7,8 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { OidcClient } from './oidc.ts'
+import { type MayGive, requireCovered } from './people.ts'
+import type { AnyRole } from './roles.ts'
 import { type LoginPolicy, type LoginProvider, loginPolicy } from './views.ts'
 
 export type StoredProvider = Omit<LoginProvider, 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri'>
@@ -21,12 +23,12 @@ export interface Providers {
   /** Throws not_found. */
   get(id: string): Promise<StoredProvider>
   /** Adds or replaces it. Throws request_invalid or conflict. */
-  put(id: string, input: ProviderInput, by: By): Promise<StoredProvider>
-  remove(id: string, by: By): Promise<void>
+  put(id: string, input: ProviderInput, mayGive: MayGive, by: By): Promise<StoredProvider>
+  remove(id: string, mayGive: MayGive, by: By): Promise<void>
   clientOf(provider: StoredProvider): OidcClient
   hasSecret(id: string): boolean
   policy(): Promise<LoginPolicy>
-  changePolicy(policy: LoginPolicy, by: By): Promise<LoginPolicy>
+  changePolicy(policy: LoginPolicy, mayGive: MayGive, by: By): Promise<LoginPolicy>
 }
 
 export interface ProviderDeps {
@@ -129,11 +131,13 @@ export function createProviders({ database, audit, credentials, guard }: Provide
     list: () => read(database, null),
     get,
 
-    async put(id, input, by) {
+    async put(id, input, mayGive, by) {
       checkIssuer(input.issuer)
+      requireMappings(input, mayGive)
       await guard.check(input.issuer, { signal: AbortSignal.timeout(CHECK_MS) })
       await database.transaction(async (tx) => {
         const [before] = await read(tx, id)
+        if (before) requireMappings(before, mayGive)
         const { name, issuer, clientId, scopes, groupsClaim, provesSecondFactor, enabled } = input
         await tx.query(PUT, [id, name, issuer, clientId, scopes, groupsClaim, provesSecondFactor, enabled])
         await writeMappings(tx, id, input)
@@ -145,11 +149,13 @@ export function createProviders({ database, audit, credentials, guard }: Provide
       return get(id)
     },
 
-    async remove(id, by) {
+    async remove(id, mayGive, by) {
       await database.transaction(async (tx) => {
-        const [row] = await tx.query(REMOVE, [id])
-        if (!row) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
-        await audit.write(tx, by, { action: 'provider.remove', object: id })
+        const [before] = await read(tx, id)
+        if (!before) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
+        requireMappings(before, mayGive)
+        await tx.query(REMOVE, [id])
+        await audit.write(tx, by, { action: 'provider.remove', object: id, before: { ...before }, after: {} })
       })
       await credentials.remove(credentialOf(id), by)
     },
@@ -170,15 +176,24 @@ export function createProviders({ database, audit, credentials, guard }: Provide
 
     policy: () => readPolicy(database),
 
-    async changePolicy(policy, by) {
+    async changePolicy(policy, mayGive, by) {
       await database.transaction(async (tx) => {
         const before = await readPolicy(tx)
+        for (const role of [...before.secondFactorRoles, ...policy.secondFactorRoles])
+          if (before.secondFactorRoles.includes(role) !== policy.secondFactorRoles.includes(role))
+            requireCovered(mayGive, role)
         await tx.query(PUT_POLICY, [JSON.stringify(policy)])
         await audit.write(tx, by, { action: 'login.policy', object: 'login', before, after: policy })
       })
       return policy
     },
   }
+}
+
+/** Whoever says who vouches for people hands out every role that it leads to. */
+function requireMappings({ domains, groups }: Pick<LoginProvider, 'domains' | 'groups'>, mayGive: MayGive): void {
+  for (const { role, account } of [...domains, ...groups])
+    if (role !== null) requireCovered(mayGive, role as AnyRole, account ?? undefined) // The body's schema and the table take no other.
 }
 
 /** Codes and keys must not travel in clear text, except on this machine itself. */

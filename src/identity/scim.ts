@@ -275,7 +275,8 @@ export function createScim(deps: ScimDeps): Scim {
     const [taken] = await database.query(GROUP_TAKEN, [name, given.displayName, id])
     if (taken) throw new ScimError(409, 'Another group has this displayName.', 'uniqueness')
     const [before] = await database.query<GroupRow>(GROUP_OF, [name, id])
-    const touched = [...(before?.members ?? []).map(({ value }) => value), ...given.members]
+    // Who gains first: a new last owner in the place of the old one leaves no moment without one.
+    const touched = [...given.members, ...(before?.members ?? []).map(({ value }) => value)]
     await database.transaction(async (tx) => {
       for (const person of given.members) await known(tx, scope, person)
       await tx.query(PUT_GROUP, [name, id, given.displayName, given.externalId])

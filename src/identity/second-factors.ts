@@ -5,7 +5,7 @@ import { Fault } from '../kernel/fault.ts'
 import { seal, sign, unseal } from '../kernel/secret.ts'
 import { newId } from '../kernel/world.ts'
 import type { Attempt } from './attempts.ts'
-import { FIND_PERSON, type PeopleDeps, type PersonRow } from './people.ts'
+import { findWithin, type MayGive, type PeopleDeps } from './people.ts'
 import type { Person, Session, SessionUse } from './sessions.ts'
 import { base32, TOTP_SECRET_BYTES, totpStep, totpUri } from './totp.ts'
 import type { FactorView, TotpSecret } from './views.ts'
@@ -25,7 +25,7 @@ export interface SecondFactors {
   /** A code of the app, or a recovery code. Each is taken once. Throws if it is not right. */
   check(person: string, code: string, visit: SessionUse, by: By): Promise<void>
   /** For whoever has lost everything: the operator removes all factors, and ends all sessions. */
-  reset(email: string, by: By): Promise<void>
+  reset(email: string, mayGive: MayGive, by: By): Promise<void>
 }
 
 export interface SecondFactorDeps extends PeopleDeps {
@@ -198,10 +198,9 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
       )
     },
 
-    async reset(email, by) {
+    async reset(email, mayGive, by) {
       await database.transaction(async (tx) => {
-        const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
-        if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
+        const person = await findWithin(tx, email, mayGive)
         await tx.query(REMOVE_ALL, [person.id])
         await tx.query(DROP_CODES, [person.id])
         await sessions.endAll(tx, person.id)

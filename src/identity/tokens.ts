@@ -3,7 +3,7 @@
 // database on every call: revoking it, or changing a role, is felt at once by all processes.
 import { isIP } from 'node:net'
 import { accountUnknown } from '../admission/accounts.ts'
-import { readIpRanges } from '../admission/api-key.ts'
+import { isRangeWithin, readIpRanges } from '../admission/api-key.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -25,11 +25,20 @@ export interface TokenUse {
   /** What that person is now; a token of nobody has all rights of its place. */
   readonly role: OperatorRole | null
   readonly accountRole: AccountRole | null
+  /** Until when, and from where. Null: without end, and from everywhere. */
+  readonly bounds: Bounds
+}
+
+interface Bounds {
+  readonly expiresAtMs: number | null
+  readonly ipRanges: readonly string[] | null
 }
 
 interface Maker {
   readonly may: (permission: Permission) => boolean
   readonly person: string | null
+  /** Of the token that makes it. */
+  readonly bounds: Bounds | undefined
 }
 
 interface TokenInput {
@@ -65,7 +74,7 @@ interface Row {
   is_first: boolean
 }
 
-interface UsedRow extends Pick<Row, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'is_first'> {
+interface UsedRow extends Pick<Row, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'expires_at' | 'is_first'> {
   account_id: string | null
   person_id: string | null
   email: string | null
@@ -105,7 +114,7 @@ const REVOKE = statement(
 )
 const USE = statement(
   'token_use',
-  `select t.id, t.name, t.account_id, t.scopes, t.ip_ranges, t.is_first, t.person_id, p.email, p.operator_role as role, m.role as account_role,
+  `select t.id, t.name, t.account_id, t.scopes, t.ip_ranges, t.expires_at, t.is_first, t.person_id, p.email, p.operator_role as role, m.role as account_role,
      t.expires_at <= now() as expired, t.revoked_at is not null as revoked,
      t.last_used_at is null or t.last_used_at < now() - interval '60 seconds' as resting
    from access_token t left join person p on p.id = t.person_id
@@ -127,11 +136,9 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
   return {
     list: async (account) => (await database.query<Row>(LIST, [account])).map(viewOf),
 
-    async create(account, { name, scopes, expiresAtMs = null, ipRanges = null }, maker, by) {
+    async create(account, { name, scopes, ...given }, maker, by) {
       checkScopes(scopes, account, maker)
-      if (expiresAtMs !== null && expiresAtMs <= world.nowMs())
-        throw new Fault('request_invalid', { message: 'expiresAt: must be in the future.', param: 'expiresAt' })
-      if (ipRanges) readIpRanges(ipRanges)
+      const { expiresAtMs, ipRanges } = boundsOf(given, maker, world.nowMs())
       const token = `${account === null ? 'tg_op_' : 'tg_acc_'}${world.bytes(32).toString('base64url')}`
       const id = `tok_${newId(world)}`
       const values = [id, digestOf(token), account, name, token.slice(-4), scopes, ipRanges, expiresAtMs, maker.person]
@@ -174,6 +181,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
         person: row.person_id === null ? null : { id: row.person_id, email: row.email ?? '' },
         role: isNobodys && row.account_id === null ? 'operator' : row.role,
         accountRole: isNobodys && row.account_id !== null ? 'owner' : row.account_role,
+        bounds: { expiresAtMs: row.expires_at?.getTime() ?? null, ipRanges: row.ip_ranges },
       }
     },
 
@@ -198,6 +206,24 @@ function checkScopes(scopes: readonly string[], account: string | null, { may }:
     throw new Fault('access_denied', {
       message: `A token cannot do more than whoever makes it. You do not have ${beyond.slice(0, 5).join(', ')}${beyond.length > 5 ? ' and more' : ''}.`,
     })
+}
+
+/** What a token makes ends no later than it does, and is used from nowhere else. What is not said is as it is for the maker. */
+function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { bounds }: Maker, nowMs: number): Bounds {
+  const { expiresAtMs = null, ipRanges = null } = given
+  if (expiresAtMs !== null && expiresAtMs <= nowMs)
+    throw new Fault('request_invalid', { message: 'expiresAt: must be in the future.', param: 'expiresAt' })
+  if (ipRanges) readIpRanges(ipRanges)
+  const until = bounds?.expiresAtMs ?? null
+  const from = bounds?.ipRanges ?? null
+  if (until !== null && expiresAtMs !== null && expiresAtMs > until)
+    throw new Fault('access_denied', { message: 'expiresAt: a token cannot outlive the token that makes it.' })
+  const beyond = from && ipRanges?.find((range) => !isRangeWithin(range, from))
+  if (beyond)
+    throw new Fault('access_denied', {
+      message: `ipRanges: the token that makes it cannot be used from all of ${beyond}.`,
+    })
+  return { expiresAtMs: expiresAtMs ?? until, ipRanges: ipRanges ?? from }
 }
 
 function viewOf(row: Row): TokenView {

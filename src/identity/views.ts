@@ -98,10 +98,12 @@ export type LinkView = z.infer<typeof linkView>
 export const savedView = z.object({ name: z.string(), query: z.string() })
 export type SavedView = z.infer<typeof savedView>
 
+const anyRole = z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES])
+
 /** What the gateway asks of everybody who signs in. */
 export const loginPolicy = z.strictObject({
   /** People with one of these roles need a second factor. */
-  secondFactorRoles: z.array(z.string()).default([]),
+  secondFactorRoles: z.array(anyRole).default([]),
 })
 export type LoginPolicy = z.output<typeof loginPolicy>
 

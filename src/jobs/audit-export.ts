@@ -8,8 +8,6 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import { timeOfId, type World } from '../kernel/world.ts'
-import { isMetadataHost } from '../upstream/address.ts'
-import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { AuditExportInput, AuditExportView } from './audit-export-views.ts'
 import { signedHeaders, webhookSecret } from './webhook.ts'
@@ -27,8 +25,7 @@ interface Options {
   readonly database: Database
   readonly audit: Pick<Audit, 'write' | 'lines'>
   readonly work: Pick<Work, 'begin'>
-  readonly guard: Pick<GuardedFetch, 'check' | 'post'>
-  readonly upstream: Upstream
+  readonly guard: Pick<GuardedFetch, 'check' | 'post' | 'send'>
   readonly secrets: Secrets
   readonly world: World
   readonly log: Log
@@ -75,6 +72,9 @@ const PAUSE_MS_MAX = HOUR_MS
 /** How often the log is looked at for new rows. */
 const LOOKS_APART = 5
 const LEASE_SHARE = 0.75
+const CHECK_MS = 10_000
+/** It has a secret of its own: whoever receives the gateway's other webhooks must not be able to write an audit log. */
+const SIGNER = 'audit-export'
 
 const COLUMNS = 'account_id, id, version, sealed, wait_seconds, sent_until, sent, sent_at, failures, error, step_at'
 const ENDED = `sent_until = coalesce(e.ending ->> 'until', sent_until), sent = sent + coalesce((e.ending ->> 'rows')::int, 0),
@@ -160,7 +160,7 @@ export function createAuditExport(options: Options): AuditExport {
       const store = createS3Client({
         ...target,
         world,
-        upstream: options.upstream,
+        upstream: options.guard,
         credentials: { region, accessKeyId, secretAccessKey },
       })
       const object = `${target.prefix.replace(/^\/+|(?<!\/)\/+$/g, '')}/${hour}/${first}-${last}.jsonl`
@@ -173,7 +173,7 @@ export function createAuditExport(options: Options): AuditExport {
     }
     // The id names the rows, so a receiver that has seen it has seen all of them.
     const headers = {
-      ...signedHeaders(options, { account: '', id: `audit_${first}_${last}`, body }),
+      ...signedHeaders(options, { account: SIGNER, id: `audit_${first}_${last}`, body }),
       'content-type': 'application/x-ndjson',
     }
     const { status } = await options.guard.post(target.url, body, headers, { account: '', signal })
@@ -192,18 +192,14 @@ export function createAuditExport(options: Options): AuditExport {
       sentUntil: row.sent_until === '' ? null : new Date(timeOfId(row.sent_until)).toISOString(),
       lastSentAt: row.sent_at?.toISOString() ?? null,
       ...{ failures: row.failures, error: row.error, nextAttemptAt: row.step_at.toISOString() },
-      secret: target?.kind === 'webhook' ? webhookSecret(secrets, '') : null,
+      secret: target?.kind === 'webhook' ? webhookSecret(secrets, SIGNER) : null,
     }
   }
 
   async function targetFrom(input: AuditExportInput): Promise<Target> {
     const url = input.kind === 'webhook' ? input.url : input.endpoint
-    if (isMetadataHost(new URL(url).hostname))
-      throw new Fault('request_invalid', { message: 'No receiver is at an address of link-local metadata.' })
-    if (input.kind === 'webhook') {
-      await options.guard.check(input.url, { signal: new AbortController().signal })
-      return { kind: 'webhook', url: input.url }
-    }
+    await options.guard.check(url, { signal: AbortSignal.timeout(CHECK_MS) })
+    if (input.kind === 'webhook') return { kind: 'webhook', url: input.url }
     const { waitSeconds: _, from: __, secretAccessKey, ...rest } = input
     const [row] = await database.query<Row>(FIND)
     const known = row && targetOf(row)

@@ -11,6 +11,7 @@ import type { By } from '../database/audit.ts'
 import {
   type AccountRole,
   type AnyRole,
+  coversRole,
   isSensitive,
   type OperatorRole,
   type Permission,
@@ -308,6 +309,10 @@ export function may(actor: Actor, permission: Permission, account?: string): boo
   const role = account === undefined ? undefined : actor.roles.get(ownAccountOf(account))
   return role !== undefined && roleMay(role, permission)
 }
+
+/** Nobody gives or takes a role, or makes a login of somebody with one, that may do more than they may there. */
+export const mayGive = (actor: Actor) => (role: AnyRole, account?: string) =>
+  coversRole((permission) => may(actor, permission, account), role)
 
 /** A token of an account reaches nothing else, and never does more than an owner may, whoever made it. */
 function withinToken({ scopes, account: own }: TokenUse, permission: Permission, account: string | undefined): boolean {

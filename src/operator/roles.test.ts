@@ -205,6 +205,29 @@ test('a link never takes a role away', async () => {
   for (const role of ['viewer', 'member', 'admin']) assert.equal(await join(role), 'admin')
 })
 
+test('the last owner leaves by no way of the account, and the last operator by none at all', async () => {
+  const account = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'Last' })).data.id
+  const owner = await follow(`/accounts/${account}/invites`, 'last', 'owner')
+  const { items } = (await owner<Page<MemberView>>('GET', `/accounts/${account}/members`)).data
+  const mine = `/accounts/${account}/members/${items[0]?.userId}`
+  const made = await owner<{ token: string }>('POST', `/accounts/${account}/tokens`, { name: 't', scopes: ['*'] })
+  const byToken: Ask = (method, path, body) =>
+    asOperator(server)(method, path, body, { authorization: `Bearer ${made.data.token}` })
+  const refused = async (by: Ask, path: string, role: string, why: RegExp) => {
+    const answers = [await by('DELETE', path), await by('PATCH', path, { role })]
+    for (const { status, text } of answers) assert.deepEqual([status, why.test(text)], [409, true], text)
+  }
+  await refused(owner, mine, 'admin', /last owner/)
+  await refused(byToken, mine, 'admin', /last owner/)
+  // Whoever runs the gateway may, as the command line and a file of configuration do.
+  assert.equal((await asOperator(server)('DELETE', mine)).status, 200)
+  const operators = (await asOperator(server)<Page<OperatorView>>('GET', '/operators')).data.items
+  const [last, ...others] = operators.filter(({ role }) => role === 'operator')
+  assert.ok(last && others.length === 0, 'there is one')
+  await refused(people.get('operator')!, `/operators/${last.userId}`, 'finance', /last operator/)
+  await refused(asOperator(server), `/operators/${last.userId}`, 'finance', /last operator/)
+})
+
 test('of owners, and of operators, who remove each other at the same moment, one stays', async () => {
   const account = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'Race' })).data.id
   for (let round = 0; round < 5; round++) {

@@ -1,6 +1,6 @@
 // SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token says whose people they are.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { coversRole, type Permission } from '../identity/roles.ts'
+import type { Permission } from '../identity/roles.ts'
 import {
   GROUP_NAMES,
   GROUP_SCHEMA,
@@ -13,7 +13,7 @@ import {
 import { patched, readFilter, ScimError } from '../identity/scim-query.ts'
 import { isObject, type Json } from '../protocols/check.ts'
 import { rawQuery } from '../server/server.ts'
-import { type Actor, may, requireRight } from './resource.ts'
+import { type Actor, mayGive, requireRight } from './resource.ts'
 
 const PREFIX = '/scim/v2'
 const BODY_BYTES_MAX = 1_048_576
@@ -68,7 +68,7 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
     const maker = actor.token ? { ...actor, token: { ...actor.token, scopes: ['*'] } } : actor
     return {
       account: account ?? null,
-      mayGive: (role) => coversRole((permission) => may(maker, permission, account), role),
+      mayGive: (role) => mayGive(maker)(role, account),
       by: {
         actor: actor.name,
         ip: request.ip,

@@ -132,6 +132,19 @@ test('a password that was reset by a link does not replace the second factor', a
   assert.equal((await browser('GET', '/session')).status, 200)
 })
 
+test('a change of the password renews no proof by a second factor that is too old', async () => {
+  const owner = await join('stale@example.com', 'owner')
+  const { app } = await enrol(owner)
+  await forgetSteps()
+  await age(11)
+  const changed = await owner<LoginStep>('POST', '/password', { current: PASSWORD, next: 'nine tired otters juggle' })
+  assert.deepEqual(changed.data, { signedIn: false, needs: ['totp', 'recovery'] })
+  const invite = () => owner('POST', `/accounts/${account}/invites`, { email: 'new2@example.com', role: 'member' })
+  assert.equal((await invite()).status, 401, 'whoever stole the session and the password has no second factor')
+  assert.equal((await owner<LoginStep>('POST', '/login/code', { code: app() })).data.signedIn, true)
+  assert.equal((await invite()).status, 200)
+})
+
 test('guessing codes is slowed down, whichever browser and network guesses', async () => {
   const email = 'gina@example.com'
   const { app } = await enrol(await join(email))

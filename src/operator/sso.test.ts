@@ -204,6 +204,43 @@ test('groups decide memberships and roles at each login; what was given by hand 
   assert.deepEqual(await accounts(), ['user', 'Other viewer'])
 })
 
+test('the last owner and the last operator stay so when their groups are gone', async () => {
+  const made = await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'Ownerless', credits: '1' })
+  await putCorp({
+    groups: [
+      { group: 'owners', account: made.data.id, role: 'owner' },
+      { group: 'operators', account: null, role: 'operator' },
+    ],
+  })
+  try {
+    const otto = { email: 'otto@elsewhere.example', email_verified: true }
+    const come = async (groups: string[]) => {
+      corp.people.set('otto', { ...otto, groups })
+      const browser = asBrowser(server)
+      assert.equal((await comeBy('otto', browser)).status, 200)
+      const { user, accounts } = await who(browser)
+      return [user.role, ...accounts.map(({ name, role }) => `${name} ${role}`)]
+    }
+    const [before] = await server.database.query<{ count: number }>({
+      text: `select count(*)::int as count from person where operator_role = 'operator'`,
+    })
+    assert.equal(before?.count, 0, 'nobody else is an operator here')
+    assert.deepEqual(await come(['owners', 'operators']), ['operator', 'Ownerless owner'])
+    assert.deepEqual(await come([]), ['operator', 'Ownerless owner'])
+    await server.database.query({
+      text: `insert into person (id, email, operator_role) values ('usr_next', 'next@elsewhere.example', 'operator')`,
+    })
+    await server.database.query(
+      { text: `insert into membership (account_id, person_id, role) values ($1, 'usr_next', 'owner')` },
+      [made.data.id],
+    )
+    assert.deepEqual(await come([]), ['user'], 'now there are others')
+    await server.database.query({ text: `delete from person where id = 'usr_next'` })
+  } finally {
+    await putCorp()
+  }
+})
+
 test('neither a second provider nor another e-mail address at the provider makes anybody somebody else', async () => {
   corp.people.set('victor', { email: 'victor@corp.example', email_verified: true })
   const victor = asBrowser(server)

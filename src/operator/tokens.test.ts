@@ -225,6 +225,76 @@ test('a token may do no more than its maker may now, and ends with them', async 
   assert.ok(audit.some((row) => row.actor === 'owner@tokens.example' && row.token === 'own'))
 })
 
+test('a token makes no way in for anybody who may do more than it, and hands out no such role by a login provider', async () => {
+  await follow('/operator-invites', 'boss@ways.example', 'operator')
+  await follow(`/accounts/${mine}/invites`, 'member@ways.example', 'member')
+  const nobody = await follow(`/accounts/${theirs}/invites`, 'nobody@ways.example', 'member')
+  const { data } = await asOperator(server)<Page<MemberView>>('GET', `/accounts/${theirs}/members`)
+  const id = data.items.find(({ email }) => email === 'nobody@ways.example')?.userId
+  await asOperator(server)('DELETE', `/accounts/${theirs}/members/${id}`)
+  assert.equal((await nobody('GET', '/session')).status, 200)
+  const ways = [
+    ['/login-links', 'login-links'],
+    ['/second-factor-resets', 'login-links'],
+    ['/password-link', 'password-links'],
+  ] as const
+  for (const [path, scope] of ways) {
+    const small = await tokenOf([scope])
+    const status = async (by: typeof small, email: string) => (await by('POST', path, { email })).status
+    for (const email of ['boss@ways.example', 'member@ways.example'])
+      assert.equal(await status(small, email), 403, `${path} for ${email}`)
+    assert.equal(await status(small, 'nobody@ways.example'), 200, path)
+    const asMuch = await tokenOf([
+      scope,
+      ...RIGHTS.filter((one) => one.roles.has('member')).map((one) => one.permission),
+    ])
+    assert.equal(await status(asMuch, 'member@ways.example'), 200, `${path}: it has all rights of a member`)
+    assert.equal(await status(asMuch, 'boss@ways.example'), 403)
+    assert.equal(await status(await tokenOf(['*']), 'boss@ways.example'), 200)
+  }
+  const small = await tokenOf(['login-providers'])
+  const provider = { name: 'P', issuer: 'https://93.184.215.14', clientId: 'x' }
+  const groups = [{ group: 'g', account: null, role: 'support' }]
+  const domains = [{ domain: 'ways.example', account: mine, role: 'viewer', ssoOnly: false }]
+  const put = async (by: typeof small, more: object) =>
+    (await by('PUT', '/login-providers/ways', { ...provider, ...more })).status
+  assert.deepEqual([await put(small, { groups }), await put(small, { domains }), await put(small, {})], [403, 403, 200])
+  assert.equal(await put(await tokenOf(['*']), { groups }), 200)
+  assert.equal(await put(small, {}), 403, 'it takes no such role away, and names no other issuer for it')
+  assert.equal((await small('DELETE', '/login-providers/ways')).status, 403)
+  assert.equal((await small('PUT', '/login-policy', { secondFactorRoles: ['operator'] })).status, 403)
+  assert.equal((await asOperator(server)('DELETE', '/login-providers/ways')).status, 200)
+  for (const domain of ['gmail.com', 'co.uk', 'onmicrosoft.com', 'github.io'])
+    assert.equal(await put(await tokenOf(['*']), { domains: [{ domain, account: mine, role: 'viewer' }] }), 400, domain)
+})
+
+test('what a token makes ends no later than it does, and is used from nowhere else', async () => {
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const later = new Date(Date.now() + 7_200_000).toISOString()
+  const parent = bearing(
+    (await make(['tokens', 'keys'], undefined, { expiresAt: until, ipRanges: ['127.0.0.0/8', 'fd00::/8'] })).token,
+  )
+  const child = async (more: object) => {
+    const { status, data } = await parent('POST', '/tokens', { name: 'child', scopes: ['keys:read'], ...more })
+    return { status, ...(data as NewToken | undefined) }
+  }
+  const plain = await child({})
+  assert.deepEqual([plain.status, plain.expiresAt, plain.ipRanges], [200, until, ['127.0.0.0/8', 'fd00::/8']])
+  const narrow = await child({ ipRanges: ['127.1.0.0/16', 'fd00::1'] })
+  assert.deepEqual([narrow.status, narrow.ipRanges, narrow.expiresAt], [200, ['127.1.0.0/16', 'fd00::1'], until])
+  const beyond: object[] = [
+    { expiresAt: later },
+    { ipRanges: ['0.0.0.0/0'] },
+    { ipRanges: ['127.0.0.0/7'] },
+    { ipRanges: ['127.0.0.1', '10.0.0.1'] },
+    { ipRanges: ['::/0'] },
+    { ipRanges: ['::ffff:127.0.0.0/104'] },
+  ]
+  for (const more of beyond) assert.equal((await child(more)).status, 403, JSON.stringify(more))
+  const nulls = await child({ expiresAt: null, ipRanges: null })
+  assert.deepEqual([nulls.status, nulls.expiresAt, nulls.ipRanges], [200, until, ['127.0.0.0/8', 'fd00::/8']])
+})
+
 test('the token of the first start is one of them: listed, revoked for good, and each process takes its own', async () => {
   const { items } = (await asOperator(server)<Page<TokenView>>('GET', '/tokens')).data
   const first = items.find(({ isFirst }) => isFirst)!

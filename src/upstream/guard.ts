@@ -16,7 +16,7 @@ import {
   sameAddress,
 } from './address.ts'
 import { createMinuteBudget, type MinuteBudget } from './budget.ts'
-import type { HttpCall, UpstreamReply } from './call.ts'
+import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
 import { createDeadlineWatch } from './deadline.ts'
 import { exchange } from './exchange.ts'
 import { Client } from './internals.ts'
@@ -44,6 +44,8 @@ const RATE_BYTES_PER_MS_MIN = 10
 const SOCKET_CLEANUP_MS = 10_000
 /** How much of a receiver's answer is read: enough to see why it refused. */
 const EXCERPT_BYTES_MAX = 1_024
+/** Of an answer to `send`: a vendor's report is the largest that is asked for. */
+const SENT_BYTES_MAX = 16 * 1_048_576
 const USER_AGENT = 'tollgate'
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
@@ -71,6 +73,8 @@ export interface GuardedFetch {
     call: { method: 'GET' | 'POST'; url: string; headers: Readonly<Record<string, string>>; body?: string | undefined },
     options: { bytesMax: number; signal: AbortSignal },
   ): Promise<{ status: number; headers: UpstreamReply['headers']; body: Buffer }>
+  /** As the HTTP client for vendors does, to an address that is not trusted: the answer has arrived whole. Rejects with upstream_failed or upstream_timeout. */
+  send: Upstream['send']
   /** Checks a URL before it is stored. Rejects with request_invalid. */
   check(url: string, options: { signal: AbortSignal }): Promise<void>
 }
@@ -273,6 +277,19 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       }
     },
 
+    async send({ headers, ...call }, { deadlines, signal }) {
+      const own = { ...call, headers: { ...headers, 'user-agent': USER_AGENT } }
+      try {
+        return await walk(own, { ...deadlines, redirectsMax: 0 }, signal, async (reply) =>
+          whole(reply, await reply.read(SENT_BYTES_MAX)),
+        )
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        if (error instanceof Fault) throw error
+        throw new Fault('upstream_failed', { internal: whyOf(error), cause: error })
+      }
+    },
+
     async check(url, { signal }) {
       try {
         await withinMs(IMAGE_LIMITS.connectMs, signal, (own) => judge(url, rules, own))
@@ -280,6 +297,20 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
         if (signal.aborted) throw signal.reason
         throw new Fault('request_invalid', { message: ADDRESS_REFUSED, internal: whyOf(error), cause: error })
       }
+    },
+  }
+}
+
+/** An answer that has been read. */
+function whole({ status, headers }: UpstreamReply, body: Buffer): UpstreamReply {
+  return {
+    ...{ status, headers, letGo() {}, abort() {} },
+    async read(bytesMax) {
+      if (body.length > bytesMax) throw new Fault('upstream_garbled', { internal: { bytesMax } })
+      return body
+    },
+    async pipe(onData) {
+      await onData(body)
     },
   }
 }

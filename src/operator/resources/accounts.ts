@@ -6,7 +6,6 @@ import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import { keyView, newKey } from '../../admission/views.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
-import { type AnyRole, coversRole } from '../../identity/roles.ts'
 import { linkView, memberView, operatorRole, operatorView, pendingInvite, role } from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { LABEL_NAME } from '../../kernel/label.ts'
@@ -21,6 +20,7 @@ import {
   amount,
   email,
   may,
+  mayGive,
   moment,
   paging,
   type Resource,
@@ -296,12 +296,9 @@ export interface MemberDeps {
   readonly publicUrl: () => string
 }
 
-const mayGive = (actor: Actor, account?: string) => (given: AnyRole) =>
-  coversRole((permission) => may(actor, permission, account), given)
-
 /** Whoever runs the gateway may leave an account without an owner. */
-const leave = (actor: Actor, account: string) => ({
-  mayGive: mayGive(actor, account),
+const leave = (actor: Actor) => ({
+  mayGive: mayGive(actor),
   mayRemoveLastOwner: may(actor, 'accounts:write'),
 })
 
@@ -315,13 +312,13 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       body: z.strictObject({ email, role }),
       answer: linkView,
       run: async ({ params, body, actor, by }) => ({
-        link: inviteLink(publicUrl(), await members.invite(params.id, body, mayGive(actor, params.id), by)),
+        link: inviteLink(publicUrl(), await members.invite(params.id, body, mayGive(actor), by)),
       }),
     }),
     resource('DELETE /accounts/{id}/members/{userId}', 'members:write', {
       answer: z.object({ removed: z.string() }),
       async run({ params, actor, by }) {
-        await members.remove(params.id, params.userId, leave(actor, params.id), by)
+        await members.remove(params.id, params.userId, leave(actor), by)
         return { removed: params.userId }
       },
     }),
@@ -329,7 +326,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
       body: z.strictObject({ role }),
       answer: z.object({ userId: z.string(), role }),
       async run({ params, body, actor, by }) {
-        await members.changeRole(params.id, params.userId, { ...body, ...leave(actor, params.id) }, by)
+        await members.changeRole(params.id, params.userId, { ...body, ...leave(actor) }, by)
         return { userId: params.userId, role: body.role }
       },
     }),
@@ -340,7 +337,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
     resource('DELETE /accounts/{id}/invites/{inviteId}', 'members:write', {
       answer: z.object({ withdrawn: z.string() }),
       async run({ params, actor, by }) {
-        await members.withdraw(params.id, params.inviteId, mayGive(actor, params.id), by)
+        await members.withdraw(params.id, params.inviteId, mayGive(actor), by)
         return { withdrawn: params.inviteId }
       },
     }),
@@ -352,7 +349,9 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
     resource('POST /password-link', 'password-links:write', {
       body: z.strictObject({ email }),
       answer: linkView,
-      run: async ({ body, by }) => ({ link: inviteLink(publicUrl(), await members.resetPassword(body.email, by)) }),
+      run: async ({ body, actor, by }) => ({
+        link: inviteLink(publicUrl(), await members.resetPassword(body.email, mayGive(actor), by)),
+      }),
     }),
   ]
 }

@@ -1,6 +1,7 @@
 // Ways to come in besides the password, and what proves again who somebody is: single sign-on, passkeys, codes, a login link.
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
+import { isShared } from '../../identity/mailbox.ts'
 import type { Oidc } from '../../identity/oidc.ts'
 import { type Passkeys, passkeyResponse } from '../../identity/passkeys.ts'
 import type { People } from '../../identity/people.ts'
@@ -33,6 +34,7 @@ import {
   flowCookie,
   linkToken,
   loginCookies,
+  mayGive,
   NO_FLOW,
   password,
   type Resource,
@@ -303,10 +305,11 @@ function proofResources({ people, factors, passkeys, sso }: LoginDeps): Resource
 const domain = z
   .string()
   .transform((value) => value.trim().toLowerCase())
-  .refine(
-    (value) => /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/.test(value),
-    'must be a domain such as example.com',
-  )
+  .refine((value) => /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/.test(value), {
+    error: 'must be a domain such as example.com',
+    abort: true,
+  })
+  .refine((value) => !isShared(value), 'belongs to many who do not know each other; nobody vouches for all of them')
 const account = z.string().regex(/^[\w-]{1,100}$/)
 const accountRole = z.enum(ACCOUNT_ROLES)
 const MAPPINGS_MAX = 500
@@ -372,16 +375,16 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
     resource('PUT /login-providers/{id}', 'login-providers:write', {
       body: providerInput,
       answer: loginProvider,
-      async run({ params, body, by }) {
+      async run({ params, body, actor, by }) {
         const id = providerId.safeParse(params.id)
         if (!id.success) throw invalid('id: must be small letters, digits and dashes, at most 40.', 'id')
-        return view(await providers.put(id.data, body, by))
+        return view(await providers.put(id.data, body, mayGive(actor), by))
       },
     }),
     resource('DELETE /login-providers/{id}', 'login-providers:write', {
       answer: z.object({ removed: z.string() }),
-      async run({ params, by }) {
-        await providers.remove(params.id, by)
+      async run({ params, actor, by }) {
+        await providers.remove(params.id, mayGive(actor), by)
         return { removed: params.id }
       },
     }),
@@ -398,20 +401,20 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
         secondFactorRoles: z.array(z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES])).max(20),
       }),
       answer: loginPolicy,
-      run: ({ body, by }) => providers.changePolicy(body, by),
+      run: ({ body, actor, by }) => providers.changePolicy(body, mayGive(actor), by),
     }),
     resource('POST /login-links', 'login-links:write', {
       body: z.strictObject({ email }),
       answer: linkView,
-      run: async ({ body, by }) => ({
-        link: `${publicUrl()}/console/login#token=${await people.loginLink(body.email, by)}`,
+      run: async ({ body, actor, by }) => ({
+        link: `${publicUrl()}/console/login#token=${await people.loginLink(body.email, mayGive(actor), by)}`,
       }),
     }),
     resource('POST /second-factor-resets', 'login-links:write', {
       body: z.strictObject({ email }),
       answer: z.object({ email: z.string() }),
-      async run({ body, by }) {
-        await factors.reset(body.email, by)
+      async run({ body, actor, by }) {
+        await factors.reset(body.email, mayGive(actor), by)
         return { email: body.email }
       },
     }),

@@ -1,5 +1,6 @@
 // Who may vouch for people: the login providers, the domains and groups that lead into accounts, and for whom a second factor is required.
 import { useState } from 'react'
+import { ACCOUNT_ROLES, OPERATOR_ROLES } from '../../../../src/identity/roles.ts'
 import { api } from '../../api.ts'
 import { refresh, useList, useQuery } from '../../query.ts'
 import { useDialogInAddress } from '../../router.tsx'
@@ -12,7 +13,7 @@ import { Badge, Card, Note, Page } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
-import type { LoginProvider, LoginProviderInput } from '../../wire.ts'
+import type { AnyRole, LoginProvider, LoginProviderInput } from '../../wire.ts'
 
 export function LoginProvidersPage() {
   const providers = useList('login-providers', (_, signal) => api.loginProviders(signal))
@@ -268,16 +269,16 @@ function PolicyCard() {
   )
 }
 
-const ROLES = ['operator', 'finance', 'support', 'auditor', 'owner', 'admin', 'member', 'viewer', 'billing']
+const ROLES: readonly AnyRole[] = [...OPERATOR_ROLES, ...ACCOUNT_ROLES]
 
-function PolicyForm({ roles }: { roles: readonly string[] }) {
+function PolicyForm({ roles }: { roles: readonly AnyRole[] }) {
   const [chosen, setChosen] = useState(new Set(roles))
   const save = useAction(async () => {
     await api.changeLoginPolicy({ secondFactorRoles: ROLES.filter((role) => chosen.has(role)) })
     refresh('login-policy', 'security')
     toast('Saved.')
   })
-  const toggle = (role: string) => {
+  const toggle = (role: AnyRole) => {
     const next = new Set(chosen)
     if (!next.delete(role)) next.add(role)
     setChosen(next)
