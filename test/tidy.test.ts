@@ -102,12 +102,12 @@ test('the simulated vendors know nothing of the gateway but its kernel and parse
   assert.deepEqual(wrong, [])
 })
 
-test('the console takes types from the server, and of values only the table of kinds, prices in words, examples, the lines of a statement and the table of roles', () => {
+test('the console takes types from the server, and of values only the table of kinds, prices in words, examples, a balance and a statement in words, and the table of roles', () => {
   const folder = join(ROOT, 'console', 'src')
   const wrong = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path))
     .filter((path) =>
-      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/snippet\.ts'|reports\/statement-lines\.ts'|identity\/roles\.ts')/m.test(
+      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/snippet\.ts'|reports\/(?:statement-lines|balance-sentence)\.ts'|identity\/roles\.ts')/m.test(
         readFileSync(join(folder, path), 'utf8'),
       ),
     )

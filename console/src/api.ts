@@ -246,6 +246,17 @@ export const api = {
   dismissPayment: (id: string) => post<wire.Payment>(`/payments/${encode(id)}/dismiss`),
   reconciliations: (cursor?: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Reconciliation>>('/reconciliations', { cursor }, signal),
+  paymentSettings: (signal?: AbortSignal) => get<wire.PaymentSettings>('/payment-settings', undefined, signal),
+  changePaymentSettings: (input: wire.PaymentSettingsInput) => patch<wire.PaymentSettings>('/payment-settings', input),
+  balance: (id: string, signal?: AbortSignal) => get<wire.Balance>(account(id, '/balance'), undefined, signal),
+  plan: (id: string, signal?: AbortSignal) => get<wire.AccountPlan>(account(id, '/plan'), undefined, signal),
+  choosePlan: (id: string, plan: string | null) => put<wire.AccountPlan>(account(id, '/plan'), { plan }),
+  redeemCode: (id: string, code: string) => post<wire.Redeemed>(account(id, '/codes'), { code }),
+  plans: (signal?: AbortSignal) => get<{ plans: wire.PlanOffer[] }>('/plans', undefined, signal),
+  codeBatches: (cursor?: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.CodeBatch>>('/code-batches', { cursor }, signal),
+  createCodes: (input: Readonly<Record<string, unknown>>) => post<wire.NewCodeBatch>('/code-batches', input),
+  endCodes: (batch: string) => post<wire.CodeBatch>(`/code-batches/${encode(batch)}/end`),
   reconcile: () => post<wire.Reconciliation>('/reconciliations', {}),
   members: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),

@@ -3,7 +3,7 @@ import { api } from './api.ts'
 import { parseCredits } from './credits.ts'
 import { useQuery } from './query.ts'
 import { Link } from './router.tsx'
-import { useMay } from './session.tsx'
+import { useMay, useSession } from './session.tsx'
 import { Note } from './ui/page.tsx'
 
 /** Below this most calls are rejected for their hold, though something is left. */
@@ -11,6 +11,7 @@ const NEARLY_NOTHING = 1_000_000n
 
 export function BalanceBanner({ account }: { account: string }) {
   const may = useMay()
+  const { sells } = useSession()
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal), { everyMs: 60_000 })
   const available = money.data && parseCredits(money.data.available)
   const id = encodeURIComponent(account)
@@ -36,6 +37,8 @@ export function BalanceBanner({ account }: { account: string }) {
           : 'Less than one credit is left: calls that may cost more are rejected with HTTP 402.'}{' '}
         {may('credits:write') ? (
           <Link to={`/operator/accounts/${id}`}>Add credits</Link>
+        ) : sells && may('purchases:write', account) ? (
+          <Link to={`/a/${id}/buy`}>Buy credits</Link>
         ) : (
           'Ask whoever runs this gateway to add credits, or send a smaller max_tokens, which holds less.'
         )}{' '}

@@ -18,6 +18,8 @@ interface MenuPage {
   readonly also?: string
   /** Whoever does not have it is not shown the page. Absent: everybody who sees the place. */
   readonly right?: Permission
+  /** Only where credits are sold. */
+  readonly sold?: boolean
 }
 
 export interface Section {
@@ -71,27 +73,28 @@ const ACCOUNT: readonly Section[] = [
     ],
   },
   {
-    label: 'Statement',
+    label: 'Billing',
     icon: 'statement',
     pages: [
       {
-        to: '/statement',
-        label: 'Statement',
-        also: 'balance csv pdf invoice month',
-        right: 'statements:read',
+        to: '/billing',
+        label: 'Balance & plan',
+        also: 'credits lots expiry redeem code card automatic top-up subscription cancel',
+        right: 'accounts:read',
       },
-      {
-        to: '/statement/movements',
-        label: 'All movements',
-        also: 'ledger credits transactions',
-        right: 'statements:read',
-      },
-      { to: '/buy', label: 'Buy credits', also: 'pay pack card top-up payment', right: 'purchases:read' },
+      { to: '/buy', label: 'Buy credits', also: 'pay pack payment checkout', right: 'purchases:read', sold: true },
       {
         to: '/invoices',
         label: 'Invoices',
         also: 'billing details address VAT pdf credit note',
         right: 'invoices:read',
+      },
+      { to: '/statement', label: 'Statement', also: 'balance csv pdf invoice month', right: 'statements:read' },
+      {
+        to: '/statement/movements',
+        label: 'All movements',
+        also: 'ledger credits transactions',
+        right: 'statements:read',
       },
     ],
   },
@@ -162,10 +165,22 @@ const OPERATOR: readonly Section[] = [
       },
       { to: '/operator/payments', label: 'Payments', also: 'stripe refund quarantine dispute', right: 'payments:read' },
       {
+        to: '/operator/plans',
+        label: 'Plans and codes',
+        also: 'subscription voucher coupon batch redeem',
+        right: 'plans:read',
+      },
+      {
         to: '/operator/finance/invoices',
         label: 'Invoices',
         also: 'issuer VAT series months zip credit note',
         right: 'invoices:read',
+      },
+      {
+        to: '/operator/payments/settings',
+        label: 'Payment settings',
+        also: 'stripe key webhook secret provider tax sell checklist',
+        right: 'payment-settings:read',
       },
       { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read' },
     ],
@@ -224,12 +239,12 @@ const OPERATOR: readonly Section[] = [
 let lastPlace: Place = 'account'
 
 export function useNavigation(path: string, account: string | undefined): Navigation {
-  const { user } = useSession()
+  const { user, sells } = useSession()
   const may = useMay()
   const isStaff = user.role !== 'user'
   const sections = {
-    account: account ? ACCOUNT.map(below(account)).flatMap(only((right) => may(right, account))) : [],
-    operator: isStaff ? OPERATOR.flatMap(only((right) => may(right))) : [],
+    account: account ? ACCOUNT.map(below(account)).flatMap(only((right) => may(right, account), sells)) : [],
+    operator: isStaff ? OPERATOR.flatMap(only((right) => may(right), sells)) : [],
   }
   if (path.startsWith('/operator')) lastPlace = 'operator'
   else if (path.startsWith('/a/')) lastPlace = 'account'
@@ -246,9 +261,11 @@ const below =
 
 /** What of a section the person may see. */
 const only =
-  (has: (right: Permission) => boolean) =>
+  (has: (right: Permission) => boolean, sells: boolean) =>
   (section: Section): Section[] => {
-    const [first, ...rest] = section.pages.filter(({ right }) => right === undefined || has(right))
+    const [first, ...rest] = section.pages.filter(
+      ({ right, sold }) => (right === undefined || has(right)) && (sells || !sold),
+    )
     return first ? [{ ...section, pages: [first, ...rest] }] : []
   }
 

@@ -79,8 +79,10 @@ export type { Page } from '../../src/kernel/view.ts'
 export type {
   AccountView as Account,
   AttemptView as Attempt,
+  BalanceView as Balance,
   ClientSum,
   LedgerView as LedgerRow,
+  LotView as Lot,
   Overview,
   RouteFigures,
   UsageDetail,
@@ -100,10 +102,10 @@ export {
 } from '../../src/meter/kind.ts'
 export type { LimitName, LimitsInput, LimitsView as Limits } from '../../src/meter/limits.ts'
 export type { AgentSetup } from '../../src/operator/agent-setup.ts'
-export type { ConsentView as Connect } from '../../src/operator/resources/session.ts'
 export type {
   ByokKeyStored,
   ByokKeyView as ByokKey,
+  ConsentView as Connect,
   LiveCallView as LiveCall,
   LivePage as Live,
   PublicCatalog,
@@ -131,7 +133,16 @@ export type {
 } from '../../src/reports/views.ts'
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 export type {
+  AccountPlanView as AccountPlan,
+  CodeBatchView as CodeBatch,
+  NewCodeBatch,
+  PlanOffer,
+  RedeemedView as Redeemed,
+} from '../../src/sales/plan-views.ts'
+export type {
   CheckoutView as Checkout,
+  PaymentSettingsInput,
+  PaymentSettingsView as PaymentSettings,
   PaymentView as Payment,
   ReconciliationView as Reconciliation,
   SalesView as Sales,

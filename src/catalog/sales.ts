@@ -75,15 +75,16 @@ export const sales = z
     const both = given.plans.findIndex(({ id }) => given.packs.some((one) => one.id === id))
     if (both >= 0) problem(['plans', both, 'id'], `names "${given.plans[both]?.id}", which is a pack`)
     const amounts = amountsOf(given, minor, problem)
-    const packs = given.packs.map(({ price, ...one }, at) => ({
+    const packs = given.packs.map((one, at) => ({
       ...one,
-      priceMinor: minor(price, ['packs', at, 'price'], 1n),
+      priceMinor: minor(one.price, ['packs', at, 'price'], 1n),
     }))
-    const plans = given.plans.map(({ price, ...one }, at) => ({
+    const plans = given.plans.map((one, at) => ({
       ...one,
-      priceMinor: minor(price, ['plans', at, 'price'], 0n),
+      priceMinor: minor(one.price, ['plans', at, 'price'], 0n),
     }))
-    return { currency, amounts, packs, plans }
+    // What was given stays beside what was read of it: it is what an operator edits.
+    return { ...given, amounts, packs, plans }
   })
 
 interface Amounts {

@@ -69,6 +69,9 @@ export const whoView = z.object({
   accounts: z.array(z.object({ id: z.string(), name: z.string(), role })),
   /** What a credit is worth; null: not configured. */
   worth: creditWorth.nullable(),
+  /** Whether credits are sold here, and whether there are codes to redeem: pages for what is not there are not shown. */
+  sells: z.boolean(),
+  codes: z.boolean(),
 })
 export type WhoView = z.infer<typeof whoView>
 

@@ -169,3 +169,12 @@ export const publicCatalog = z.object({
   ),
 })
 export type PublicCatalog = z.input<typeof publicCatalog>
+
+/** A program that asks to act for the person. */
+export const consentView = z.object({
+  client: z.string(),
+  /** The host that vouches for the name; null: nobody does. */
+  vouchedBy: z.string().nullable(),
+  redirectsTo: z.string(),
+})
+export type ConsentView = z.infer<typeof consentView>

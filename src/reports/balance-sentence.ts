@@ -4,16 +4,19 @@ import type { BalanceView } from '../ledger/views.ts'
 import { dateName } from './statement-lines.ts'
 
 /** "500 credits, of which 120 end on 1 December 2026", and when more of them end: "…, and 80 later". */
-export function balanceSentence({ balance, lots }: Pick<BalanceView, 'balance' | 'lots'>): string {
+export function balanceSentence(
+  { balance, lots }: Pick<BalanceView, 'balance' | 'lots'>,
+  show: (amount: string) => string = (amount) => amount,
+): string {
   const ending = lots.flatMap(({ endsAt, remaining }) =>
     endsAt === null ? [] : [{ day: endsAt.slice(0, 10), amount: parseCredits(remaining) ?? 0n }],
   )
   const first = ending.map(({ day }) => day).toSorted()[0]
-  const whole = `${balance} credits`
+  const whole = `${show(balance)} credits`
   if (first === undefined) return whole
   const sum = (is: (day: string) => boolean) =>
     ending.reduce((total, { day, amount }) => (is(day) ? total + amount : total), 0n)
-  const soon = formatCredits(sum((day) => day === first))
+  const soon = show(formatCredits(sum((day) => day === first)))
   const later = sum((day) => day > first)
-  return `${whole}, of which ${soon} end on ${dateName(first)}${later > 0n ? ` and ${formatCredits(later)} later` : ''}`
+  return `${whole}, of which ${soon} end on ${dateName(first)}${later > 0n ? ` and ${show(formatCredits(later))} later` : ''}`
 }

@@ -16,6 +16,8 @@ import type { CodeBatchView, NewCodeBatch, RedeemedView } from './plan-views.ts'
 export interface Codes {
   create(input: CodeBatchInput, by: By): Promise<NewCodeBatch>
   list(paging: Paging): Promise<Page<CodeBatchView>>
+  /** Whether there is any code that somebody could redeem. */
+  areOffered(): Promise<boolean>
   /** Its codes cannot be redeemed any more. What they granted stays. */
   end(id: string, by: By): Promise<CodeBatchView>
   redeem(account: string, code: string, by: By & { readonly ip: string | null }): Promise<RedeemedView>
@@ -64,6 +66,10 @@ const INSERT_CODES = statement(
 )
 const BATCH = `select b.*, (select count(*)::int from code_use u where u.batch_id = b.id) as used from code_batch b`
 const LIST = statement('code_batch_list', `${BATCH} where b.id < $1 order by b.id desc limit $2`)
+const OFFERED = statement(
+  'code_batch_offered',
+  'select 1 from code_batch where ends_at is null or ends_at > now() limit 1',
+)
 const ONE = statement('code_batch_one', `${BATCH} where b.id = $1`)
 const END = statement(
   'code_batch_end',
@@ -119,6 +125,8 @@ export function createCodes(options: {
       const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
       return { items: rows.slice(0, limit).map(batchView), next }
     },
+
+    areOffered: async () => (await database.query(OFFERED)).length > 0,
 
     async end(id, by) {
       await database.transaction(async (tx) => {

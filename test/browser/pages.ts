@@ -274,6 +274,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await page.getByRole('table', { name: 'Problems' }).waitFor()
       },
     },
+    { name: 'billing', path: `${base}/billing` },
     { name: 'statement', path: `${base}/statement` },
     { name: 'movements', path: `${base}/statement/movements` },
     { name: 'buy', path: `${base}/buy` },
@@ -319,6 +320,8 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-margin', path: `/operator/finance?from=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-payments', path: '/operator/payments' },
+    { name: 'operator-payment-settings', path: '/operator/payments/settings' },
+    { name: 'operator-plans', path: '/operator/plans' },
     { name: 'operator-invoices', path: '/operator/finance/invoices' },
     { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },

@@ -14,7 +14,7 @@ function labelOf(subject: string): [name: string, value: string] {
 export function placeOf({ rule, account, subject }: Alert): string | undefined {
   const base = `/a/${encodeURIComponent(account ?? '')}`
   const places: Record<Alert['rule'], string | undefined> = {
-    balance: `${base}/statement`,
+    balance: `${base}/billing`,
     limit: `${base}/keys`,
     label: `${base}/usage?${new URLSearchParams({ period: '24h', labels: labelFilter(...labelOf(subject)) })}`,
     failures: `${base}/usage?outcome=failed`,

@@ -1,20 +1,21 @@
-// Buying credits: packs or a free amount, the saved card, automatic top-up, and the account's payments.
-import { useEffect, useState } from 'react'
+// Buying credits: packs or a free amount, and the account's payments.
+import { type ReactNode, useEffect, useState } from 'react'
 import { api } from '../api.ts'
-import { refresh, useList, useQuery } from '../query.ts'
-import { useLocation } from '../router.tsx'
+import { formatCredits, parseCredits } from '../credits.ts'
+import { plural } from '../format.ts'
+import { useList, useQuery } from '../query.ts'
+import { Link, useLocation } from '../router.tsx'
 import { useMay } from '../session.tsx'
-import { useAction, useSubmit } from '../ui/action.ts'
+import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
-import { Badge, Card, Facts, Note, Page, When } from '../ui/page.tsx'
+import { Card, Note, Page, When } from '../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
-import { toast } from '../ui/toast.tsx'
 import type { Payment, Sales } from '../wire.ts'
+import { refreshMoney } from './billing.tsx'
+import { detailName } from './invoices.tsx'
 import { PaymentState } from './payment-state.tsx'
-
-const go = (url: string) => window.location.assign(url)
 
 export function BuyPage({ account }: { account: string }) {
   const sales = useQuery(`sales/${account}`, (signal) => api.sales(account, signal))
@@ -40,10 +41,16 @@ function Returned({ account }: { account: string }) {
   useEffect(() => {
     if (state === undefined || state === 'pending') return
     setDone(true)
-    refresh(`sales/${account}`, `payments/${account}`)
+    refreshMoney(account)
   }, [state, account])
   if (payment === null || !read.data) return null
-  if (state === 'paid') return <Note>{`${read.data.credits} credits were added.`}</Note>
+  if (state === 'paid')
+    return (
+      <Note>
+        {`${formatCredits(read.data.credits)} credits were added.`}{' '}
+        <Link to={`/a/${encodeURIComponent(account)}/billing`}>Show the balance</Link>
+      </Note>
+    )
   if (state === 'pending') return <Note>The payment has not arrived yet. This page shows it when it has.</Note>
   return <Note tone="warn">{read.data.reason ?? 'The payment was not completed.'}</Note>
 }
@@ -53,119 +60,121 @@ function Offers({ account, sales }: { account: string; sales: Sales }) {
   const [saveCard, setSaveCard] = useState(false)
   const buying = useAction(async (_signal, order: { pack?: string; amount?: string }) => {
     const { url } = await api.buy(account, { ...order, ...(saveCard ? { saveCard } : {}) })
-    go(url)
+    window.location.assign(url)
   })
-  const amount = useSubmit(async (form) => buying.go({ amount: String(form.get('amount')) }))
-  if (sales.currency === null) return <Empty icon="statement" title="Nothing is sold here" />
+  const { currency, amounts, packs, missing } = sales
+  if (currency === null || (packs.length === 0 && !amounts))
+    return (
+      <Empty icon="statement" title="Nothing is sold here">
+        <p>Ask whoever runs this gateway for credits.</p>
+      </Empty>
+    )
+  const stopped = missing !== null || !may
   return (
     <>
-      {sales.missing ? (
-        <Note tone="warn">{`Fill in the billing details first: ${sales.missing} is missing.`}</Note>
+      {missing !== null && may ? <DetailsMissing account={account} field={missing} /> : null}
+      {may ? null : <Note>Owners of the account, and those with the billing role, can buy credits.</Note>}
+      {packs.length ? (
+        <div className="offers">
+          {packs.map((pack) => (
+            <PackCard key={pack.id} pack={pack} currency={currency}>
+              {may ? (
+                <Button
+                  look="primary"
+                  busy={buying.busy}
+                  disabled={stopped}
+                  onClick={() => buying.go({ pack: pack.id })}
+                >
+                  {`Buy ${pack.name}`}
+                </Button>
+              ) : null}
+            </PackCard>
+          ))}
+        </div>
       ) : null}
-      <Card title="Packs and amounts">
-        {sales.packs.map((pack) => (
-          <Facts
-            key={pack.id}
-            items={[
-              [pack.name, `${pack.credits} credits for ${pack.price} ${sales.currency}`],
-              pack.endsAfterDays === null ? false : ['Valid for', `${pack.endsAfterDays} days`],
-              may
-                ? [
-                    'Buy',
-                    <Button key="buy" look="primary" busy={buying.busy} onClick={() => buying.go({ pack: pack.id })}>
-                      {`Buy ${pack.name}`}
-                    </Button>,
-                  ]
-                : false,
-            ]}
-          />
-        ))}
-        {sales.amounts && may ? (
-          <form onSubmit={amount.onSubmit}>
-            <TextField
-              name="amount"
-              label={`Amount in ${sales.currency}`}
-              defaultValue={sales.amounts.minimum}
-              inputMode="decimal"
-              required
-              hint={`${sales.amounts.pricePerCredit} ${sales.currency} a credit, from ${sales.amounts.minimum} to ${sales.amounts.maximum}`}
-            />
-            <Button type="submit" look="primary" busy={buying.busy}>
-              Buy this amount
-            </Button>
-          </form>
-        ) : null}
-        {sales.savesCards && may ? (
-          <Checkbox label="Save the card for later payments" checked={saveCard} onCheck={setSaveCard} />
-        ) : null}
-        {buying.error ? <Fault error={buying.error} /> : null}
-      </Card>
-      {sales.savesCards && may ? <SavedCard account={account} sales={sales} /> : null}
+      {amounts && may ? (
+        <AmountCard
+          amounts={amounts}
+          currency={currency}
+          busy={buying.busy}
+          disabled={stopped}
+          onBuy={(amount) => void buying.go({ amount })}
+        />
+      ) : null}
+      {sales.savesCards && may ? (
+        <Checkbox
+          label="Save the card for later payments"
+          hint="For plans and automatic top-up."
+          checked={saveCard}
+          onCheck={setSaveCard}
+        />
+      ) : null}
+      {buying.error ? <Fault error={buying.error} /> : null}
     </>
   )
 }
 
-function SavedCard({ account, sales }: { account: string; sales: Sales }) {
-  const { card, topUp } = sales
-  const open = useAction(async (_signal, which: 'card' | 'portal') => {
-    const { url } = await (which === 'card' ? api.saveCard(account) : api.portal(account))
-    go(url)
-  })
-  const off = useAction(async () => {
-    await api.endTopUp(account)
-    refresh(`sales/${account}`)
-  })
-  const set = useSubmit(async (form) => {
-    const field = (name: string) => String(form.get(name))
-    await api.setTopUp(account, { below: field('below'), amount: field('amount'), ceiling: field('ceiling') })
-    toast('Automatic top-up is on.')
-    refresh(`sales/${account}`)
-  })
+function DetailsMissing({ account, field }: { account: string; field: string }) {
   return (
-    <Card title="Saved card and automatic top-up">
-      <Facts items={[['Card', card ? `${card.brand} •••• ${card.last4}, until ${card.expires}` : 'none']]} />
-      <Button busy={open.busy} onClick={() => open.go('card')}>
-        {card ? 'Replace the card' : 'Save a card'}
-      </Button>{' '}
-      {card ? (
-        <Button busy={open.busy} onClick={() => open.go('portal')}>
-          Receipts and cards at Stripe
-        </Button>
-      ) : null}
-      {open.error ? <Fault error={open.error} /> : null}
-      {topUp?.problem ? <Note tone="warn">{topUp.problem}</Note> : null}
-      {card && sales.amounts ? (
-        <form onSubmit={set.onSubmit}>
+    <Note tone="warn">
+      {`Invoices need an address: ${detailName(field)} is missing.`}{' '}
+      <Link to={`/a/${encodeURIComponent(account)}/invoices`}>Fill in the billing details</Link>
+    </Note>
+  )
+}
+
+function PackCard(props: { pack: Sales['packs'][number]; currency: string; children: ReactNode }) {
+  const { pack, currency, children } = props
+  return (
+    <section className="offer" aria-label={pack.name}>
+      <h2>{pack.name}</h2>
+      <p className="offer-price">{`${pack.price} ${currency}`}</p>
+      <ul>
+        <li>{formatCredits(pack.credits)} credits</li>
+        {pack.endsAfterDays === null ? null : <li>valid for {plural(pack.endsAfterDays, 'day')}</li>}
+        {pack.products === null ? null : <li>only for {pack.products.join(', ')}</li>}
+      </ul>
+      {children}
+    </section>
+  )
+}
+
+function AmountCard(props: {
+  amounts: NonNullable<Sales['amounts']>
+  currency: string
+  busy: boolean
+  disabled: boolean
+  onBuy: (amount: string) => void
+}) {
+  const { amounts, currency } = props
+  const [amount, setAmount] = useState(amounts.minimum)
+  const [money, price] = [parseCredits(amount), parseCredits(amounts.pricePerCredit)]
+  const bought = money && money > 0n && price ? `: ${formatCredits((money * 1_000_000n) / price, 2)} credits` : ''
+  return (
+    <Card title="Another amount" lead={`A credit costs ${amounts.pricePerCredit} ${currency}.`}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          props.onBuy(amount.trim())
+        }}
+      >
+        <div className="half">
           <TextField
-            name="below"
-            label="When fewer credits are left than"
-            defaultValue={topUp?.below ?? '100'}
+            label={`Amount in ${currency}`}
+            value={amount}
+            onText={setAmount}
+            inputMode="decimal"
             required
+            hint={`From ${amounts.minimum} to ${amounts.maximum}${bought}`}
           />
-          <TextField
-            name="amount"
-            label={`Charge (${sales.currency})`}
-            defaultValue={topUp?.amount ?? sales.amounts.minimum}
-            required
-          />
-          <TextField
-            name="ceiling"
-            label={`At most in a month (${sales.currency})`}
-            defaultValue={topUp?.ceiling ?? sales.amounts.maximum}
-            hint={topUp ? `${topUp.used} ${topUp.currency} were charged this month.` : undefined}
-            required
-          />
-          <Button type="submit" look="primary" busy={set.busy}>
-            {topUp ? 'Change automatic top-up' : 'Turn on automatic top-up'}
-          </Button>{' '}
-          {topUp ? (
-            <Button busy={off.busy} onClick={() => off.go()}>
-              Turn off
-            </Button>
-          ) : null}
-          {set.error ? <Fault error={set.error} /> : null}
-        </form>
-      ) : null}
+        </div>
+        <div className="row">
+          <Button type="submit" look="primary" busy={props.busy} disabled={props.disabled}>
+            Buy this amount
+          </Button>
+        </div>
+      </form>
     </Card>
   )
 }
@@ -173,11 +182,11 @@ function SavedCard({ account, sales }: { account: string; sales: Sales }) {
 const COLUMNS: readonly TableColumn<Payment>[] = [
   { head: 'Payment', main: true, cell: ({ createdAt }) => <When at={createdAt} /> },
   { head: 'Amount', right: true, cell: ({ amount, currency }) => `${amount} ${currency}` },
-  { head: 'Credits', right: true, cell: ({ credits }) => credits },
+  { head: 'Credits', right: true, cell: ({ credits }) => formatCredits(credits) },
   { head: 'State', cell: (payment) => <PaymentState payment={payment} /> },
   {
     head: 'Receipt',
-    cell: ({ receiptUrl }) => (receiptUrl ? <a href={receiptUrl}>Receipt</a> : <Badge>none</Badge>),
+    cell: ({ receiptUrl }) => (receiptUrl ? <a href={receiptUrl}>Receipt</a> : <span className="muted">–</span>),
   },
 ]
 
@@ -188,7 +197,11 @@ function AccountPayments({ account }: { account: string }) {
       title="Payments"
       label="Payments"
       list={list}
-      empty={<Empty icon="statement" title="No payments yet" />}
+      empty={
+        <Empty icon="statement" title="No payments yet">
+          <p>What is bought for this account appears here, with its receipt.</p>
+        </Empty>
+      }
       columns={COLUMNS}
       rowKey={({ id }) => id}
     />

@@ -74,6 +74,8 @@ const FIELDS = [
   ['vatId', 'VAT id'],
   ['email', 'E-mail'],
 ] as const
+/** As the form names it. */
+export const detailName = (field: string) => FIELDS.find(([name]) => name === field)?.[1] ?? field
 const HINTS: Partial<Record<(typeof FIELDS)[number][0], string>> = {
   name: 'Of a person; a company may leave it out.',
   country: 'A code such as DE or US.',

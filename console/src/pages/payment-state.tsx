@@ -11,6 +11,8 @@ const STATES = {
   failed: { label: 'Failed', tone: 'warn' },
 } as const
 
+export const PAYMENT_STATES = Object.entries(STATES).map(([state, { label }]) => [state, label] as const)
+
 export function PaymentState({ payment }: { payment: Pick<Payment, 'state'> }) {
   const { label, tone } = STATES[payment.state]
   return <Badge tone={tone}>{label}</Badge>

@@ -55,15 +55,17 @@ export function TableCard<Row>({
   empty,
   title,
   lead,
+  actions,
   ...table
 }: {
   list: List<Row>
   empty?: ReactNode
   title?: string
   lead?: string
+  actions?: ReactNode
 } & Omit<TableProps<Row>, 'rows'>) {
   return (
-    <Card flush title={title} lead={lead}>
+    <Card flush title={title} lead={lead} actions={actions}>
       <Loaded query={list}>{(rows) => (rows.length === 0 && empty ? empty : <Table {...table} rows={rows} />)}</Loaded>
       <LoadMore list={list} />
     </Card>

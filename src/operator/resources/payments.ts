@@ -29,7 +29,7 @@ export function paymentResources({ sales, publicUrl }: PaymentDeps): Resource[] 
 
 function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
   const { payments, topUps } = sales
-  const page = (account: string) => `${publicUrl()}/console/a/${account}/buy`
+  const page = (account: string, name: 'buy' | 'billing') => `${publicUrl()}/console/a/${account}/${name}`
 
   async function remote() {
     const provider = await payments.provider()
@@ -46,7 +46,7 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
       body: z.strictObject({ pack: text(40).optional(), amount: money.optional(), saveCard: z.boolean().optional() }),
       answer: checkoutView,
       run: ({ params, body, actor }) =>
-        payments.buy(params.id, { ...body, returnUrl: page(params.id) }, buyerOf(actor)),
+        payments.buy(params.id, { ...body, returnUrl: page(params.id, 'buy') }, buyerOf(actor)),
     }),
     resource('GET /accounts/{id}/payments', 'purchases:read', {
       query: z.strictObject({ ...paging, state }),
@@ -62,7 +62,7 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
       async run({ params, actor }) {
         const at = await remote()
         const { id: customer } = await payments.customer(params.id, buyerOf(actor).email)
-        return { payment: null, url: await at.saveCard(customer, page(params.id)) }
+        return { payment: null, url: await at.saveCard(customer, page(params.id, 'billing')) }
       },
     }),
     resource('POST /accounts/{id}/portal', 'purchases:write', {
@@ -70,7 +70,7 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
       async run({ params, actor }) {
         const at = await remote()
         const { id: customer } = await payments.customer(params.id, buyerOf(actor).email)
-        return { payment: null, url: await at.portal(customer, page(params.id)) }
+        return { payment: null, url: await at.portal(customer, page(params.id, 'billing')) }
       },
     }),
     resource('PUT /accounts/{id}/top-up', 'purchases:write', {

@@ -26,6 +26,8 @@ import { page } from '../../kernel/view.ts'
 import type { LimitsPatch } from '../../ledger/limits.ts'
 import { limitsInput } from '../../meter/limits.ts'
 import type { Billing } from '../../reports/billing.ts'
+import type { Codes } from '../../sales/codes.ts'
+import type { Selling } from '../../sales/open.ts'
 import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
 import {
   email,
@@ -40,7 +42,7 @@ import {
   text,
   WithHeaders,
 } from '../resource.ts'
-import { type PublicCatalog, publicCatalog } from '../views.ts'
+import { type ConsentView, consentView, type PublicCatalog, publicCatalog } from '../views.ts'
 import { signing } from './login.ts'
 
 export interface SessionDeps {
@@ -52,6 +54,8 @@ export interface SessionDeps {
   readonly sessions: Sessions
   readonly browsers: Browsers
   readonly billing: Billing
+  readonly sales: Selling
+  readonly codes: Codes
 }
 
 /** A long prompt; filters are far shorter. */
@@ -91,6 +95,14 @@ export function visitorResources({ people, members, ...deps }: SessionDeps): Res
   ]
 }
 
+/** Whether credits are sold, and whether there are codes to redeem. */
+async function offeredBy({ catalog, sales, codes }: Pick<SessionDeps, 'catalog' | 'sales' | 'codes'>) {
+  const { sales: sold } = catalog.current.document
+  const isSold = sold !== undefined && (sold.amounts !== null || sold.packs.length > 0)
+  const sells = isSold && (await sales.payments.provider()) !== undefined
+  return { sells, codes: await codes.areOffered() }
+}
+
 /** For whoever has a session, about themselves. */
 export function sessionResources(deps: SessionDeps): Resource[] {
   const { database, audit, catalog, people, sessions } = deps
@@ -101,9 +113,9 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       answer: whoView,
       async run({ actor }): Promise<WhoView> {
         const { person, accounts } = sessionOf(actor)
-        const { worth } = await deps.billing.get()
+        const [{ worth }, offered] = await Promise.all([deps.billing.get(), offeredBy(deps)])
         const user = { id: person.id, email: person.email, role: person.role ?? 'user' } as const
-        return { user, accounts, worth }
+        return { user, accounts, worth, ...offered }
       },
     }),
     resource('POST /logout', 'self', {
@@ -200,19 +212,11 @@ interface Consent {
 
 /** Each looks at the browser's cookie: whoever sends somebody else a link to their own request gets nothing by it. */
 export interface Connections {
-  look(http: Http, uid: string): Promise<z.infer<typeof consentView>>
+  look(http: Http, uid: string): Promise<ConsentView>
   /** Answers where the browser goes on. */
   allow(http: Http, uid: string, consent: Consent): Promise<string>
   refuse(http: Http, uid: string): Promise<string>
 }
-
-const consentView = z.object({
-  client: z.string(),
-  /** The host that vouches for the name; null: nobody does. */
-  vouchedBy: z.string().nullable(),
-  redirectsTo: z.string(),
-})
-export type ConsentView = z.infer<typeof consentView>
 
 const onward = z.object({ redirect: z.string() })
 

@@ -1,7 +1,9 @@
 // All payments: their state, what is quarantined and why, refunds, and the differences that reconciliation found.
 import { useState } from 'react'
 import { api } from '../../api.ts'
+import { formatCredits, parseCredits } from '../../credits.ts'
 import { refresh, useList } from '../../query.ts'
+import { Link } from '../../router.tsx'
 import { useMay } from '../../session.tsx'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
@@ -13,13 +15,13 @@ import { Empty, Fault } from '../../ui/state.tsx'
 import { Named, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Payment } from '../../wire.ts'
-import { PaymentState } from '../payment-state.tsx'
+import { PAYMENT_STATES, PaymentState } from '../payment-state.tsx'
 
-const STATES = ['pending', 'paid', 'refunded', 'disputed', 'quarantined', 'failed']
 type Act = 'refund' | 'accept' | 'dismiss'
 
 export function PaymentsPage() {
-  const may = useMay()('payments:write')
+  const has = useMay()
+  const [may, maySet] = [has('payments:write'), has('payment-settings:read')]
   const [state, setState] = useState('')
   const [acting, setActing] = useState<{ act: Act; payment: Payment }>()
   const list = useList(`all-payments/${state}`, (cursor, signal) =>
@@ -37,29 +39,51 @@ export function PaymentsPage() {
   }
   return (
     <Page title="Payments" lead="Every payment, and what became of it.">
-      <SelectField
-        label="State"
-        value={state}
-        onText={setState}
-        options={[['', 'All'], ...STATES.map((one) => [one, one] as const)]}
-      />
+      <div className="filters">
+        <SelectField label="State" value={state} onText={setState} options={[['', 'All'], ...PAYMENT_STATES]} />
+      </div>
       <TableCard
-        title="Payments"
         label="Payments"
         list={list}
-        empty={<Empty icon="statement" title="No payments" />}
+        empty={
+          state ? (
+            <Empty icon="statement" title="No payments in this state" />
+          ) : (
+            <Empty icon="statement" title="No payments yet">
+              <p>
+                What customers pay appears here.{' '}
+                {maySet ? <Link to="/operator/payments/settings">What is missing to sell</Link> : null}
+              </p>
+            </Empty>
+          )
+        }
         rowKey={({ id }) => id}
         columns={[
           {
             head: 'Account',
             main: true,
-            cell: (one) => <Named name={one.accountName ?? 'unknown'} sub={one.providerId} />,
+            cell: (one) => (
+              <Named
+                name={one.accountName ?? 'unknown'}
+                sub={one.providerId}
+                {...(one.account ? { to: `/operator/accounts/${encodeURIComponent(one.account)}` } : {})}
+              />
+            ),
           },
           { head: 'At', cell: ({ createdAt }) => <When at={createdAt} /> },
-          { head: 'Amount', right: true, cell: ({ amount, currency }) => `${amount} ${currency}` },
-          { head: 'Credits', right: true, cell: ({ credits }) => credits },
+          {
+            head: 'Amount',
+            right: true,
+            cell: ({ amount, currency, refunded }) => (
+              <>
+                {`${amount} ${currency}`}
+                {Number(refunded) > 0 ? <span className="cell-sub">{`${refunded} refunded`}</span> : null}
+              </>
+            ),
+          },
+          { head: 'Credits', right: true, cell: ({ credits }) => formatCredits(credits) },
           { head: 'State', cell: (payment) => <PaymentState payment={payment} /> },
-          { head: 'Reason', cell: ({ reason }) => reason ?? '–', wideOnly: true },
+          { head: 'Reason', cell: ({ reason }) => reason ?? '–' },
           may && {
             head: 'Actions',
             cell: (payment) => (actions(payment).length ? <Menu label="Actions" items={actions(payment)} /> : null),
@@ -70,6 +94,12 @@ export function PaymentsPage() {
       {acting ? <ActDialog {...acting} onClose={() => setActing(undefined)} /> : null}
     </Page>
   )
+}
+
+/** What was not refunded yet, with the decimals of its currency. */
+function refundable({ amount, refunded }: Payment): string {
+  const left = Number((parseCredits(amount) ?? 0n) - (parseCredits(refunded) ?? 0n)) / 1_000_000
+  return left.toFixed(amount.split('.')[1]?.length ?? 0)
 }
 
 function ActDialog({ act, payment, onClose }: { act: Act; payment: Payment; onClose: () => void }) {
@@ -106,7 +136,7 @@ function ActDialog({ act, payment, onClose }: { act: Act; payment: Payment; onCl
       }}
     >
       {isRefund ? (
-        <TextField name="amount" label={`Amount in ${payment.currency}`} defaultValue={payment.amount} required />
+        <TextField name="amount" label={`Amount in ${payment.currency}`} defaultValue={refundable(payment)} required />
       ) : (
         <>
           <TextField name="account" label="Account id" defaultValue={payment.account ?? ''} required />
@@ -128,6 +158,13 @@ function Differences({ may }: { may: boolean }) {
       <TableCard
         title="Reconciliation"
         lead="Compared with Stripe’s own list every night."
+        actions={
+          may ? (
+            <Button busy={running.busy} onClick={() => running.go()}>
+              Reconcile now
+            </Button>
+          ) : null
+        }
         label="Reconciliation"
         list={list}
         empty={<Empty icon="statement" title="Nothing was compared yet" />}
@@ -142,11 +179,6 @@ function Differences({ may }: { may: boolean }) {
           },
         ]}
       />
-      {may ? (
-        <Button busy={running.busy} onClick={() => running.go()}>
-          Reconcile now
-        </Button>
-      ) : null}
       {running.error ? <Fault error={running.error} /> : null}
     </>
   )

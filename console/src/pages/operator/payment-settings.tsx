@@ -1,0 +1,284 @@
+// How payments are taken, and what is missing before something can be bought.
+import { type ReactNode, useState } from 'react'
+import { api } from '../../api.ts'
+import { refresh, useQuery } from '../../query.ts'
+import { Link } from '../../router.tsx'
+import { useMay } from '../../session.tsx'
+import { useSubmit } from '../../ui/action.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/code.tsx'
+import { RadioCards, SelectField, TextField } from '../../ui/field.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { Badge, Card, Page } from '../../ui/page.tsx'
+import { Fault, Loaded } from '../../ui/state.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { CatalogDocument, InvoiceSettings, PaymentSettings } from '../../wire.ts'
+
+type Provider = PaymentSettings['provider']
+type SecretName = keyof PaymentSettings['secrets']
+
+const PROVIDERS = [
+  { value: 'off', label: 'Off', hint: 'Nothing is sold. Operators add credits by hand.' },
+  { value: 'stripe', label: 'Stripe', hint: 'Checkout, saved cards, automatic top-up, tax and receipts by Stripe.' },
+  {
+    value: 'webhook',
+    label: 'Another payment provider',
+    hint: 'Its page takes the money; it tells of it by a signed webhook.',
+  },
+] as const
+
+/** What Stripe is to tell of. */
+const EVENTS = [
+  'payment_intent.succeeded',
+  'payment_intent.canceled',
+  'checkout.session.completed',
+  'charge.refunded',
+  'charge.dispute.created',
+  'charge.dispute.closed',
+  'setup_intent.succeeded',
+]
+
+export function PaymentSettingsPage() {
+  const settings = useQuery('payment-settings', api.paymentSettings)
+  return (
+    <Page title="Payment settings" lead="How customers pay, and what is missing before they can.">
+      <Loaded query={settings}>
+        {(data) => (
+          <>
+            <Checklist settings={data} />
+            <SettingsForm key={JSON.stringify(data)} settings={data} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+interface Step {
+  readonly done: boolean
+  readonly text: ReactNode
+  /** It can be sold without. */
+  readonly optional?: boolean
+}
+
+/** What a browser elsewhere could not open either. */
+function isLocal(address: string): boolean {
+  const { protocol = '', hostname = '' } = URL.parse(address) ?? {}
+  return protocol !== 'https:' || /^(localhost|127\.|\[::1\]|10\.|192\.168\.)/.test(hostname)
+}
+
+function stepsOf(settings: PaymentSettings, sales: CatalogDocument['sales'], invoices: InvoiceSettings): Step[] {
+  const { provider, secrets, webhookUrls, mode, checkoutUrl } = settings
+  const isSold = Boolean(sales?.pricePerCredit || sales?.packs?.length || sales?.plans?.length)
+  const ofStripe: Step[] = [
+    { done: secrets.stripe, text: <>A secret key of Stripe {mode ? <Badge>{mode}</Badge> : null}</> },
+    { done: secrets['stripe-webhook'], text: 'The signing secret of the webhook endpoint at Stripe' },
+  ]
+  const ofOther: Step[] = [
+    { done: secrets['payment-webhook'], text: 'The secret with which the payment provider signs its webhooks' },
+    { done: checkoutUrl !== null, text: 'The address of the payment provider’s page' },
+  ]
+  return [
+    {
+      done: isSold,
+      text: (
+        <>
+          Packs, amounts or plans in the catalog’s section “sales” (
+          <Link to="/operator/catalogue/document">catalog</Link>, <a href="/docs/guides/selling">guide</a>)
+        </>
+      ),
+    },
+    { done: provider !== 'off', text: 'A payment provider' },
+    ...(provider === 'stripe' ? ofStripe : provider === 'webhook' ? ofOther : []),
+    ...(provider === 'off'
+      ? []
+      : [
+          {
+            done: !isLocal(webhookUrls[provider]),
+            text: 'An https address that the payment provider can reach (PUBLIC_URL)',
+          },
+        ]),
+    {
+      done: invoices.issuer !== null,
+      optional: true,
+      text: (
+        <>
+          Who issues <Link to="/operator/finance/invoices">invoices</Link>
+        </>
+      ),
+    },
+  ]
+}
+
+function Checklist({ settings }: { settings: PaymentSettings }) {
+  const catalog = useQuery('catalog', api.catalog)
+  const invoices = useQuery('invoice-settings', api.invoiceSettings)
+  return (
+    <Loaded query={catalog}>
+      {({ document }) => (
+        <Loaded query={invoices}>{(issuing) => <Steps steps={stepsOf(settings, document.sales, issuing)} />}</Loaded>
+      )}
+    </Loaded>
+  )
+}
+
+function Steps({ steps }: { steps: readonly Step[] }) {
+  const missing = steps.filter(({ done, optional }) => !done && !optional).length
+  return (
+    <Card title={missing === 0 ? 'Ready to sell' : 'Before something can be bought'}>
+      <ul className="checklist">
+        {steps.map(({ done, text, optional }, index) => (
+          <li key={index}>
+            <Icon name={done ? 'check' : optional ? 'info' : 'warning'} size={16} />
+            <span>
+              {text}
+              {done ? null : (
+                <>
+                  {' '}
+                  <Badge tone={optional ? 'calm' : 'warn'}>{optional ? 'optional' : 'missing'}</Badge>
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+function SettingsForm({ settings }: { settings: PaymentSettings }) {
+  const may = useMay()('payment-settings:write')
+  const [provider, setProvider] = useState<Provider>(settings.provider)
+  const { busy, error, onSubmit } = useSubmit(async (form) => {
+    const text = (name: string) => String(form.get(name) ?? '').trim()
+    const names: readonly SecretName[] = provider === 'stripe' ? ['stripe', 'stripe-webhook'] : ['payment-webhook']
+    const typed = names.filter((name) => text(name)).map((name) => [name, text(name)] as const)
+    await api.changePaymentSettings({
+      provider,
+      ...(provider === 'stripe' ? { tax: text('tax') as PaymentSettings['tax'] } : {}), // one of the options below
+      ...(provider === 'webhook' ? { checkoutUrl: text('checkoutUrl') || null } : {}),
+      ...(typed.length ? { secrets: Object.fromEntries(typed) } : {}),
+    })
+    refresh('payment-settings', 'session')
+    toast('Saved.')
+  })
+  return (
+    <form onSubmit={onSubmit}>
+      <fieldset className="stack" disabled={!may}>
+        <Card title="How customers pay">
+          <RadioCards label="Payment provider" value={provider} options={PROVIDERS} onPick={setProvider} />
+        </Card>
+        {provider === 'stripe' ? <StripeCard settings={settings} /> : null}
+        {provider === 'webhook' ? <OtherCard settings={settings} /> : null}
+        {error ? <Fault error={error} /> : null}
+        {may ? (
+          <div>
+            <Button type="submit" look="primary" busy={busy}>
+              Save
+            </Button>
+          </div>
+        ) : null}
+      </fieldset>
+    </form>
+  )
+}
+
+function SecretField({
+  name,
+  label,
+  hint,
+  stored,
+}: {
+  name: SecretName
+  label: string
+  hint: string
+  stored: boolean
+}) {
+  return (
+    <TextField
+      name={name}
+      label={label}
+      type="password"
+      autoComplete="new-password"
+      maxLength={300}
+      placeholder={stored ? 'Stored. Type a new one to replace it.' : ''}
+      hint={hint}
+      mono
+    />
+  )
+}
+
+function WebhookAddress({ address }: { address: string }) {
+  return (
+    <div className="field">
+      <span className="field-label">Webhook address</span>
+      <div className="secret">
+        <code>{address}</code>
+        <CopyButton text={address} />
+      </div>
+    </div>
+  )
+}
+
+function StripeCard({ settings: { secrets, webhookUrls, tax } }: { settings: PaymentSettings }) {
+  return (
+    <Card title="Stripe" lead="Create a webhook endpoint at Stripe with this address, and copy its signing secret.">
+      <WebhookAddress address={webhookUrls.stripe} />
+      <p className="muted">
+        Events: <code>{EVENTS.join(', ')}</code>
+      </p>
+      <div className="grid-2">
+        <SecretField
+          name="stripe"
+          label="Secret key"
+          hint="sk_live_… or a restricted key rk_live_…; sk_test_… to try it."
+          stored={secrets.stripe}
+        />
+        <SecretField
+          name="stripe-webhook"
+          label="Signing secret of the webhook"
+          hint="whsec_…, as Stripe shows it at the endpoint."
+          stored={secrets['stripe-webhook']}
+        />
+      </div>
+      <div className="half">
+        <SelectField
+          name="tax"
+          label="Tax"
+          defaultValue={tax}
+          options={[
+            ['off', 'Stripe works out no tax'],
+            ['exclusive', 'Stripe adds tax to the prices'],
+            ['inclusive', 'Prices include tax, which Stripe works out'],
+          ]}
+        />
+      </div>
+    </Card>
+  )
+}
+
+function OtherCard({ settings: { secrets, webhookUrls, checkoutUrl } }: { settings: PaymentSettings }) {
+  return (
+    <Card
+      title="Another payment provider"
+      lead="It sends each change of a payment to this address, signed as Standard Webhooks specifies."
+    >
+      <WebhookAddress address={webhookUrls.webhook} />
+      <SecretField
+        name="payment-webhook"
+        label="Secret of its webhooks"
+        hint="whsec_ and at least 24 bytes in base64."
+        stored={secrets['payment-webhook']}
+      />
+      <TextField
+        name="checkoutUrl"
+        label="Payment page"
+        type="url"
+        maxLength={500}
+        defaultValue={checkoutUrl ?? ''}
+        placeholder="https://pay.example.com/?payment={payment}&amount={amount}&currency={currency}&return={return}"
+        hint="{payment}, {amount}, {currency} and {return} are filled in."
+      />
+    </Card>
+  )
+}
