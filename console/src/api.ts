@@ -250,7 +250,9 @@ export const api = {
   changePaymentSettings: (input: wire.PaymentSettingsInput) => patch<wire.PaymentSettings>('/payment-settings', input),
   balance: (id: string, signal?: AbortSignal) => get<wire.Balance>(account(id, '/balance'), undefined, signal),
   plan: (id: string, signal?: AbortSignal) => get<wire.AccountPlan>(account(id, '/plan'), undefined, signal),
-  choosePlan: (id: string, plan: string | null) => put<wire.AccountPlan>(account(id, '/plan'), { plan }),
+  /** `checkout`: on the payment page, also where a card is saved. */
+  choosePlan: (id: string, input: { plan: string | null; checkout?: boolean }) =>
+    put<wire.ChosenPlan>(account(id, '/plan'), input),
   redeemCode: (id: string, code: string) => post<wire.Redeemed>(account(id, '/codes'), { code }),
   plans: (signal?: AbortSignal) => get<{ plans: wire.PlanOffer[] }>('/plans', undefined, signal),
   codeBatches: (cursor?: string, signal?: AbortSignal) =>

@@ -134,6 +134,7 @@ export type {
 export type { VendorHistory, VendorTest } from '../../src/routing/views.ts'
 export type {
   AccountPlanView as AccountPlan,
+  ChosenPlanView as ChosenPlan,
   CodeBatchView as CodeBatch,
   NewCodeBatch,
   PlanOffer,

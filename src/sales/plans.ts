@@ -189,7 +189,7 @@ export function createPlans(options: PlansOptions): Plans {
   async function tell(tx: Queryable, account: string, row: Row, mail: { name: PlanMail; reason: string }) {
     if (!options.mails) return
     const now = options.branding.get()
-    const url = `${options.publicUrl()}/console/a/${account}/plan`
+    const url = `${options.publicUrl()}/console/a/${account}/billing`
     const until = new Date(row.period_end.getTime() + TRIES_MAX * DAY_MS).toISOString().slice(0, 10)
     const name = planOf(row.plan_id)?.name ?? row.plan_id ?? ''
     for (const owner of await tx.query<{ name: string; id: string; email: string }>(OWNERS, [account])) {
@@ -317,7 +317,10 @@ export function createPlans(options: PlansOptions): Plans {
     const plan = row && planOf(row.plan_id)
     const sales = salesNow()
     const isSold = (await payments.provider()) !== undefined
-    const plans = offersOf(sales).filter(({ price }) => isSold || Number(price) === 0)
+    const plans = offersOf(sales)
+      .filter(({ price }) => isSold || Number(price) === 0)
+      // An account has one trial.
+      .map((offer) => (row?.trialled ? { ...offer, trialDays: null } : offer))
     if (!row?.plan_id) return { plan: null, plans }
     return {
       plan: {

@@ -2,7 +2,7 @@
 import { balanceSentence } from '../../../src/reports/balance-sentence.ts'
 import { api } from '../api.ts'
 import { formatCredits, parseCredits } from '../credits.ts'
-import { refresh, useQuery } from '../query.ts'
+import { useQuery } from '../query.ts'
 import { useDialogInAddress } from '../router.tsx'
 import { useMay, useSession } from '../session.tsx'
 import { Button, LinkButton } from '../ui/button.tsx'
@@ -14,11 +14,8 @@ import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Balance as BalanceOf, Lot } from '../wire.ts'
 import { PlanCard } from './plan-card.tsx'
+import { Returned, refreshMoney } from './returned.tsx'
 import { SavedCard } from './saved-card.tsx'
-
-/** What changes when credits come or go. */
-export const refreshMoney = (account: string) =>
-  refresh(`account/${account}`, `balance/${account}`, `plan/${account}`, `sales/${account}`, `payments/${account}`)
 
 export function BillingPage({ account }: { account: string }) {
   const may = useMay()
@@ -43,6 +40,7 @@ export function BillingPage({ account }: { account: string }) {
         </>
       }
     >
+      <Returned account={account} />
       <Loaded query={balance} skeleton={<Skeleton lines={1} tall />}>
         {(data) => (
           <>
@@ -51,7 +49,7 @@ export function BillingPage({ account }: { account: string }) {
           </>
         )}
       </Loaded>
-      <Loaded query={plan}>{(data) => <PlanCard account={account} of={data} />}</Loaded>
+      <Loaded query={plan}>{(data) => <PlanCard account={account} of={data} card={sales.data?.card ?? null} />}</Loaded>
       <Loaded query={sales}>{(data) => <SavedCard account={account} sales={data} />}</Loaded>
       {redeeming && mayRedeem ? <Redeem account={account} onClose={() => setRedeeming(false)} /> : null}
     </Page>

@@ -1,10 +1,10 @@
 // Buying credits: packs or a free amount, and the account's payments.
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits, parseCredits } from '../credits.ts'
 import { plural } from '../format.ts'
 import { useList, useQuery } from '../query.ts'
-import { Link, useLocation } from '../router.tsx'
+import { Link } from '../router.tsx'
 import { useMay } from '../session.tsx'
 import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
@@ -13,9 +13,9 @@ import { Card, Note, Page, When } from '../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
 import type { Payment, Sales } from '../wire.ts'
-import { refreshMoney } from './billing.tsx'
 import { detailName } from './invoices.tsx'
 import { PaymentState } from './payment-state.tsx'
+import { Returned } from './returned.tsx'
 
 export function BuyPage({ account }: { account: string }) {
   const sales = useQuery(`sales/${account}`, (signal) => api.sales(account, signal))
@@ -26,33 +26,6 @@ export function BuyPage({ account }: { account: string }) {
       <AccountPayments account={account} />
     </Page>
   )
-}
-
-/** Back from the provider's page: asked until it is known what became of the payment. */
-function Returned({ account }: { account: string }) {
-  const payment = useLocation().query.get('payment')
-  const [done, setDone] = useState(false)
-  const read = useQuery(
-    payment === null ? undefined : `returned/${payment}`,
-    () => api.checkPayment(account, payment ?? ''),
-    done ? {} : { everyMs: 2_000 },
-  )
-  const state = read.data?.state
-  useEffect(() => {
-    if (state === undefined || state === 'pending') return
-    setDone(true)
-    refreshMoney(account)
-  }, [state, account])
-  if (payment === null || !read.data) return null
-  if (state === 'paid')
-    return (
-      <Note>
-        {`${formatCredits(read.data.credits)} credits were added.`}{' '}
-        <Link to={`/a/${encodeURIComponent(account)}/billing`}>Show the balance</Link>
-      </Note>
-    )
-  if (state === 'pending') return <Note>The payment has not arrived yet. This page shows it when it has.</Note>
-  return <Note tone="warn">{read.data.reason ?? 'The payment was not completed.'}</Note>
 }
 
 function Offers({ account, sales }: { account: string; sales: Sales }) {

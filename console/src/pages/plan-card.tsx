@@ -3,51 +3,45 @@ import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
 import { formatDay, plural } from '../format.ts'
-import { refresh } from '../query.ts'
 import { useMay } from '../session.tsx'
 import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
+import { Checkbox } from '../ui/field.tsx'
 import { Badge, Card, Facts, Note } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { AccountPlan, PlanOffer } from '../wire.ts'
+import type { AccountPlan, PlanOffer, Sales } from '../wire.ts'
 import { describeLimits } from './limits.tsx'
+import { refreshMoney } from './returned.tsx'
 
 type Plan = NonNullable<AccountPlan['plan']>
+type SavedCard = Sales['card']
 
-const isFree = ({ price }: PlanOffer) => Number(price) === 0
+const isFree = ({ price }: Pick<PlanOffer, 'price'>) => Number(price) === 0
 export const priceOf = (offer: PlanOffer) => (isFree(offer) ? 'Free' : `${offer.price} ${offer.currency} a month`)
 
-export function PlanCard({ account, of: { plan, plans } }: { account: string; of: AccountPlan }) {
+interface Part {
+  readonly account: string
+  readonly card: SavedCard
+}
+
+export function PlanCard({ account, of: { plan, plans }, card }: Part & { of: AccountPlan }) {
   const may = useMay()('plan:write', account)
   const [asking, setAsking] = useState<PlanOffer | 'cancel'>()
-  const choosing = useAction((_signal, id: string | null) => choose(account, id))
   if (!plan && plans.length === 0) return null
-  const now = plan && plans.find(({ id }) => id === plan.id)
   return (
     <Card
       title="Plan"
       lead={plan ? undefined : 'A plan brings credits every month. What is left of them ends with the month.'}
     >
-      {plan ? (
-        <CurrentPlan plan={plan} plans={plans}>
-          {may && plan.next !== null ? <Button onClick={() => setAsking('cancel')}>Cancel the plan</Button> : null}
-          {may && plan.next !== plan.id && now ? (
-            <Button busy={choosing.busy} onClick={() => choosing.go(plan.id)}>
-              {`Keep ${plan.name}`}
-            </Button>
-          ) : null}
-        </CurrentPlan>
+      {plan ? <CurrentPlan plan={plan} plans={plans} /> : null}
+      {plan && may ? (
+        <PlanButtons account={account} card={card} plan={plan} plans={plans} onCancel={() => setAsking('cancel')} />
       ) : null}
       <div className="offers">
         {plans.map((offer) => (
-          <Offer
-            key={offer.id}
-            offer={offer}
-            current={offer.id === plan?.id}
-            next={plan?.next === offer.id && plan.next !== plan.id}
-          >
+          <Offer key={offer.id} offer={offer} plan={plan}>
             {may && offer.id !== plan?.id && offer.id !== plan?.next ? (
               <Button look={plan ? 'plain' : 'primary'} onClick={() => setAsking(offer)}>
                 {plan ? `Change to ${offer.name}` : `Choose ${offer.name}`}
@@ -56,57 +50,104 @@ export function PlanCard({ account, of: { plan, plans } }: { account: string; of
           </Offer>
         ))}
       </div>
-      {may || plan ? null : <Note>An owner of the account, or somebody with the billing role, can choose a plan.</Note>}
-      {choosing.error ? <Fault error={choosing.error} /> : null}
-      {asking ? <Ask account={account} plan={plan} wanted={asking} onClose={() => setAsking(undefined)} /> : null}
+      {may || plan ? null : <Note>Owners of the account, and those with the billing role, can choose a plan.</Note>}
+      {asking === 'cancel' && plan ? (
+        <Cancel account={account} plan={plan} onClose={() => setAsking(undefined)} />
+      ) : asking && asking !== 'cancel' ? (
+        <Choose account={account} card={card} plan={plan} wanted={asking} onClose={() => setAsking(undefined)} />
+      ) : null}
     </Card>
   )
 }
 
-async function choose(account: string, id: string | null): Promise<void> {
-  await api.choosePlan(account, id)
-  refresh(`plan/${account}`, `balance/${account}`, `account/${account}`)
+/** Goes to the payment page where there is something to pay. Answers whether it stays here. */
+async function choose(account: string, plan: string | null, checkout = false): Promise<boolean> {
+  const chosen = await api.choosePlan(account, { plan, ...(checkout ? { checkout } : {}) })
+  if (chosen.checkout) window.location.assign(chosen.checkout.url)
+  else refreshMoney(account)
+  return chosen.checkout === null
 }
 
-function CurrentPlan({ plan, plans, children }: { plan: Plan; plans: readonly PlanOffer[]; children: ReactNode }) {
+function CurrentPlan({ plan, plans }: { plan: Plan; plans: readonly PlanOffer[] }) {
   const next = plans.find(({ id }) => id === plan.next)
   const day = formatDay(plan.endsAt)
   const price = next && !isFree(next) ? `, for ${next.price} ${next.currency}` : ''
+  const name = plan.trial ? `${plan.name}, trial` : plan.name
   return (
     <>
       <Facts
         items={[
-          [
-            'Now',
-            <>
-              {plan.name} {plan.trial ? <Badge tone="busy">trial</Badge> : null}
-            </>,
-          ],
-          plan.next === null
-            ? ['Ends', `${day}. Credits that are left of it end then.`]
-            : plan.next === plan.id
-              ? [plan.trial ? 'Trial ends' : 'Renews', `${day}${price}`]
-              : ['Changes', `${day}, to ${next?.name ?? plan.next}${price}`],
+          ['Now', name],
+          plan.due
+            ? ['Paid until', day]
+            : plan.next === null
+              ? ['Ends', `${day}. Credits that are left of it end then.`]
+              : plan.next === plan.id
+                ? [plan.trial ? 'Trial ends' : 'Renews', `${day}${price}`]
+                : ['Changes', `${day}, to ${next?.name ?? plan.next}${price}`],
         ]}
       />
-      {plan.due ? <Note tone="warn">This month is not paid yet. Its credits come with the payment.</Note> : null}
-      <div className="row">{children}</div>
+      {plan.due ? (
+        <Note tone="warn">
+          {`The new month is not paid, so it has brought no credits yet. ${plan.problem ?? ''} `}
+          {plan.retryAt ? `The saved card is charged again on ${formatDay(plan.retryAt)}.` : ''}
+        </Note>
+      ) : null}
     </>
   )
 }
 
-function Offer(props: { offer: PlanOffer; current: boolean; next: boolean; children: ReactNode }) {
-  const { offer, current, next, children } = props
+function PlanButtons({
+  account,
+  card,
+  plan,
+  plans,
+  onCancel,
+}: Part & { plan: Plan; plans: readonly PlanOffer[]; onCancel: () => void }) {
+  const choosing = useAction((_signal, checkout: boolean) => choose(account, plan.id, checkout))
+  const isOffered = plans.some(({ id }) => id === plan.id)
+  return (
+    <>
+      <div className="row">
+        {plan.due ? (
+          <>
+            <Button look="primary" busy={choosing.busy} onClick={() => choosing.go(false)}>
+              Pay now
+            </Button>
+            {card ? (
+              <Button busy={choosing.busy} onClick={() => choosing.go(true)}>
+                Pay by another card
+              </Button>
+            ) : null}
+          </>
+        ) : plan.next !== plan.id && isOffered ? (
+          <Button busy={choosing.busy} onClick={() => choosing.go(false)}>
+            {`Keep ${plan.name}`}
+          </Button>
+        ) : null}
+        {plan.next === null ? null : <Button onClick={onCancel}>Cancel the plan</Button>}
+      </div>
+      {choosing.error ? <Fault error={choosing.error} /> : null}
+    </>
+  )
+}
+
+function Offer({ offer, plan, children }: { offer: PlanOffer; plan: Plan | null; children: ReactNode }) {
   const limits = describeLimits(offer.limits)
   return (
     <section className="offer" aria-label={offer.name}>
       <h3>
-        {offer.name} {current ? <Badge tone="good">now</Badge> : next ? <Badge tone="busy">next</Badge> : null}
+        {offer.name}{' '}
+        {plan?.id === offer.id ? (
+          <Badge tone="good">now</Badge>
+        ) : plan?.next === offer.id ? (
+          <Badge tone="busy">next</Badge>
+        ) : null}
       </h3>
       <p className="offer-price">{priceOf(offer)}</p>
       <ul>
         <li>{formatCredits(offer.credits)} credits a month</li>
-        {offer.trialDays === null ? null : <li>{plural(offer.trialDays, 'day')} of trial, once</li>}
+        {offer.trialDays === null ? null : <li>the first {plural(offer.trialDays, 'day')} free</li>}
         {limits.map((limit) => (
           <li key={limit}>{limit}</li>
         ))}
@@ -117,38 +158,63 @@ function Offer(props: { offer: PlanOffer; current: boolean; next: boolean; child
   )
 }
 
-function Ask(props: { account: string; plan: Plan | null; wanted: PlanOffer | 'cancel'; onClose: () => void }) {
-  const { account, plan, wanted, onClose } = props
-  const day = plan ? formatDay(plan.endsAt) : ''
-  if (wanted === 'cancel')
-    return (
-      <Confirm
-        title={`Cancel ${plan?.name}`}
-        action="Cancel the plan"
-        cancel="Keep it"
-        danger
-        onClose={onClose}
-        run={async () => {
-          await choose(account, null)
-          toast('The plan was cancelled.')
-        }}
-      >
-        {`It stays until ${day} and is not renewed. Credits of the plan that are left then end with it; others stay.`}
-      </Confirm>
-    )
+function Cancel({ account, plan, onClose }: { account: string; plan: Plan; onClose: () => void }) {
+  return (
+    <Confirm
+      title={`Cancel ${plan.name}`}
+      action="Cancel the plan"
+      cancel="Keep it"
+      danger
+      onClose={onClose}
+      run={async () => {
+        await choose(account, null)
+        toast('The plan was cancelled.')
+      }}
+    >
+      {plan.due
+        ? 'It ends now, because its new month is not paid.'
+        : `It stays until ${formatDay(plan.endsAt)} and is not renewed. Credits of the plan that are left then end with it; others stay.`}
+    </Confirm>
+  )
+}
+
+/** When it begins, and what is paid for it now. */
+function termsOf(wanted: PlanOffer, plan: Plan | null, card: SavedCard): string {
+  const isDown = plan !== null && Number(wanted.price) <= Number(plan.price)
+  if (isDown)
+    return `${plan.name} stays until ${formatDay(plan.endsAt)}. Then it is ${wanted.name}: ${priceOf(wanted)}.`
+  if (isFree(wanted)) return `It begins now and costs nothing.`
+  if (wanted.trialDays !== null)
+    return `It begins now with ${plural(wanted.trialDays, 'day')} for nothing. Then it costs ${priceOf(wanted)}${card ? ', charged to the saved card' : ''}, unless it is cancelled before.`
+  const begins = plan ? `It begins now, and what is left of ${plan.name} stays until its own end.` : 'It begins now.'
+  return card
+    ? `${begins} ${wanted.price} ${wanted.currency} are charged now, and every month, to ${card.brand} •••• ${card.last4}.`
+    : `${priceOf(wanted)}. The payment page opens next; the plan begins when it is paid.`
+}
+
+function Choose(props: Part & { plan: Plan | null; wanted: PlanOffer; onClose: () => void }) {
+  const { account, card, plan, wanted, onClose } = props
+  const [isOther, setOther] = useState(false)
+  const paysNow = !isFree(wanted) && wanted.trialDays === null && (!plan || Number(wanted.price) > Number(plan.price))
   return (
     <Confirm
       title={plan ? `Change to ${wanted.name}` : `Choose ${wanted.name}`}
-      action={plan ? 'Change' : 'Choose'}
+      action={
+        !paysNow
+          ? plan
+            ? 'Change'
+            : 'Choose'
+          : card && !isOther
+            ? `Pay ${wanted.price} ${wanted.currency}`
+            : 'Go to payment'
+      }
       onClose={onClose}
       run={async () => {
-        await choose(account, wanted.id)
-        toast(plan ? `The plan changes to ${wanted.name} on ${day}.` : `${wanted.name} was chosen.`)
+        if (await choose(account, wanted.id, isOther)) toast(`${wanted.name} was chosen.`)
       }}
     >
-      {plan
-        ? `${plan.name} stays until ${day}. From then on it is ${wanted.name}: ${priceOf(wanted)}.`
-        : `${priceOf(wanted)}. It can be cancelled at any time, to the end of its month.`}
+      <p>{termsOf(wanted, plan, isOther ? null : card)}</p>
+      {paysNow && card ? <Checkbox label="Pay by another card" checked={isOther} onCheck={setOther} /> : null}
     </Confirm>
   )
 }

@@ -36,7 +36,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
       }),
       answer: chosenPlanView,
       run({ params, body, by, actor }) {
-        const returnUrl = `${publicUrl()}/console/a/${params.id}/plan`
+        const returnUrl = `${publicUrl()}/console/a/${params.id}/billing`
         return plans.choose(params.id, body, { by, buyer: buyerOf(actor), returnUrl })
       },
     }),
