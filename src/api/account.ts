@@ -226,7 +226,10 @@ function likely(json: JsonText, catalog: Catalog, principal: Principal): PaidSpe
     required(spec).every((name) => Object.hasOwn(json.value, name)) ? required(spec).length : 0
   const selling = PAID.filter((spec) => spec.sells === kind && spec.method === 'POST')
   const own = selling.filter((spec) => mayCall(principal, spec))
-  return (own.length > 0 ? own : selling).sort((a, b) => rank(b) - rank(a))
+  const able = own.length > 0 ? own : selling
+  // A form is meant only where nothing else sells the model.
+  const asJson = able.filter((spec) => !spec.form)
+  return (asJson.length > 0 ? asJson : able).sort((a, b) => rank(b) - rank(a))
 }
 
 function elsewhere(error: Fault, spec: PaidSpec): Fault {

@@ -9,6 +9,7 @@ import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
 import { readEditForm } from '../protocols/media/openai-images/edit-form.ts'
+import { readVideoBody } from '../protocols/media/video-task/openai-videos.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
@@ -121,6 +122,7 @@ function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): Jso
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
 function takeLarge(request: RequestContext, spec: PaidSpec, deps: PaidDeps): Promise<Taken> {
   if (!spec.form) return takePictures(request, deps)
+  if (spec.sells === 'video') return takeVideo(request, deps)
   return spec.sells === 'image' ? takeEdit(request, deps) : takeRecording(request, deps)
 }
 
@@ -142,6 +144,16 @@ async function takeEdit(request: RequestContext, deps: PaidDeps): Promise<Taken>
   const read = await readEditForm(arriving(request.raw, deps.bodies, lease), formHeadersOf(request))
   lease.shrinkTo(read.inlineBytes + read.json.text.length)
   return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
+}
+
+/** A form of a video, or the same as JSON. */
+async function takeVideo(request: RequestContext, deps: PaidDeps): Promise<Taken> {
+  const { json, digest } = await readVideoBody(
+    arriving(request.raw, deps.bodies, request.lease),
+    formHeadersOf(request),
+  )
+  request.lease?.shrinkTo(json.text.length)
+  return { json, digest }
 }
 
 /** A form with a recording, within the same budget. */

@@ -20,6 +20,7 @@ import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliv
 import { createJobEvents, type JobEvents } from './events.ts'
 import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
+import { viewVideo } from './job-view.ts'
 import type { ResultStore } from './result.ts'
 import { newJobId, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
@@ -147,13 +148,15 @@ export function startJobs(options: EngineOptions): JobEngine {
       const id = newJobId(world)
       const { text, apart } = storeRequest(order, call, world)
       if (apart !== undefined) await jobs.storeBody(id, apart)
-      const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: 'PENDING' }
+      const input = JSON.stringify(order.input)
+      const made = { id, status: 'PENDING', input, created_at: new Date(world.nowMs()) } as const
+      const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: made.status }
       return {
         row: {
           id,
-          input: JSON.stringify(order.input),
+          input,
           request: text,
-          answer: JSON.stringify({ success: true, data, requestId }),
+          answer: JSON.stringify(order.isOpenai ? viewVideo(made) : { success: true, data, requestId }),
           ...(callbackUrl === undefined ? {} : { callback: callbackUrl }),
         },
         begin: steps.wake,

@@ -25,6 +25,7 @@ import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
 import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { type ImageRequestDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
+import { asJob } from '../protocols/media/video-task/openai-videos.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
@@ -99,7 +100,7 @@ const READERS: Record<KindName, Reader> = {
   transcription: readTranscription,
   speech: byModel('speech', readSpeechRequest),
   image: readImage,
-  video: byModel('video', readVideoAsk),
+  video: readVideo,
   data: readData,
 }
 
@@ -234,6 +235,15 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
     paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
     product: permit('transcription', uid, incoming),
   }
+}
+
+function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  if (incoming.spec.id !== 'video/create') return byModel('video', readVideoAsk)(incoming, deps)
+  const body = { ...incoming.body, json: asJob(incoming.body.json) }
+  return byModel('video', (json, uid, model) => {
+    const asked = readVideoAsk(json, uid, model)
+    return { ...asked, order: { ...asked.order, isOpenai: true } }
+  })({ ...incoming, body }, deps)
 }
 
 function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {

@@ -37,6 +37,7 @@ export type PaidEndpoint =
   | 'images'
   | 'images/edits'
   | 'video'
+  | 'video/create'
   | 'social/users'
   | 'social/users/{id}'
   | 'social/users/{id}/tweets'
