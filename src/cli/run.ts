@@ -22,6 +22,7 @@ import { LOGIN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
+import { PAYMENT_COMMANDS } from './payments.ts'
 import { PLAN_COMMANDS } from './plans.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
@@ -50,6 +51,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     [
       ...MONEY_COMMANDS,
       ...PLAN_COMMANDS,
+      ...PAYMENT_COMMANDS,
       ...FINANCE_COMMANDS,
       ...INVOICE_COMMANDS,
       ...EXPORT_COMMANDS,
