@@ -153,6 +153,7 @@ function setUp(upstreamPort: number) {
     ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
     sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
+    logins: { open: () => Promise.reject(new Error('no logins')) },
     routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
     monitor: createMonitor({ world, log, meters: metrics }),
     jobs: { open: () => Promise.reject(new Error('no jobs')) },

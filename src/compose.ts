@@ -64,8 +64,11 @@ import { createReports } from './telemetry/reports.ts'
 import { createStreamWatch } from './telemetry/stream-watch.ts'
 import { createTracer } from './telemetry/trace.ts'
 import { createByteBudget } from './upstream/budget.ts'
+import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createOutboundGuard, type GuardedFetch } from './upstream/guard.ts'
+import { createLogins } from './upstream/login.ts'
+import { createTokenCache, createTokenStore } from './upstream/token-cache.ts'
 import { createVerifier } from './verify/runs.ts'
 
 export interface GatewayOptions {
@@ -99,7 +102,7 @@ export async function createGateway(options: GatewayOptions) {
   const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, branding } = store
   const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, verifier, refusals, contents } = load
+  const { vendors, watch, metrics, upstream, logins, tracer, monitor, ledger, overload, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
@@ -115,12 +118,12 @@ export async function createGateway(options: GatewayOptions) {
   const mailer = openMailer(options, branding)
   const mails = mailer !== undefined
   const jobs: JobEngine = startJobs({
-    ...{ database, ledger, catalog, upstream, vendors, routes, byokKeys },
+    ...{ database, ledger, catalog, upstream, logins, vendors, routes, byokKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
     results: createResultStore({ assets, signer, world }),
   })
   const path: PathDeps = {
-    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
+    ...{ database, ledger, upstream, logins, vendors, routes, world, log, monitor, watch, jobs, refusals },
     ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
   }
   const read = readerOf(options, { guard, assets, byokKeys })
@@ -139,8 +142,8 @@ export async function createGateway(options: GatewayOptions) {
   const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
-    ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
+    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
+    ...{ statements: createStatements(database), alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
@@ -148,7 +151,7 @@ export async function createGateway(options: GatewayOptions) {
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
-    probe: (target, call) => probeVendor(target, call, { upstream, world }),
+    probe: (target, call) => probeVendor(target, call, { upstream, logins, world }),
     system: systemOf(options, store, jobs),
   })
   await office.tokens.adopt(options.operatorToken)
@@ -170,14 +173,14 @@ export async function createGateway(options: GatewayOptions) {
       await handedOver
       await office.signUp.idle()
       for (const stop of timers) stop()
-      await verifier.stop()
+      await load.verifier.stop()
       changes.stop()
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
       const told = [refusals.close(), contents.close(), load.leave()]
       await Promise.allSettled([...told, apiKeys.flushLastUsed(), tracer?.flush()])
-      await upstream.close()
+      await Promise.all([upstream.close(), load.metadata.close()])
       await database.close()
     },
   }
@@ -218,12 +221,33 @@ async function openStore(options: GatewayOptions) {
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
+/** The clouds' own logins. Their tokens are shared by all processes. */
+function openLogins(
+  config: GatewayOptions['config'],
+  {
+    world,
+    upstream,
+    database,
+    secrets,
+  }: { world: World; upstream: Upstream } & Pick<Awaited<ReturnType<typeof openStore>>, 'database' | 'secrets'>,
+) {
+  const metadata = createUpstream({ world, metadata: true })
+  const tokens = createTokenCache({ world, store: createTokenStore({ database, world, secrets }) })
+  const workload = {
+    allows: new Set(config.TOLLGATE_WORKLOAD_IDENTITY),
+    hosts: new Set(config.TOLLGATE_WORKLOAD_IDENTITY_HOSTS),
+    ...{ environment: config.workload, metadata },
+  }
+  return { logins: createLogins({ world, upstream, tokens, workload }), metadata }
+}
+
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes, audit, sealer, credentials, catalog, byokKeys }: Awaited<ReturnType<typeof openStore>>,
+  store: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
+  const { database, changes, audit, secrets, sealer, credentials, catalog, byokKeys } = store
   const vendorHours = createVendorHours(database, world)
   const vendors = createVendors(world, vendorHours.count)
   const watch = createStreamWatch(world)
@@ -250,6 +274,7 @@ function createLoad(
   const refusals = createRefusals({ database, world, log })
   const contents = createRecordings({ database, world, log, audit, sealer, catalog, credentials })
   const upstream = createUpstream({ world })
+  const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
@@ -272,8 +297,9 @@ function createLoad(
     mayHold: createCreditCheck(database, byokKeys),
   })
   return {
-    ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
-    ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
+    ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
+    ...{ refusals, contents, reports, hourly },
+    leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
 }
 

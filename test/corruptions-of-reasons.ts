@@ -362,6 +362,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   vendor_hour: 'requests to vendors and how long they took',
   usage_month: 'how a total is made up that statements take from transfers',
   ...{ credential: 'sealed secrets of vendors', byok_key: 'sealed secrets of vendors' },
+  login_token: 'sealed tokens of vendors',
   ...{
     alert: 'what was told',
     alert_delivery: 'what was told',

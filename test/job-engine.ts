@@ -116,6 +116,7 @@ export async function startTestEngine(
     ledger,
     catalog,
     upstream,
+    logins: { open: () => assert.fail('no vendor here has a login') },
     // Faults on purpose would open the breaker, and the others would wait for it.
     vendors: { ...createVendors(world), available: () => true },
     byokKeys: { use: () => undefined },

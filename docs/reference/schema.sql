@@ -685,6 +685,15 @@ create table login_provider (
   constraint login_provider_pkey PRIMARY KEY (id)
 );
 
+create table login_token (
+  id text collate "C" not null,
+  sealed bytea,
+  renew_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  claimed_until timestamp with time zone not null,
+  constraint login_token_pkey PRIMARY KEY (id)
+);
+
 create table lot (
   account_id text collate "C" not null,
   id text collate "C" not null,

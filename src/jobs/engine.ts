@@ -15,6 +15,7 @@ import type { Vendors } from '../routing/vendor.ts'
 import { createByteBudget } from '../upstream/budget.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
+import type { Logins } from '../upstream/login.ts'
 import { cancelJob } from './cancel.ts'
 import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliveries.ts'
 import { createJobEvents, type JobEvents } from './events.ts'
@@ -35,6 +36,7 @@ export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' 
   readonly ledger: Ledger
   readonly catalog: CatalogStore
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly vendors: Vendors
   readonly routes: RouteSources
   readonly byokKeys: Pick<ByokKeys, 'use'>
