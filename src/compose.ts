@@ -34,7 +34,7 @@ import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
-import { createContentSealer, createSecrets } from './kernel/secret.ts'
+import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -45,6 +45,7 @@ import type { PathDeps } from './pipeline/call.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
+import { boundTokens } from './protocols/data/http-api.ts'
 import { createRecordingPolicies } from './recordings/policies.ts'
 import { createRecordings } from './recordings/recordings.ts'
 import { createBilling } from './reports/billing.ts'
@@ -126,7 +127,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ database, ledger, upstream, logins, vendors, routes, world, log, monitor, watch, jobs, refusals },
     ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
   }
-  const read = readerOf(options, { guard, assets, byokKeys })
+  const read = readerOf(options, { guard, assets, byokKeys, secrets })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const background = openBackground({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const api = openApi(app, {
@@ -306,7 +307,12 @@ function createLoad(
 /** What reading a request needs besides its bytes. */
 function readerOf(
   { config, world }: GatewayOptions,
-  { guard, assets, byokKeys }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys },
+  {
+    guard,
+    assets,
+    byokKeys,
+    secrets,
+  }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys; secrets: Secrets },
 ): ReadDeps {
   return {
     world,
@@ -316,6 +322,7 @@ function readerOf(
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
       store: assets.store,
     }),
+    pageTokens: (account, endpoint) => boundTokens(secrets.key('page-token'), account, endpoint),
   }
 }
 

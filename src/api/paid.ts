@@ -1,6 +1,7 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
 import { readIdempotencyKey } from '../admission/idempotency.ts'
 import type { Background } from '../background/responses.ts'
+import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
@@ -103,9 +104,16 @@ function handle(
 
 function takeBody(request: RequestContext, spec: PaidSpec): Taken {
   if (spec.method === 'GET') return NO_BODY
+  if (isDataEndpoint(spec)) return takeData(request, spec)
   const { json: sent } = readBody(spec, jsonBody(request))
   const json = spec.path.includes('{model}') ? addressed(sent, request, spec) : sent
   return { json, digest: json.text }
+}
+
+/** What is asked stands in the address too. */
+function takeData(request: RequestContext, spec: PaidSpec): Taken {
+  const { json } = spec.body ? readBody(spec, jsonBody(request)) : NO_BODY
+  return { json, digest: JSON.stringify([request.params, rawQuery(request), json.text]) }
 }
 
 /** Of a format that says in its address what others say in the body: from here on all of them say it in the body. */

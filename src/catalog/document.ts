@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
+import { products, productsProblems } from './product.ts'
 import { sales } from './sales.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
@@ -228,6 +229,8 @@ export const document = z
     endpoints: z.record(catalogName, dataEndpoint),
     /** Every text model is offered in every client format, whatever its `clientFormats` name. */
     allClientFormats: z.boolean().default(false),
+    /** APIs that only the catalog knows; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
+    products: products.default({}),
     sales: sales.optional(),
   })
   .transform((doc, context) => {
@@ -240,6 +243,8 @@ export const document = z
       for (const [uid, product] of Object.entries(products))
         for (const { path, message } of productProblems(product, doc))
           context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
+    for (const { path, message } of productsProblems(doc.products, doc.endpoints))
+      context.addIssue({ code: 'custom', path: [...path], message })
     for (const { path, message } of salesProblems(doc)) context.addIssue({ code: 'custom', path: [...path], message })
     return doc
   })

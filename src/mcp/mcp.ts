@@ -4,6 +4,7 @@ import type { Principal } from '../admission/api-key.ts'
 import type { AccountDeps } from '../api/account.ts'
 import type { FetchCall } from '../api/fetch-route.ts'
 import { createModelLists } from '../api/models.ts'
+import { endpointsOf } from '../catalog/product.ts'
 import type { Catalog } from '../catalog/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
@@ -25,16 +26,17 @@ const INSTRUCTIONS =
 export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response> {
   const current = () => deps.catalog.current
   const models = createModelLists(current)
-  const tools: Tool[] = [
-    ...dataTools(deps),
-    ...mediaTools(deps),
-    ...accountTools(deps, models, (principal) => offered(principal)),
-  ]
-  const offered = (principal: Principal) => tools.filter((tool) => tool.offered(principal, current()))
+  const fixed: Tool[] = [...mediaTools(deps), ...accountTools(deps, models, (principal) => offered(principal))]
+  // The endpoints change with the catalog, and their tools with them.
+  const tools = madeOnce(
+    () => endpointsOf(current()),
+    (endpoints) => [...dataTools(endpoints, deps), ...fixed],
+  )
+  const offered = (principal: Principal) => tools().filter((tool) => tool.offered(principal, current()))
   const pair = discoveryTools(offered, current)
   return createTransport({
     tool({ principal }, name) {
-      const tool = [...tools, ...pair].find((one) => one.name === name)
+      const tool = [...tools(), ...pair].find((one) => one.name === name)
       // A paid tool is found even if it is not offered: its endpoint then rejects the call with its own error.
       return tool?.endpoint !== undefined || tool?.offered(principal, current()) ? tool : undefined
     },
@@ -45,6 +47,16 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
     world: deps.path.world,
     log: deps.log,
   })
+}
+
+/** Made anew only when what it is made of is another. */
+function madeOnce<From, Made>(from: () => From, make: (from: From) => Made): () => Made {
+  let known: { readonly from: From; readonly made: Made } | undefined
+  return () => {
+    const now = from()
+    if (known?.from !== now) known = { from: now, made: make(now) }
+    return known.made
+  }
 }
 
 // Prompts: common questions, worded so that an agent uses the right tools in the right order.

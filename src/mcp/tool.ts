@@ -14,8 +14,8 @@ import type { Catalog } from '../catalog/store.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 
-/** Listings are filtered by group; each of the first three has its own path. */
-export type Group = 'analytics' | 'social' | 'media' | 'text' | 'account'
+/** Listings are filtered by group; each of the first four has its own path. */
+export type Group = 'analytics' | 'social' | 'media' | 'products' | 'text' | 'account'
 
 export type Arguments = Readonly<Record<string, unknown>>
 
@@ -108,7 +108,7 @@ export function requiredText(args: Arguments, name: string): string {
 
 export function runTool(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   // Data endpoints reject unknown names themselves and suggest the right ones.
-  if (tool.group !== 'analytics' && tool.group !== 'social') checkNames(tool, call.args)
+  if (tool.group !== 'analytics' && tool.group !== 'social' && tool.group !== 'products') checkNames(tool, call.args)
   return tool.run(call)
 }
 

@@ -16,9 +16,10 @@ import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
-import type { KindName } from '../meter/kind.ts'
+import { type KindName, UNIT_NAMES, type Unit } from '../meter/kind.ts'
+import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
-import { readAnalyticsRequest } from '../protocols/data/site-analytics.ts'
+import { type PageTokens, readDataRequest } from '../protocols/data/http-api.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
 import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
@@ -88,6 +89,8 @@ export interface ReadDeps {
   readonly presets: boolean
   readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
+  /** Tokens for further pages, bound to an account and an endpoint. */
+  readonly pageTokens: (account: string, endpoint: string) => PageTokens
 }
 
 type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels'>
@@ -252,26 +255,45 @@ function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
-function readData(incoming: Incoming, { world }: ReadDeps): ReturnType<Reader> {
-  const { catalog, principal, params, query } = incoming
+function readData(incoming: Incoming, { world, pageTokens }: ReadDeps): ReturnType<Reader> {
+  const { catalog, principal, params, query, header } = incoming
   const spec = incoming.spec as DataEndpointSpec
   const product = findDataProduct(catalog, spec.product)
-  const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
+  const priced = product ? countedUnits(product.pricing) : new Set<Unit>()
+  const { json } = incoming.body
+  const tokens = spec.operation?.pageToken && pageTokens(principal.accountId, spec.id)
   const paidRequest =
-    spec.restriction === 'socialapi'
-      ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow })
-      : readAnalyticsRequest(spec, query, world.nowMs(), { perRow })
+    spec.protocol === 'social-v2'
+      ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow: priced.has('row') })
+      : readDataRequest(
+          spec,
+          { query, params, header, json },
+          { nowMs: world.nowMs(), priced, ...(tokens ? { tokens } : {}) },
+        )
   if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
   if (!mayUse(principal, spec.restriction))
     throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
   const cache = 'cache' in product ? product.cache : undefined
   // Answers of simulated vendors are not cached for paying callers.
   const shelf = catalog.simulated ? 'test ' : ''
+  const question = spec.body ? ` ${json.text}` : ''
   return {
     paidRequest,
     product,
-    ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query), ...cache } } : {}),
+    ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query) + question, ...cache } } : {}),
   }
+}
+
+/** Found once for each price, because every call asks. */
+const unitsOf = new WeakMap<Pricing, ReadonlySet<Unit>>()
+
+function countedUnits(pricing: Pricing): ReadonlySet<Unit> {
+  let units = unitsOf.get(pricing)
+  if (!units) {
+    units = new Set(UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined)))
+    unitsOf.set(pricing, units)
+  }
+  return units
 }
 
 /**

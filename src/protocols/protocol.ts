@@ -29,6 +29,8 @@ export interface Target {
   readonly model: string
   /** The vendor is the format's own maker, so request members that are unknown here may have a meaning to it. */
   readonly passesUnknown?: boolean
+  /** A simulated vendor of ours. */
+  readonly simulated?: boolean
 }
 
 /** Attributes that decide the price tier, besides token counts. */

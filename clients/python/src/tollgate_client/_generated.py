@@ -597,7 +597,7 @@ class AccountAnswerData(Answer):
 
 
 class QuoteAnswerDataLinesItem(Part):
-    unit: Literal["input", "cachedInput", "cacheWrite", "cacheWriteHour", "inputAudio", "inputImage", "output", "outputAudio", "outputImage", "image", "second", "character", "webSearch", "fileSearch", "codeRun", "call", "row"]
+    unit: Literal["input", "cachedInput", "cacheWrite", "cacheWriteHour", "inputAudio", "inputImage", "output", "outputAudio", "outputImage", "image", "second", "character", "webSearch", "fileSearch", "codeRun", "call", "row", "byte", "metered"]
     quantity: int
     rate: str
     per: Literal[1000000]

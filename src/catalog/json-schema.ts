@@ -1,0 +1,243 @@
+// JSON Schema as far as operations of products use it: a value is checked against it in a bounded number of steps, whatever schema and value are; and an
+// example is made of it. References lead to `$defs` of the same schema, and nowhere else.
+import type { JsonSchema } from './endpoint.ts'
+
+interface SchemaProblem {
+  /** `filters[2].name`; empty: the value itself. */
+  readonly at: string
+  /** What it must be. */
+  readonly must: string
+}
+
+/** A tree of alternatives that names itself would cost the alternatives to the power of the depth. */
+const STEPS_MAX = 100_000
+const LONG_TEXT = 10_000
+
+class Budget {
+  private steps = STEPS_MAX
+  spend(): boolean {
+    this.steps -= 1
+    return this.steps > 0
+  }
+}
+
+/** The first thing that is wrong; undefined: nothing. */
+export function checkValue(schema: JsonSchema, value: unknown): SchemaProblem | undefined {
+  return check(schema, value, '', { root: schema, budget: new Budget() })
+}
+
+interface Check {
+  readonly root: JsonSchema
+  readonly budget: Budget
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const wrong = (at: string, must: string): SchemaProblem => ({ at, must })
+
+function check(given: unknown, value: unknown, at: string, context: Check): SchemaProblem | undefined {
+  if (!context.budget.spend()) return wrong(at, 'be less deeply nested: checking it takes too many steps')
+  if (given === true || given === undefined) return undefined
+  if (given === false) return wrong(at, 'be left out')
+  const schema = resolveRef(given as JsonSchema, context.root) // Checked with the catalog.
+  return (
+    checkKind(schema, value, at) ??
+    checkChoices(schema, value, at, context) ??
+    (Array.isArray(value)
+      ? checkItems(schema, value, at, context)
+      : typeof value === 'object' && value !== null
+        ? checkMembers(schema, value, at, context)
+        : checkPlain(schema, value, at))
+  )
+}
+
+/** Through as many names as there are; a circle of names alone says nothing. */
+function resolveRef(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  let found = schema
+  for (let hops = 0; typeof found.$ref === 'string' && hops < 20; hops++) {
+    const name = decodeURIComponent(found.$ref.replace(/^#\/\$defs\//, ''))
+    const defs = (root.$defs ?? {}) as Readonly<Record<string, JsonSchema>> // Checked with the catalog.
+    const next = Object.hasOwn(defs, name) ? defs[name] : undefined
+    if (!next) return {}
+    found = next
+  }
+  return found.$ref === undefined ? found : {}
+}
+
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  number: (value) => typeof value === 'number',
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  null: (value) => value === null,
+  array: Array.isArray,
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  null: 'null',
+  array: 'a list',
+  object: 'an object',
+}
+
+function checkKind({ type, enum: values, const: only }: JsonSchema, value: unknown, at: string) {
+  const types = type === undefined ? [] : [type].flat().map(String)
+  if (types.length > 0 && !types.some((one) => TYPES[one]?.(value) ?? true))
+    return wrong(at, `be ${types.map((one) => TYPE_WORDS[one] ?? one).join(' or ')}`)
+  if (only !== undefined && !isSame(only, value)) return wrong(at, `be ${JSON.stringify(only)}`)
+  if (Array.isArray(values) && !values.some((one) => isSame(one, value)))
+    return wrong(at, `be one of ${values.slice(0, 30).map(String).join(', ')}`)
+  return undefined
+}
+
+const isSame = (a: unknown, b: unknown) =>
+  a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b))
+
+function checkPlain(schema: JsonSchema, value: unknown, at: string): SchemaProblem | undefined {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, pattern } = schema
+  if (typeof value === 'number') {
+    if (typeof minimum === 'number' && value < minimum) return wrong(at, `be at least ${minimum}`)
+    if (typeof maximum === 'number' && value > maximum) return wrong(at, `be at most ${maximum}`)
+    if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum)
+      return wrong(at, `be more than ${exclusiveMinimum}`)
+    if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum)
+      return wrong(at, `be less than ${exclusiveMaximum}`)
+    if (typeof multipleOf === 'number' && Number.isInteger(multipleOf) && multipleOf > 0 && value % multipleOf !== 0)
+      return wrong(at, `be a multiple of ${multipleOf}`)
+  }
+  if (typeof value === 'string') {
+    if (typeof minLength === 'number' && value.length < minLength)
+      return wrong(at, `have at least ${minLength} characters`)
+    if (typeof maxLength === 'number' && value.length > maxLength)
+      return wrong(at, `have at most ${maxLength} characters`)
+    if (typeof pattern === 'string' && value.length <= LONG_TEXT && !matches(pattern, value))
+      return wrong(at, `match ${pattern}`)
+  }
+  return undefined
+}
+
+/** A pattern that takes long for some text, or that this language cannot read, is left to the vendor. */
+function isQuickPattern(pattern: string): boolean {
+  if (pattern.length > 300 || /\\[1-9]|\(\?[=!<]/.test(pattern)) return false
+  // A repetition of what repeats takes time that grows with the power of the length; so do several in a row.
+  if (/[*+}][^()]*\)[*+{]|\)[*+]|\)\{\d*,?\d{2,}/.test(pattern)) return false
+  if ((pattern.replace(/\[(?:\\.|[^\]])*\]/g, 'x').match(/(?<!\\)[*+]|\{\d+,\}/g) ?? []).length > 2) return false
+  try {
+    new RegExp(pattern, 'u')
+    return true
+  } catch {
+    return false
+  }
+}
+
+const compiled = new Map<string, RegExp | undefined>()
+
+function matches(pattern: string, value: string): boolean {
+  if (compiled.size > 1_000) compiled.clear()
+  if (!compiled.has(pattern)) compiled.set(pattern, isQuickPattern(pattern) ? new RegExp(pattern, 'u') : undefined)
+  return compiled.get(pattern)?.test(value) ?? true
+}
+
+function checkItems({ items, minItems, maxItems }: JsonSchema, value: readonly unknown[], at: string, context: Check) {
+  if (typeof minItems === 'number' && value.length < minItems) return wrong(at, `hold at least ${minItems} items`)
+  if (typeof maxItems === 'number' && value.length > maxItems) return wrong(at, `hold at most ${maxItems} items`)
+  if (items === undefined) return undefined
+  for (const [index, item] of value.entries()) {
+    const problem = check(items, item, `${at}[${index}]`, context)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+function checkMembers(
+  { properties = {}, required = [], additionalProperties, maxProperties }: JsonSchema,
+  value: object,
+  at: string,
+  context: Check,
+): SchemaProblem | undefined {
+  const under = (name: string) => (at === '' ? name : `${at}.${name}`).slice(0, 200)
+  for (const name of listOf(required).map(String))
+    if (!Object.hasOwn(value, name)) return wrong(under(name), 'be there: it is required')
+  const names = Object.keys(value)
+  if (typeof maxProperties === 'number' && names.length > maxProperties)
+    return wrong(at, `have at most ${maxProperties} members`)
+  const known = properties as Readonly<Record<string, unknown>> // Checked with the catalog.
+  for (const name of names) {
+    const isKnown = Object.hasOwn(known, name)
+    if (!isKnown && additionalProperties === false)
+      return wrong(under(name), `be left out: it is not known here${listed(Object.keys(known))}`)
+    const problem = check(isKnown ? known[name] : additionalProperties, Reflect.get(value, name), under(name), context)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+const listed = (names: readonly string[]) => (names.length === 0 ? '' : `; there are ${names.slice(0, 30).join(', ')}`)
+
+function checkChoices(schema: JsonSchema, value: unknown, at: string, context: Check): SchemaProblem | undefined {
+  for (const part of listOf(schema.allOf)) {
+    const problem = check(part, value, at, context)
+    if (problem) return problem
+  }
+  for (const choices of [schema.anyOf, schema.oneOf]) {
+    if (!Array.isArray(choices) || choices.length === 0) continue
+    // oneOf is taken as anyOf: documents mean "one of these shapes", and many have shapes that overlap.
+    const problems: SchemaProblem[] = []
+    for (const choice of choices) {
+      const problem = check(choice, value, at, context)
+      if (!problem) break
+      problems.push(problem)
+    }
+    // The one that got furthest into the value is what was meant.
+    if (problems.length === choices.length) return problems.sort((a, b) => b.at.length - a.at.length)[0]
+  }
+  return undefined
+}
+
+const SAMPLE_DEPTH_MAX = 6
+const SAMPLE_PARTS_MAX = 2_000
+
+/** A value that the schema allows, as far as can be seen: its own example where it has one. */
+export function sampleOf(schema: JsonSchema): unknown {
+  let parts = 0
+
+  function sample(given: unknown, depth: number): unknown {
+    parts += 1
+    if (typeof given !== 'object' || given === null) return null
+    const { allOf, oneOf, anyOf, ...found } = resolveRef(given as JsonSchema, schema) // An object that is part of a schema.
+    if (Array.isArray(found.examples) && found.examples.length > 0) return found.examples[0]
+    for (const word of ['example', 'default', 'const'] as const) if (found[word] !== undefined) return found[word]
+    if (Array.isArray(found.enum)) return found.enum[0]
+    const type = Array.isArray(found.type) ? found.type[0] : (found.type ?? (found.properties ? 'object' : undefined))
+    if (depth > SAMPLE_DEPTH_MAX || parts > SAMPLE_PARTS_MAX)
+      return type === 'array' ? [] : type === 'object' ? {} : null
+    if (Array.isArray(allOf)) return Object.assign({}, ...allOf.map((one) => sample(one, depth + 1)))
+    for (const choices of [oneOf, anyOf])
+      if (Array.isArray(choices) && choices.length > 0) return sample(choices[0], depth + 1)
+    if (type === 'array') return found.items ? [sample(found.items, depth + 1)] : []
+    if (type !== 'object') return plainSample(String(type), found)
+    const members = Object.entries(found.properties ?? {})
+    return Object.fromEntries(members.map(([name, member]) => [name, sample(member, depth + 1)]))
+  }
+
+  return sample(schema, 0)
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': '2026-01-31T12:00:00Z',
+  date: '2026-01-31',
+  uri: 'https://example.com/',
+  email: 'someone@example.com',
+  uuid: '123e4567-e89b-42d3-a456-426614174000',
+}
+
+function plainSample(type: string, { minimum, format, minLength }: JsonSchema): unknown {
+  if (type === 'integer' || type === 'number') return minimum ?? 1
+  if (type === 'boolean') return true
+  if (type !== 'string') return null
+  return FORMATS[String(format)] ?? 'text'.padEnd(Math.min(Number(minLength ?? 0), 200), 't')
+}
