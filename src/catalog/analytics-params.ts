@@ -172,7 +172,6 @@ export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndp
     sells: 'data',
     product: id,
     restriction: 'siteanalytics',
-    protocol: 'site-analytics',
     vendorPath: path,
     pairs: 'from' in entry.params ? [DATES, ...pairs] : pairs,
     modes,

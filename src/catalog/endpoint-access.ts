@@ -3,10 +3,13 @@
 import { invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
+import { ENDPOINTS } from './index.ts'
+import { isToolServerName, isToolSpec } from './tool-servers.ts'
 import { quoteModel } from './unknown-model.ts'
 
 /** Undefined: every key may use it, since it tells a key only about itself. */
 export function accessNameOf(spec: EndpointSpec): string | undefined {
+  if (isToolSpec(spec)) return spec.restriction
   if (spec.tag === 'Account and models') return undefined
   if (isDataEndpoint(spec)) return spec.id
   return spec.partOf ?? (spec.modelOf ?? spec.id).replace(/\/.*/, '')
@@ -19,26 +22,27 @@ interface EndpointAccess {
   readonly paths: readonly string[]
 }
 
-export function endpointAccess(endpoints: readonly EndpointSpec[]): EndpointAccess[] {
-  return [...Map.groupBy(endpoints, accessNameOf)].flatMap(([name, specs]) => {
+export const ENDPOINT_ACCESS: readonly EndpointAccess[] = [...Map.groupBy(ENDPOINTS, accessNameOf)].flatMap(
+  ([name, specs]) => {
     if (name === undefined) return []
     const named = specs.find(({ id }) => id === name) ?? specs[0]
     const paths = specs.flatMap(({ method, path, aliases }) => [path, ...aliases].map((one) => `${method} ${one}`))
     return [{ name, title: named?.title ?? name, paths: [...new Set(paths)] }]
-  })
-}
+  },
+)
+
+const NAMES: ReadonlySet<string> = new Set(ENDPOINT_ACCESS.map(({ name }) => name))
 
 /** Refuses a name that stands for nothing: a key with a mistyped restriction would be able to do nothing. */
-export function checkAccessNames(names: readonly string[], endpoints: readonly EndpointSpec[]): void {
-  const known = new Set(endpoints.map(accessNameOf))
+export function checkAccessNames(names: readonly string[]): void {
   for (const name of names) {
-    if (known.has(name)) continue
-    const near = nearestName(name, endpoints)
+    if (NAMES.has(name) || isToolServerName(name)) continue
+    const near = nearestName(name)
     throw invalid(
       [
         `endpoints: there is no endpoint ${quoteModel(name)}.`,
         ...(near === undefined ? [] : [`Did you mean "${near}"?`]),
-        `Use ${[...known].filter((one) => one !== undefined).join(', ')}.`,
+        `Use ${[...NAMES].join(', ')}.`,
       ].join(' '),
       'endpoints',
     )
@@ -46,15 +50,15 @@ export function checkAccessNames(names: readonly string[], endpoints: readonly E
 }
 
 /** Some name an endpoint by its address. */
-function nearestName(asked: string, endpoints: readonly EndpointSpec[]): string | undefined {
+function nearestName(asked: string): string | undefined {
   const path = asked.replace(/^[A-Z]+ /, '').replace(/\/$/, '')
-  const at = endpoints.find((spec) => spec.path === path || spec.aliases.includes(path))
+  const at = ENDPOINTS.find((spec) => spec.path === path || spec.aliases.includes(path))
   const byPath = at && accessNameOf(at)
   return (
     byPath ??
     nearestId(
       asked,
-      endpointAccess(endpoints).map(({ name, title }) => [name, [name, title]]),
+      ENDPOINT_ACCESS.map(({ name, title }) => [name, [name, title]]),
     )
   )
 }

@@ -175,7 +175,6 @@ function social(
     params,
     product: 'socialapi',
     restriction: 'socialapi',
-    protocol: 'social-v2',
     vendorPath,
     pairs: [],
     modes: [],

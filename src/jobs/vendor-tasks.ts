@@ -22,13 +22,12 @@ import {
   type Task,
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
-import { loggedIn, vendorCall } from '../protocols/protocol.ts'
+import { vendorCall } from '../protocols/protocol.ts'
 import { byokKeyFault, describe, type Refusal, refusal, retryAfterSeconds } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { Candidate } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { HttpCall, Upstream } from '../upstream/call.ts'
-import type { Logins } from '../upstream/login.ts'
 
 /** The route and credential of a job's task. */
 export interface TaskPlace extends Candidate {
@@ -78,7 +77,6 @@ export interface VendorTasks {
 
 interface VendorTasksDeps {
   readonly upstream: Upstream
-  readonly logins: Logins
   readonly vendors: Vendors
   readonly world: World
 }
@@ -107,7 +105,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     const { vendorName, vendor, target, account = '' } = place
     // The circuit breaker judges only calls with the gateway's credentials.
     const isOwn = place.credential === BYOK
-    const { upstream, logins, vendors, world } = deps
+    const { upstream, vendors, world } = deps
     let heard = false
     let leave: (() => void) | undefined
     try {
@@ -116,8 +114,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       leave = entered instanceof Promise ? await entered : entered
       if (begin && !(await begin())) throw STOPPED
       const startedMs = world.elapsedMs()
-      const sent = vendorCall(call, await loggedIn(target, { logins, world, isForeign: isOwn }))
-      const reply = await upstream.send(sent, { deadlines: vendor.timeouts, signal: NEVER })
+      const reply = await upstream.send(vendorCall(call, target), { deadlines: vendor.timeouts, signal: NEVER })
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
       heard = true

@@ -19,10 +19,8 @@ interface AwsCall {
   readonly service: string
 }
 
-export function sha256(...pieces: readonly (string | Buffer)[]): string {
-  const hash = createHash('sha256')
-  for (const piece of pieces) hash.update(piece)
-  return hash.digest('hex')
+export function sha256(bytes: string | Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
 }
 
 /** The headers to send: the given ones, the date and the signature over all of them. */
@@ -40,7 +38,7 @@ export function signAwsCall(call: AwsCall, credentials: AwsCredentials, nowMs: n
   const names = signed.map(([name]) => name).join(';')
   const canonical = [
     call.method,
-    canonicalPath(call),
+    encodePath(decodeURIComponent(call.url.pathname)),
     [...call.url.searchParams]
       .map(([name, value]) => `${encode(name)}=${encode(value)}`)
       .sort()
@@ -70,8 +68,6 @@ function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** S3 signs the path as it is; every other service encodes what is encoded already once more, and reads "//" as "/". */
-function canonicalPath({ service, url }: Pick<AwsCall, 'service' | 'url'>): string {
-  const path = service === 's3' ? decodeURIComponent(url.pathname) : url.pathname.replaceAll(/\/{2,}/g, '/')
+function encodePath(path: string): string {
   return path.split('/').map(encode).join('/')
 }

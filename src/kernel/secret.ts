@@ -23,7 +23,6 @@ type Purpose =
   | 'delivery'
   | 'oauth'
   | 'own-key'
-  | 'page-token'
   | 'second-factor'
   | 'session'
   | 'webhook'

@@ -24,6 +24,7 @@ import { type PaymentDeps, paymentResources } from './resources/payments.ts'
 import { type PlanDeps, planResources } from './resources/plans.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
+import { type ToolServerDeps, toolServerResources } from './resources/tool-servers.ts'
 import {
   type BatchResourceDeps,
   batchResources,
@@ -59,6 +60,7 @@ export interface ResourceDeps
     DeliveryDeps,
     BatchResourceDeps,
     VendorDeps,
+    ToolServerDeps,
     ByokKeyDeps,
     OperationsDeps,
     TokenDeps,
@@ -91,6 +93,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),
+    ...toolServerResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

@@ -159,7 +159,7 @@ export const publicCatalog = z.object({
     z.object({
       id: z.string(),
       product: z.string(),
-      method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+      method: z.literal('GET'),
       path: z.string(),
       title: z.string(),
       description: z.string(),

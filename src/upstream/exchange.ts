@@ -20,8 +20,7 @@ const ENCODING = 'accept-encoding'
 /** Upload bodies are split into pieces of this size, so that progress of a slow upload is visible. */
 const PIECE_BYTES = 262_144
 
-/** `metadata`: may reach the metadata of the machine, for logins that its administrator allows. */
-export function createUpstream({ world, metadata = false }: { world: World; metadata?: boolean }): Upstream {
+export function createUpstream({ world }: { world: World }): Upstream {
   const watch = createDeadlineWatch(world)
   const vendors = new Map<string, Connections>()
   const settings: ConnectionSettings = {
@@ -29,12 +28,7 @@ export function createUpstream({ world, metadata = false }: { world: World; meta
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // One connector for all vendors: it caches TLS sessions, so that new connections can resume them.
-    connect: buildConnector({
-      allowH2: false,
-      timeout: CONNECT_CLEANUP_MS,
-      lookup: metadata ? lookup : lookUpVendor,
-      ...ARRIVAL,
-    }),
+    connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, lookup: lookUpVendor, ...ARRIVAL }),
     // `watch` enforces the deadlines of each call.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -44,8 +38,7 @@ export function createUpstream({ world, metadata = false }: { world: World; meta
     let connections = vendors.get(origin)
     if (!connections) {
       const host = URL.parse(origin)?.hostname ?? ''
-      if (!metadata && isMetadataHost(host))
-        throw new Fault('upstream_failed', { internal: { why: 'a metadata address', host } })
+      if (isMetadataHost(host)) throw new Fault('upstream_failed', { internal: { why: 'a metadata address', host } })
       connections = new Connections(origin, settings)
       vendors.set(origin, connections)
     }

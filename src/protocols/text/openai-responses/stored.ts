@@ -1,5 +1,4 @@
 // Requests for responses and conversations that a vendor stores. They are free of charge, as at the vendor.
-import type { EndpointSpec } from '../../../catalog/endpoint.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { type Json, objects, text, wrong } from '../../check.ts'
@@ -12,7 +11,7 @@ import { readResponsesUsage, toUsage } from '../tokens.ts'
 import { passResponses, passResponsesAnswer } from './pass.ts'
 
 interface StoredQuestion {
-  readonly method: EndpointSpec['method']
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** The path below the vendor's address, with encoded ids. */
   readonly path: string
   /** With its question mark, or empty. */
