@@ -4,7 +4,7 @@ import { runCli } from '../src/cli/run.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, type OperatorServer } from './operator-server.ts'
 
-export function commandLineOf(server: () => OperatorServer) {
+export function commandLineOf(server: () => OperatorServer, secrets: Readonly<Record<string, string>> = {}) {
   async function run(args: string[]) {
     const said = { out: '', err: '' }
     const code = await runCli({
@@ -25,7 +25,7 @@ export function commandLineOf(server: () => OperatorServer) {
           host: '127.0.0.1',
           codexHome: '',
         },
-        ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
+        ...{ server: undefined, version: '0.0.0-test', credential: (name) => secrets[name] },
       }),
       terminal: {
         out(text) {

@@ -30,6 +30,32 @@ export function useMay(): (permission: Permission, account?: string) => boolean 
   }
 }
 
+interface RightProps {
+  right: Permission
+  /** Where a role of the account counts too. */
+  account?: string | undefined
+  children: ReactNode
+}
+
+/** What only those see who may use it. */
+export function Allowed({ right, account, children }: RightProps) {
+  return useMay()(right, account) ? children : null
+}
+
+/** A form that shows what is set to everybody who may read it. Who may not change it is told so, and cannot. */
+export function AllowedFields({ right, account, children }: RightProps) {
+  const may = useMay()
+  const { user, accounts } = useSession()
+  if (may(right, account)) return children
+  const role = user.role !== 'user' ? user.role : accounts.find(({ id }) => id === account)?.role
+  return (
+    <fieldset className="locked" disabled>
+      <p className="muted">The role {role ?? 'that you have'} may not change this.</p>
+      {children}
+    </fieldset>
+  )
+}
+
 const LAST_ACCOUNT = 'account'
 
 export function rememberAccount(id: string): void {

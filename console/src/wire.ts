@@ -73,6 +73,7 @@ export type {
   InvoiceView as Invoice,
   Issuer,
 } from '../../src/invoices/views.ts'
+export type { AuditExportInput, AuditExportView } from '../../src/jobs/audit-export-views.ts'
 export type { DeliveryDetail, DeliveryPage, DeliveryView as Delivery } from '../../src/jobs/delivery-views.ts'
 export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'

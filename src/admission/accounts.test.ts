@@ -51,7 +51,12 @@ test('a change of the system’s limits stops no call, whatever the change itsel
   // Somebody has locked an account and writes the audit, and stops there.
   await database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [second])
-    await createAudit({ database, world }).write(tx, BY, { action: 'account.change', object: second })
+    await createAudit({ database, world }).write(tx, BY, {
+      action: 'account.change',
+      object: second,
+      before: {},
+      after: {},
+    })
     let over = false
     const calling = calls(() => over)
     const changed = await accounts.changeSystemLimits({ concurrency: 60 }, BY).catch((error: unknown) => error)

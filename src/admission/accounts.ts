@@ -1,7 +1,6 @@
 // Accounts as an operator sees them: made, named, given credits, limited, suspended, closed and reopened. Every change is one transaction with its audit row.
 
 import type { Audit, By } from '../database/audit.ts'
-import type { AuditAction } from '../database/audit-sentence.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
@@ -462,7 +461,7 @@ async function shown(tx: Queryable, id: string): Promise<AccountView> {
 interface NewStatus {
   readonly status: AccountStatus
   readonly reason: string | null
-  readonly action: AuditAction
+  readonly action: 'account.suspend' | 'account.close' | 'account.reopen'
   readonly detail: Readonly<Record<string, unknown>>
   /** Where the change moves it. */
   readonly balance?: string

@@ -1,7 +1,6 @@
 // The catalog's versions: immutable, numbered, in the database; the current one in memory, in every process.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
-import type { AuditAction } from '../database/audit-sentence.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -93,7 +92,12 @@ export async function openCatalog(options: {
   /** One change at a time, in any process, and each begins from the version that the one before made. */
   async function replace(
     make: (current: CatalogInput | undefined, tx: Queryable, version: number) => unknown | Promise<unknown>,
-    options: { note: string; onlyFirst?: true; by?: By; action?: AuditAction },
+    options: {
+      note: string
+      onlyFirst?: true
+      by?: By
+      action?: 'catalog.apply' | 'catalog.model' | 'catalog.rollback'
+    },
   ): Promise<Applied> {
     const applied = await database.transaction(async (tx) => {
       await tx.query(LOCK)

@@ -8,6 +8,7 @@ import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { ALERT_COMMANDS, DELIVERY_COMMANDS } from './alerts.ts'
 import { type Api, createApi } from './api.ts'
 import { APPLY_COMMAND } from './apply.ts'
+import { AUDIT_EXPORT_COMMANDS } from './audit-export.ts'
 import { BATCH_COMMANDS } from './batches.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
@@ -44,6 +45,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...TOKEN_COMMANDS,
       ...SIGN_UP_COMMANDS,
       ...LOGIN_COMMANDS,
+      ...AUDIT_EXPORT_COMMANDS,
     ],
   ],
   [

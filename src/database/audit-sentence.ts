@@ -136,6 +136,44 @@ const DEEDS = {
 
 export type AuditAction = keyof typeof DEEDS
 
+/** Actions that say nothing of before and after, each with its reason. The compiler asks for both of every other one. */
+export const EVENTS = {
+  'account.arrive': 'the account comes as it was',
+  'account.billing_details':
+    'names and addresses do not go into a log from which nothing is deleted; the row names the fields',
+  'account.credit': 'the ledger has the transfer, and the balance after it',
+  'account.move': 'the account goes as it is',
+  'batch.cancel': 'the batch ends later; its lines that run are finished',
+  'catalog.apply': 'the row has its changes as sentences, and the versions have the documents',
+  'catalog.model': 'the row has its changes as sentences, and the versions have the documents',
+  'catalog.rollback': 'the row has its changes as sentences, and the versions have the documents',
+  'code.redeem': 'the ledger has the transfer',
+  'codes.create': 'codes are secrets',
+  'content.read': 'nothing changes',
+  'content.remove': 'what was deleted must not stay in the log',
+  'delivery.repeat': 'the same message is sent once more',
+  'export.backfill': 'calls are sent; the row says of which days',
+  'factor.codes': 'recovery codes are secrets',
+  'payment.back': 'the ledger has the transfer',
+  'payment.paid': 'the ledger has the transfer',
+  'payment.refund': 'the payment provider is asked for it; payment.back says what came of it',
+  'person.delete': 'what was deleted must not stay in the log',
+  'person.login-link': 'links are secrets, and change nothing until they are used',
+  'person.password': 'passwords are secrets',
+  'person.reset': 'links are secrets, and change nothing until they are used',
+  'session.end': 'sessions come and go; nothing that is set changes',
+  'session.factor': 'sessions come and go; nothing that is set changes',
+  'session.logout': 'sessions come and go; nothing that is set changes',
+  'session.prove': 'sessions come and go; nothing that is set changes',
+  'session.refuse': 'nothing changes',
+  'session.start': 'sessions come and go; nothing that is set changes',
+  'setup.finish': 'there was nothing before',
+  'setup.renew': 'links are secrets, and change nothing until they are used',
+  'sign-up.finish': 'there was nothing before; the account has a row of its own',
+  'vendor-report.create': 'what a vendor says is stored and compared; nothing that is set changes',
+  'vendor.test': 'nothing changes',
+} as const satisfies Partial<Record<AuditAction, string>>
+
 /** "anna@example.com (from 203.0.113.7, by the token ci) changed the account "Team A" (acc_1): requests per minute from 10 to 20." */
 export function auditSentence(facts: AuditFacts): string {
   const { actor, action, object, ip, token, detail, before, after } = facts

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { withoutCredentials } from '../kernel/redact.ts'
 import { count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
-import { type AuditAction, auditSentence, changeSentences } from './audit-sentence.ts'
+import { type AuditAction, auditSentence, changeSentences, type EVENTS } from './audit-sentence.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
 /** The actor of an audited action. */
@@ -16,17 +16,25 @@ export interface By {
   readonly token?: string | undefined
 }
 
-interface AuditEntry {
-  /** A noun and a verb: `key.create`. */
-  readonly action: AuditAction
+interface Deed {
   /** The id of the object that was changed; never a secret. */
   readonly object: string
   /** Details for operators. Secrets never go in here. */
-  readonly detail?: Readonly<Record<string, unknown>>
-  /** The fields that the action may have changed, as they were and as they are; only those that differ are stored. Secrets never go in here. */
-  readonly before?: Readonly<Record<string, unknown>> | undefined
-  readonly after?: Readonly<Record<string, unknown>> | undefined
+  readonly detail?: Readonly<Record<string, unknown>> | undefined
 }
+
+/** The fields that the action may have changed, as they were and as they are; only those that differ are stored. Secrets never go in here. */
+interface AuditChange {
+  readonly before: Readonly<Record<string, unknown>>
+  readonly after: Readonly<Record<string, unknown>>
+}
+
+/** A noun and a verb: `key.create`. Each that changes something says what it was, and what it became. */
+type AuditEntry = Deed &
+  (
+    | ({ readonly action: keyof typeof EVENTS } & Partial<AuditChange>)
+    | ({ readonly action: Exclude<AuditAction, keyof typeof EVENTS> } & AuditChange)
+  )
 
 interface AuditFilter {
   readonly actor?: string | undefined

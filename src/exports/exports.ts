@@ -2,7 +2,6 @@
 // behind the cursor, sends it, and stores how far the receiver took it. What was sent before a crash is sent again with the same ids and the same content.
 import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
-import type { AuditAction } from '../database/audit-sentence.ts'
 import { type Database, statement } from '../database/database.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from '../jobs/work.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -246,8 +245,11 @@ function createOffice({ database, audit, credentials, guard, world }: ExportOpti
   async function write(id: string, by: By, deed: Deed): Promise<ExportView> {
     await find(id)
     await database.transaction(async (tx) => {
+      const [was] = await tx.query<SeenRow>(FIND, [id])
       await tx.query(deed.statement, [id, ...deed.values])
-      await audit.write(tx, by, { action: deed.action, object: id, ...(deed.detail && { detail: deed.detail }) })
+      const [is] = await tx.query<SeenRow>(FIND, [id])
+      const { action, detail } = deed
+      await audit.write(tx, by, { action, object: id, detail, before: setOf(was), after: setOf(is) })
     })
     awake()
     return read(id)
@@ -266,7 +268,10 @@ function createOffice({ database, audit, credentials, guard, world }: ExportOpti
       await database.transaction(async (tx) => {
         const [made] = await tx.query(CREATE, [id, name, kind, JSON.stringify(checked), LAST, EXPORTS_MAX])
         if (!made) throw new Fault('conflict', { message: `There can be at most ${EXPORTS_MAX} exports.` })
-        await audit.write(tx, by, { action: 'export.create', object: id, detail: { name, kind } })
+        await audit.write(tx, by, {
+          ...{ action: 'export.create', object: id, detail: { name, kind } },
+          ...{ before: {}, after: { name, kind, settings: audited(checked) } },
+        })
       })
       awake()
       return read(id)
@@ -283,8 +288,9 @@ function createOffice({ database, audit, credentials, guard, world }: ExportOpti
     async remove(id, by) {
       const gone = await read(id)
       await database.transaction(async (tx) => {
+        const [was] = await tx.query<SeenRow>(FIND, [id])
         await tx.query(REMOVE, [id])
-        await audit.write(tx, by, { action: 'export.remove', object: id, detail: { name: gone.name } })
+        await audit.write(tx, by, { action: 'export.remove', object: id, before: setOf(was), after: {} })
       })
       return gone
     },
@@ -310,12 +316,16 @@ function createOffice({ database, audit, credentials, guard, world }: ExportOpti
     async nameCustomer(id, account, customer, by) {
       await find(id)
       return database.transaction(async (tx) => {
+        const [was] = await tx.query<{ customer: string }>(CUSTOMER, [id, account])
         if (customer === null) await tx.query(UNNAME_CUSTOMER, [id, account])
         else {
           const [named] = await tx.query(NAME_CUSTOMER, [id, account, customer, CUSTOMERS_MAX])
           if (!named) throw new Fault('not_found', { message: 'There is no such account, or there are too many.' })
         }
-        await audit.write(tx, by, { action: 'export.customer', object: id, detail: { account, customer } })
+        await audit.write(tx, by, {
+          ...{ action: 'export.customer', object: id, detail: { account, customer } },
+          ...{ before: { customer: was?.customer ?? null }, after: { customer } },
+        })
         return customer === null ? [] : [{ account, customer }]
       })
     },
@@ -350,9 +360,16 @@ const NOTHING: Passed = { last: undefined, sent: 0, skipped: 0, isFull: false, i
 interface Deed {
   readonly statement: ReturnType<typeof statement>
   readonly values: readonly (string | null)[]
-  readonly action: AuditAction
+  readonly action: 'export.change' | 'export.pause' | 'export.resume' | 'export.backfill'
   readonly detail?: Readonly<Record<string, unknown>>
 }
+
+/** What an operator sets, for the audit. */
+const setOf = (row: SeenRow | undefined) =>
+  row ? { name: row.name, kind: row.kind, settings: audited(row.settings), paused: !row.open } : {}
+
+/** Of an address only its host: the rest may be enough to post to it. */
+const audited = ({ url, ...settings }: Record<string, unknown>) => ({ ...settings, host: new URL(String(url)).host })
 
 function moved(backfill: Backfill, { last, sent }: Passed): Backfill {
   return last ? { ...backfill, id: last.id, account: last.account_id, sent: backfill.sent + sent } : backfill
@@ -461,6 +478,10 @@ const NAME_CUSTOMER = statement(
   `insert into export_customer (export_id, account_id, customer)
    select $1, a.id, $3 from account a where a.id = $2 and (select count(*) from export_customer where export_id = $1) < $4
    on conflict (export_id, account_id) do update set customer = excluded.customer returning account_id`,
+)
+const CUSTOMER = statement(
+  'export_customer_one',
+  'select customer from export_customer where export_id = $1 and account_id = $2',
 )
 const UNNAME_CUSTOMER = statement(
   'export_customer_unname',

@@ -166,7 +166,11 @@ export function createVendorReports(options: ReportOptions): VendorReports {
       const gone = view(await find(id))
       await database.transaction(async (tx) => {
         await tx.query(REMOVE, [id])
-        await audit.write(tx, by, { action: 'vendor-report.remove', object: id, detail: { vendor: gone.vendor } })
+        const { vendor, source, from, to } = gone
+        await audit.write(tx, by, {
+          ...{ action: 'vendor-report.remove', object: id },
+          ...{ before: { vendor, source, from, to }, after: {} },
+        })
       })
       return gone
     },

@@ -336,8 +336,10 @@ function operatorsOf({
         const [gone] = await tx.query<{ email: string; role: AnyRole }>(WITHDRAW, [kindOf(account), account, invite])
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
         requireCovered(mayGive, gone.role, account ?? undefined)
-        const detail = { email: gone.email }
-        await audit.write(tx, by, { action: 'invite.withdraw', object: account ?? 'operators', detail })
+        await audit.write(tx, by, {
+          ...{ action: 'invite.withdraw', object: account ?? 'operators', detail: { email: gone.email } },
+          ...{ before: { email: gone.email, role: gone.role }, after: {} },
+        })
       })
     },
 
@@ -351,7 +353,10 @@ function operatorsOf({
       const token = newToken(world)
       await database.transaction(async (tx) => {
         await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, role, by.actor, INVITE_HOURS])
-        await audit.write(tx, by, { action: 'operator.invite', object: 'operators', detail: { email, role } })
+        await audit.write(tx, by, {
+          ...{ action: 'operator.invite', object: 'operators', detail: { email, role } },
+          ...{ before: {}, after: { email, role } },
+        })
       })
       return token
     },

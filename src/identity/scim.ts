@@ -192,7 +192,10 @@ export function createScim(deps: ScimDeps): Scim {
       if (account === null) await tx.query(SET_OPERATOR, [person, role])
       else await tx.query(JOIN, [account, person, role])
       const action = account === null ? 'operator.join' : 'member.join'
-      await audit.write(tx, by, { action, object: account ?? person, detail: { person, role } })
+      await audit.write(tx, by, {
+        ...{ action, object: account ?? person, detail: { person, role } },
+        ...{ before: { role: null }, after: { role } },
+      })
     })
   }
 
@@ -336,7 +339,10 @@ export function createScim(deps: ScimDeps): Scim {
         const [own] = row.managed ? await tx.query(LOCK_OWN, [nameOf(scope), id]) : []
         await tx.query(DROP_USER, [nameOf(scope), id])
         if (own) await tx.query(DROP_PERSON, [id])
-        await audit.write(tx, scope.by, { action: 'scim.user.delete', object: id, detail: { email: row.email } })
+        await audit.write(tx, scope.by, {
+          ...{ action: 'scim.user.delete', object: id, detail: { email: row.email } },
+          ...{ before: { email: row.email, userName: row.user_name, role: row.role }, after: {} },
+        })
       })
     },
 

@@ -165,18 +165,25 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
       // Those were started without it.
       if (isFirst) await sessions.endAll(tx, person, session.id)
       const codes = isFirst ? await newCodes(tx, person) : null
-      await audit.write(tx, by, { action: 'factor.add', object: person, detail: { factor } })
+      await audit.write(tx, by, {
+        ...{ action: 'factor.add', object: person, detail: { factor } },
+        ...{ before: { factors: await kindsOf(tx, person, factor) }, after: { factors: await kindsOf(tx, person) } },
+      })
       return codes
     },
 
     async remove(person, factor, by) {
       await database.transaction(async (tx) => {
         await tx.query(LOCK_PERSON, [person])
+        const before = await kindsOf(tx, person)
         const [gone] = await tx.query<{ kind: string }>(REMOVE, [person, factor])
         if (!gone) throw new Fault('not_found', { message: 'You have no such second factor.' })
         const [others] = await tx.query<{ count: number }>(OTHERS, [person, factor])
         if (others?.count === 0) await tx.query(DROP_CODES, [person])
-        await audit.write(tx, by, { action: 'factor.remove', object: person, detail: { factor, kind: gone.kind } })
+        await audit.write(tx, by, {
+          ...{ action: 'factor.remove', object: person, detail: { factor, kind: gone.kind } },
+          ...{ before: { factors: before }, after: { factors: await kindsOf(tx, person) } },
+        })
       })
     },
 
@@ -201,14 +208,24 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
     async reset(email, mayGive, by) {
       await database.transaction(async (tx) => {
         const person = await findWithin(tx, email, mayGive)
+        const before = await kindsOf(tx, person.id)
         await tx.query(REMOVE_ALL, [person.id])
         await tx.query(DROP_CODES, [person.id])
         await sessions.endAll(tx, person.id)
-        await audit.write(tx, by, { action: 'factor.reset', object: person.id })
+        await audit.write(tx, by, {
+          ...{ action: 'factor.reset', object: person.id },
+          ...{ before: { factors: before }, after: { factors: [] } },
+        })
       })
     },
   }
   return factors
+}
+
+/** What somebody has, for the audit; but for one of them. */
+async function kindsOf(tx: Queryable, person: string, but = ''): Promise<string[]> {
+  const rows = await tx.query<{ id: string; kind: string }>(LIST, [person])
+  return rows.filter(({ id }) => id !== but).map(({ kind }) => kind)
 }
 
 async function takeBack(attempt: Attempt, error: unknown): Promise<never> {

@@ -154,7 +154,10 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       await tx.query(INVITE, [digestOfToken(token), kind, null, to, null, made.by, made.hours])
       await deps.mails?.add(tx, { ...mail(name, link), to, event: `person.${name}`, about: BY_VISITOR })
       if (audited)
-        await audit.write(tx, audited, { action: 'sign-up.invite', object: 'sign-up', detail: { email: to } })
+        await audit.write(tx, audited, {
+          ...{ action: 'sign-up.invite', object: 'sign-up', detail: { email: to } },
+          ...{ before: {}, after: { email: to } },
+        })
     })
     deps.mails?.wake()
     return link
@@ -243,7 +246,10 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       await database.transaction(async (tx) => {
         const [gone] = await tx.query<{ email: string }>(WITHDRAW, [invite])
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
-        await audit.write(tx, by, { action: 'invite.withdraw', object: 'sign-up', detail: { email: gone.email } })
+        await audit.write(tx, by, {
+          ...{ action: 'invite.withdraw', object: 'sign-up', detail: { email: gone.email } },
+          ...{ before: { email: gone.email }, after: {} },
+        })
       })
     },
 

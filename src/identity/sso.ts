@@ -95,7 +95,7 @@ const LIST = statement(
 )
 const REMOVE = statement(
   'identity_remove',
-  'delete from identity where person_id = $1 and id = $2 returning provider_id',
+  'delete from identity where person_id = $1 and id = $2 returning provider_id as provider, issuer, subject',
 )
 const WAYS_IN = statement(
   'identity_ways_in',
@@ -240,7 +240,14 @@ export function createSso(deps: SsoDeps): Sso {
       const person = await insertPerson(tx, world, { email, role: null, password: null })
       await insertIdentity(tx, person, provider.id, claims)
       const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
-      await audit.write(tx, { ...by, actor: email }, { action: 'person.create', object: person, detail })
+      await audit.write(
+        tx,
+        { ...by, actor: email },
+        {
+          ...{ action: 'person.create', object: person, detail },
+          ...{ before: {}, after: { email, ...detail } },
+        },
+      )
       return person
     })
     return { kind: 'signed-in', ...(await signIn(provider, { id, email }, claims, { visit, by })) }
@@ -275,7 +282,8 @@ export function createSso(deps: SsoDeps): Sso {
     await database.transaction(async (tx) => {
       await insertIdentity(tx, session.person.id, provider.id, claims)
       const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
-      await audit.write(tx, by, { action: 'identity.connect', object: session.person.id, detail })
+      const change = { before: {}, after: detail }
+      await audit.write(tx, by, { action: 'identity.connect', object: session.person.id, detail, ...change })
     })
     return { kind: 'connected' }
   }
@@ -324,7 +332,8 @@ export function createSso(deps: SsoDeps): Sso {
       await database.transaction(async (tx) => {
         await insertIdentity(tx, id, provider.id, claims)
         const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
-        await audit.write(tx, { ...by, actor: email }, { action: 'identity.connect', object: id, detail })
+        const change = { before: {}, after: detail }
+        await audit.write(tx, { ...by, actor: email }, { action: 'identity.connect', object: id, detail, ...change })
       })
       return signIn(provider, { id, email }, claims, { visit, by, strong: isProtected })
     },
@@ -347,14 +356,20 @@ export function createSso(deps: SsoDeps): Sso {
     async disconnect(session, identity, by) {
       const person = session.person.id
       await database.transaction(async (tx) => {
-        const [gone] = await tx.query(REMOVE, [person, identity])
+        const [gone] = await tx.query<{ provider: string | null; issuer: string; subject: string }>(REMOVE, [
+          person,
+          identity,
+        ])
         if (!gone) throw new Fault('not_found', { message: 'You have no such login.' })
         const [left] = await tx.query<{ some: boolean }>(WAYS_IN, [person])
         if (!left?.some)
           throw new Fault('conflict', {
             message: 'This is your only way to sign in. Add a passkey or a password first.',
           })
-        await audit.write(tx, by, { action: 'identity.disconnect', object: person, detail: { identity } })
+        await audit.write(tx, by, {
+          ...{ action: 'identity.disconnect', object: person, detail: { identity } },
+          ...{ before: { ...gone }, after: {} },
+        })
       })
     },
 
@@ -400,7 +415,9 @@ async function follow(
     if (before) continue
     await database.transaction(async (tx) => {
       const [joined] = await tx.query(JOIN, [account, person, role, provider.id])
-      if (joined) await audit.write(tx, mine, { action: 'member.join', object: account, detail: { person, role } })
+      const change = { before: { role: null }, after: { role } }
+      if (joined)
+        await audit.write(tx, mine, { action: 'member.join', object: account, detail: { person, role }, ...change })
     })
   }
   for (const { account_id: account, provider_id: from } of rows)
@@ -420,7 +437,8 @@ async function followOperator(
   if (before === null)
     return database.transaction(async (tx) => {
       const [joined] = await tx.query(OPERATOR_JOIN, [person, role, provider.id])
-      if (joined) await audit.write(tx, by, { action: 'operator.join', object: person, detail: { role } })
+      const change = { before: { role: null }, after: { role } }
+      if (joined) await audit.write(tx, by, { action: 'operator.join', object: person, detail: { role }, ...change })
     })
   if (row?.from === provider.id) await unlessLast(members.changeOperator(person, role, () => true, by))
 }

@@ -108,6 +108,7 @@ const INSERT = statement(
   `insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by)
    values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10) returning ${COLUMNS}`,
 )
+const REVOKED = statement('token_revoked', 'select revoked_at from access_token where id = $1')
 const REVOKE = statement(
   'token_revoke',
   `update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`,
@@ -149,7 +150,11 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
           throw new Fault('conflict', { message: `There are ${LIVE_MAX} tokens already. Revoke one first.` })
         const [made] = await tx.query<Row>(INSERT, [...values, by.token ?? by.actor])
         const detail = { name, scopes, ...(account === null ? {} : { account }) }
-        await audit.write(tx, by, { action: 'token.create', object: id, detail })
+        const until = made?.expires_at?.toISOString() ?? null
+        await audit.write(tx, by, {
+          ...{ action: 'token.create', object: id, detail },
+          ...{ before: {}, after: { name, scopes, expiresAt: until, ipRanges } },
+        })
         return made! // An insert returns its row.
       })
       return { ...viewOf(row), token }
@@ -157,9 +162,13 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
 
     async revoke(account, id, by) {
       return database.transaction(async (tx) => {
+        const [was] = await tx.query<Pick<Row, 'revoked_at'>>(REVOKED, [id])
         const [row] = await tx.query<Row>(REVOKE, [account, id])
         if (!row) throw new Fault('not_found', { message: 'There is no such token here.' })
-        await audit.write(tx, by, { action: 'token.revoke', object: id, detail: { name: row.name } })
+        await audit.write(tx, by, {
+          ...{ action: 'token.revoke', object: id, detail: { name: row.name } },
+          ...{ before: { revokedAt: was?.revoked_at ?? null }, after: { revokedAt: row.revoked_at } },
+        })
         return viewOf(row)
       })
     },

@@ -5,7 +5,7 @@ import { asOperator, type OperatorServer, startOperatorServer } from '../../test
 import type { NewKey } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { AuditView } from '../database/audit.ts'
-import { auditSentence } from '../database/audit-sentence.ts'
+import { auditSentence, EVENTS } from '../database/audit-sentence.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
 
@@ -76,6 +76,51 @@ test('keys, members, credentials, limits and alerts keep before and after; no se
   const all = String((rows[0] as { all: string }).all) // The only column.
   for (const secret of [key.key, 'secret-path-9f2'])
     assert.ok(!all.includes(secret), `${secret.slice(0, 8)} is in the audit`)
+})
+
+test('tokens, invitations, login providers and exports say what there was and what there is', async () => {
+  const made = (
+    await ask<{ id: string }>('POST', '/tokens', { name: 'ci', scopes: ['keys'], ipRanges: ['10.0.0.0/8'] })
+  ).data
+  assert.match(
+    (await last('action=token.create')).sentence,
+    /created the token "ci" \(tok_\w+\) \(keys\): scopes keys; ip ranges 10\.0\.0\.0\/8\.$/,
+  )
+  await ask('DELETE', `/tokens/${made.id}`)
+  assert.match(
+    (await last('action=token.revoke')).sentence,
+    /revoked the token "ci" \(tok_\w+\): revoked at from none to 20/,
+  )
+  await ask('POST', '/operator-invites', { email: 'x@audit.example', role: 'finance' })
+  const { items } = (await ask<Page<{ id: string }>>('GET', '/operator-invites')).data
+  await ask('DELETE', `/operator-invites/${items[0]?.id}`)
+  assert.match((await last('action=invite.withdraw')).sentence, /: role was finance; email was x@audit\.example\.$/)
+  const provider = { name: 'Corp', issuer: 'https://93.184.215.14', clientId: 'x' }
+  assert.equal((await ask('PUT', '/login-providers/corp', provider)).status, 200)
+  assert.equal((await ask('DELETE', '/login-providers/corp')).status, 200)
+  assert.match((await last('action=provider.remove')).sentence, /issuer was https:\/\/93\.184\.215\.14/)
+  const settings = { url: 'https://93.184.215.14/secret-path-77', batch: 10 }
+  const { id } = (await ask<{ id: string }>('POST', '/exports', { name: 'books', kind: 'webhook', settings })).data
+  await ask('PATCH', `/exports/${id}`, { settings: { ...settings, batch: 20 } })
+  assert.match((await last('action=export.change')).sentence, /settings batch from 10 to 20\.$/)
+  await ask('POST', `/exports/${id}/pause`)
+  assert.match((await last('action=export.pause')).sentence, /paused from no to yes\.$/)
+  await ask('DELETE', `/exports/${id}`)
+  assert.match((await last('action=export.remove')).sentence, /settings host was 93\.184\.215\.14/)
+  assert.ok(!(await ask('GET', '/audit?limit=200')).text.includes('secret-path-77'))
+})
+
+test('an action without before and after has a reason, and every other one of the log has both', async () => {
+  assert.deepEqual(
+    Object.entries(EVENTS).filter(([, reason]) => reason.length < 10),
+    [],
+  )
+  const rows = await server.database.query<{ action: string; both: boolean }>({
+    text: `select action, detail ? 'before' and detail ? 'after' as both from audit`,
+  })
+  assert.ok(rows.length > 10)
+  const without = rows.filter(({ action, both }) => !both && !Object.hasOwn(EVENTS, action)).map(({ action }) => action)
+  assert.deepEqual(without, [])
 })
 
 test('many changes of the catalog are cut, and the row says how many are missing', async () => {

@@ -73,7 +73,7 @@ const OFFERED = statement(
 const ONE = statement('code_batch_one', `${BATCH} where b.id = $1`)
 const END = statement(
   'code_batch_end',
-  'update code_batch set ends_at = least(ends_at, now()) where id = $1 returning id',
+  'update code_batch set ends_at = least(ends_at, now()) where id = $1 returning ends_at',
 )
 /** Locked: who comes second waits, and finds it used. */
 const FIND = statement(
@@ -130,8 +130,13 @@ export function createCodes(options: {
 
     async end(id, by) {
       await database.transaction(async (tx) => {
-        if ((await tx.query(END, [id])).length === 0) throw batchUnknown()
-        await audit.write(tx, by, { action: 'codes.end', object: id })
+        const [was] = await tx.query<BatchRow>(ONE, [id])
+        const [is] = await tx.query<Pick<BatchRow, 'ends_at'>>(END, [id])
+        if (!is) throw batchUnknown()
+        await audit.write(tx, by, {
+          ...{ action: 'codes.end', object: id },
+          ...{ before: { endsAt: was?.ends_at ?? null }, after: { endsAt: is.ends_at } },
+        })
       })
       return shown(id)
     },

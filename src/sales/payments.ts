@@ -461,12 +461,14 @@ function createDecisions({
         const notes: Array<() => Promise<void>> = []
         await grantFor(tx, row, by, { changes: [], notes })
         const detail = { payment: id, credits: formatCredits(credits) }
-        return [...notes, () => audit.write(tx, by, { action: 'payment.accept', object: account, detail })]
+        const change = { before: { state: 'quarantined' }, after: { state: row.state } }
+        return [...notes, () => audit.write(tx, by, { action: 'payment.accept', object: account, detail, ...change })]
       }),
     dismiss: (id, by) =>
       decide(id, async (tx, row) => {
         Object.assign(row, { state: 'failed', reason: `Dismissed by ${by.actor}. ${row.reason ?? ''}`.trim() })
-        return [() => audit.write(tx, by, { action: 'payment.dismiss', object: id })]
+        const change = { before: { state: 'quarantined' }, after: { state: row.state } }
+        return [() => audit.write(tx, by, { action: 'payment.dismiss', object: id, ...change })]
       }),
   }
 }

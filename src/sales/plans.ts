@@ -165,7 +165,10 @@ export function createPlans(options: PlansOptions): Plans {
     const granted = isPaid || !plan ? {} : await give(tx, { account, plan, row, actor: by.actor })
     const action = before === row.plan_id && !row.trial ? 'plan.renew' : 'plan.start'
     const detail = { plan: row.plan_id, until: row.period_end.toISOString(), ...granted }
-    await audit.write(tx, by, { action, object: account, detail })
+    await audit.write(tx, by, {
+      ...{ action, object: account, detail },
+      ...{ before: { plan: before ?? null }, after: { plan: row.plan_id, until: row.period_end } },
+    })
   }
 
   async function give(tx: Queryable, to: { account: string; plan: Plan; row: Row; actor: string }) {
@@ -182,7 +185,10 @@ export function createPlans(options: PlansOptions): Plans {
     await setLimits(tx, account, row.limits, undefined)
     const over = { trial: false, due: false, tries: 0, retry_at: null, problem: null, limits: [] }
     await put(tx, account, { ...row, ...over, plan_id: null, next_plan: null })
-    await audit.write(tx, SYSTEM, { action: 'plan.end', object: account, detail: { plan: row.plan_id, reason } })
+    await audit.write(tx, SYSTEM, {
+      ...{ action: 'plan.end', object: account, detail: { plan: row.plan_id, reason } },
+      ...{ before: { plan: row.plan_id }, after: { plan: null } },
+    })
   }
 
   /** A mail to the owners, with the change that it is about. */
@@ -239,7 +245,10 @@ export function createPlans(options: PlansOptions): Plans {
     // One that waits for its payment waits no longer.
     await put(tx, account, { ...row, next_plan: to === row.plan_id ? null : (to ?? ''), retry_at: null })
     const detail = { from: row.plan_id, to, at: row.period_end.toISOString() }
-    await audit.write(tx, by, { action: 'plan.change', object: account, detail })
+    await audit.write(tx, by, {
+      ...{ action: 'plan.change', object: account, detail },
+      ...{ before: { nextPlan: row.next_plan || row.plan_id }, after: { nextPlan: to } },
+    })
   }
 
   /** Answers what the saved card is to be charged for, or that it is to be paid elsewhere. */

@@ -64,10 +64,11 @@ export function createPaymentSettings(options: {
       }
       const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
       if (Object.keys(given).length === 0) return
-      const now = stored.parse({ ...(await get()), ...given })
+      const was = stored.parse(await get())
+      const now = stored.parse({ ...was, ...given })
       await database.transaction(async (tx) => {
         await tx.query(PUT, [JSON.stringify(now)])
-        await audit.write(tx, by, { action: 'payment.settings', object: 'payments', detail: { ...given } })
+        await audit.write(tx, by, { action: 'payment.settings', object: 'payments', before: was, after: now })
       })
     },
   }

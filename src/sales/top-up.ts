@@ -169,14 +169,26 @@ export function createTopUps(options: {
       const at = await payments.provider()
       if (at && typeof values[1] === 'bigint') checkStep(at, sales?.currency ?? '', values[1])
       await database.transaction(async (tx) => {
+        const before = await audited(tx, account)
         const [row] = await tx.query<{ method_id: string | null }>(PUT, [account, ...values, by.actor])
         if (settings !== null && !row?.method_id)
           throw new Fault('conflict', { message: 'Save a card first: automatic top-up charges it.' })
-        const detail = settings === null ? { off: true } : { ...settings, below: formatCredits(settings.below) }
-        await audit.write(tx, by, { action: 'payment.top-up', object: account, detail })
+        await audit.write(tx, by, {
+          ...{ action: 'payment.top-up', object: account },
+          ...{ before, after: await audited(tx, account) },
+        })
       })
     },
   }
+}
+
+/** What is set, for the audit. */
+async function audited(tx: Queryable, account: string) {
+  const [row] = await tx.query<TopUpRow>(VIEW, [account])
+  if (!row || row.top_up_below === null) return { topUp: 'off' }
+  const money = (minor: bigint) => formatMoney(minor, row.top_up_currency)
+  const [amount, ceiling] = [money(row.top_up_minor), money(row.top_up_ceiling_minor)]
+  return { topUp: 'on', below: formatCredits(row.top_up_below), amount, ceiling }
 }
 
 const ceilingReached = ({ top_up_ceiling_minor: ceiling, top_up_currency: currency }: TopUpRow) =>

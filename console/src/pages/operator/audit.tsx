@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api } from '../../api.ts'
 import { useList } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
+import { Allowed } from '../../session.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Code } from '../../ui/code.tsx'
 import { Notice } from '../../ui/dialog.tsx'
@@ -11,6 +12,7 @@ import { Empty, RequestId } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import type { AuditRow } from '../../wire.ts'
 import { RangeFields } from '../range-fields.tsx'
+import { AuditExportCard } from './audit-export.tsx'
 import { Sentences } from './review.tsx'
 
 const EXACT = ['action', 'actor', 'object', 'token'] as const
@@ -59,6 +61,9 @@ export function AuditPage() {
           { head: 'Time', cell: (row) => <When at={row.at} />, tight: true },
         ]}
       />
+      <Allowed right="audit-export:read">
+        <AuditExportCard />
+      </Allowed>
       {open ? <OneRow row={open} onClose={() => setOpen(undefined)} /> : null}
     </Page>
   )

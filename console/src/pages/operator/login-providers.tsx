@@ -4,6 +4,7 @@ import { ACCOUNT_ROLES, OPERATOR_ROLES } from '../../../../src/identity/roles.ts
 import { api } from '../../api.ts'
 import { refresh, useList, useQuery } from '../../query.ts'
 import { useDialogInAddress } from '../../router.tsx'
+import { AllowedFields } from '../../session.tsx'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { Code } from '../../ui/code.tsx'
@@ -263,7 +264,11 @@ function PolicyCard() {
       lead="People with one of these roles can do nothing before they have added a passkey or an authenticator app."
     >
       <Loaded query={policy}>
-        {(data) => <PolicyForm key={data.secondFactorRoles.join()} roles={data.secondFactorRoles} />}
+        {(data) => (
+          <AllowedFields right="login-providers:write">
+            <PolicyForm key={data.secondFactorRoles.join()} roles={data.secondFactorRoles} />
+          </AllowedFields>
+        )}
       </Loaded>
     </Card>
   )
