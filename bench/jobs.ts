@@ -60,6 +60,7 @@ const upstream = createUpstream({ world })
 const engine = startJobs({
   ...{ database, ledger, catalog, upstream, world, log: silentLog },
   vendors: createVendors(world),
+  logins: { open: () => Promise.reject(new Error('no logins')) },
   byokKeys: { use: () => undefined },
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },
   results: { copy: async () => newId(world), url: (name) => name },

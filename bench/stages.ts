@@ -153,6 +153,7 @@ function setUp(upstreamPort: number) {
     ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
     sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
+    logins: { open: () => Promise.reject(new Error('no logins')) },
     routes: { world, sandboxUrl: () => undefined, credential: () => undefined },
     monitor: createMonitor({ world, log, meters: metrics }),
     jobs: { open: () => Promise.reject(new Error('no jobs')) },
@@ -185,7 +186,13 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const principal = await keys.authenticate(headers, from)
   const bytes = Buffer.from(body)
   const byokKeys = { has: () => false, use: () => undefined }
-  const deps = { world, presets: false, byokKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const deps = {
+    world,
+    presets: false,
+    byokKeys,
+    pictures: () => Promise.reject(new Error('no pictures')) as never,
+    pageTokens: () => Promise.reject(new Error('no pages')) as never,
+  }
   const paidRequest = () =>
     read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
   const { paidRequest: asked, product } = paidRequest()
@@ -246,7 +253,13 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
 function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
   const byokKeys = { has: () => false, use: () => undefined }
-  const deps = { world, presets: false, byokKeys, pictures: () => Promise.reject(new Error('no pictures')) as never }
+  const deps = {
+    world,
+    presets: false,
+    byokKeys,
+    pictures: () => Promise.reject(new Error('no pictures')) as never,
+    pageTokens: () => Promise.reject(new Error('no pages')) as never,
+  }
   const paid = paidHandler({
     catalog: { current: catalog } as never,
     background: { accept: () => Promise.reject(new Error('nothing in the background')) } as never,
@@ -294,7 +307,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
         ...{ keys, strictErrors: false, log, world, admit: () => undefined, budget },
         bodies: { world, bytesPerSecondMin: 1 },
       })
-      mountApi(api, { paid, free: {} as never })
+      mountApi(api, { paid, free: {} as never, catalog: { current: catalog } })
       await app.listen({ port: 0, host: '127.0.0.1' })
       const whole = await driven((app.server.address() as { port: number }).port)
       await app.close()

@@ -10,11 +10,11 @@ import { geminiCountRoom, geminiRoom } from './gemini.ts'
 import { imagesRoom } from './images.ts'
 import { moderationsRoom, rerankRoom } from './judgement.ts'
 import type { CallLog, SeenCall } from './log.ts'
-import { toolsRoom } from './mcp-tools.ts'
 import { Memory } from './memory.ts'
 import { modelsRoom } from './models.ts'
 import { chatRoom } from './openai-chat.ts'
 import { openResponsesRoom } from './openai-responses.ts'
+import { productRoom } from './product.ts'
 import { type Room, SIMULATED_HEADER } from './room.ts'
 import { openSocialRoom } from './social.ts'
 import { openVideoRoom } from './video.ts'
@@ -36,14 +36,14 @@ function openRooms(): Room[] {
     modelsRoom,
     imagesRoom,
     openVideoRoom(),
+    productRoom,
     analyticsRoom,
     openSocialRoom(),
-    toolsRoom,
   ]
 }
 
 /** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
-const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'tools', 'analytics']
+const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'product', 'analytics']
 
 function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {
   const paths = VENDORS.some((vendor) => asked.startsWith(`/${vendor}/`))

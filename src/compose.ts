@@ -34,7 +34,7 @@ import { createResultStore } from './jobs/result.ts'
 import type { JobTiming } from './jobs/timing.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
-import { createContentSealer, createSecrets } from './kernel/secret.ts'
+import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -45,13 +45,13 @@ import type { PathDeps } from './pipeline/call.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
+import { boundTokens } from './protocols/data/http-api.ts'
 import { createRecordingPolicies } from './recordings/policies.ts'
 import { createRecordings } from './recordings/recordings.ts'
 import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
-import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { publicUrlOf } from './server/address.ts'
@@ -65,8 +65,11 @@ import { createReports } from './telemetry/reports.ts'
 import { createStreamWatch } from './telemetry/stream-watch.ts'
 import { createTracer } from './telemetry/trace.ts'
 import { createByteBudget } from './upstream/budget.ts'
+import type { Upstream } from './upstream/call.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createOutboundGuard, type GuardedFetch } from './upstream/guard.ts'
+import { createLogins } from './upstream/login.ts'
+import { createTokenCache, createTokenStore } from './upstream/token-cache.ts'
 import { createVerifier } from './verify/runs.ts'
 
 export interface GatewayOptions {
@@ -100,7 +103,7 @@ export async function createGateway(options: GatewayOptions) {
   const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, branding } = store
   const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, verifier, refusals, contents } = load
+  const { vendors, watch, metrics, upstream, logins, tracer, monitor, ledger, overload, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
@@ -116,15 +119,15 @@ export async function createGateway(options: GatewayOptions) {
   const mailer = openMailer(options, branding)
   const mails = mailer !== undefined
   const jobs: JobEngine = startJobs({
-    ...{ database, ledger, catalog, upstream, vendors, routes, byokKeys },
+    ...{ database, ledger, catalog, upstream, logins, vendors, routes, byokKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
     results: createResultStore({ assets, signer, world }),
   })
   const path: PathDeps = {
-    ...{ database, ledger, upstream, vendors, routes, world, log, monitor, watch, jobs, refusals },
+    ...{ database, ledger, upstream, logins, vendors, routes, world, log, monitor, watch, jobs, refusals },
     ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
   }
-  const read = readerOf(options, { ...store, guard, assets })
+  const read = readerOf(options, { guard, assets, byokKeys, secrets })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const background = openBackground({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const api = openApi(app, {
@@ -140,16 +143,16 @@ export async function createGateway(options: GatewayOptions) {
   const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl },
-    ...{ statements: createStatements(database), verifier, alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
+    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
+    ...{ statements: createStatements(database), alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
     ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
-    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers: store.toolServers },
-    probe: (target, call) => probeVendor(target, call, { upstream, world }),
+    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
+    probe: (target, call) => probeVendor(target, call, { upstream, logins, world }),
     system: systemOf(options, store, jobs),
   })
   await office.tokens.adopt(options.operatorToken)
@@ -171,14 +174,14 @@ export async function createGateway(options: GatewayOptions) {
       await handedOver
       await office.signUp.idle()
       for (const stop of timers) stop()
-      await verifier.stop()
+      await load.verifier.stop()
       changes.stop()
       watch.stop()
       overload.stop()
       await ledger.idle(LAST_WORDS_MS)
       const told = [refusals.close(), contents.close(), load.leave()]
       await Promise.allSettled([...told, apiKeys.flushLastUsed(), tracer?.flush()])
-      await upstream.close()
+      await Promise.all([upstream.close(), load.metadata.close()])
       await database.close()
     },
   }
@@ -191,7 +194,7 @@ function openExports(deps: Parameters<typeof createExports>[0] & Parameters<type
 
 /** What is kept in the database, and what is read from it at the start. */
 async function openStore(options: GatewayOptions) {
-  const { config, world, log } = options
+  const { config, world } = options
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -212,22 +215,40 @@ async function openStore(options: GatewayOptions) {
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   const branding = await openBranding({ database, changes, audit })
-  const upstream = createUpstream({ world })
-  const sources = { sandboxUrl: options.sandboxUrl, credential: credentials.get }
-  const toolServers = await openToolServers({ database, changes, audit, catalog, upstream, world, log, sources })
   await changes.start()
   const invoices = createInvoices({ database, world, audit })
   const billing = createBilling({ database, audit, world })
-  const kept = { upstream, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
+  const kept = { apiKeys, credentials, byokKeys, invoices, branding, billing }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
+}
+
+/** The clouds' own logins. Their tokens are shared by all processes. */
+function openLogins(
+  config: GatewayOptions['config'],
+  {
+    world,
+    upstream,
+    database,
+    secrets,
+  }: { world: World; upstream: Upstream } & Pick<Awaited<ReturnType<typeof openStore>>, 'database' | 'secrets'>,
+) {
+  const metadata = createUpstream({ world, metadata: true })
+  const tokens = createTokenCache({ world, store: createTokenStore({ database, world, secrets }) })
+  const workload = {
+    allows: new Set(config.TOLLGATE_WORKLOAD_IDENTITY),
+    hosts: new Set(config.TOLLGATE_WORKLOAD_IDENTITY_HOSTS),
+    ...{ environment: config.workload, metadata },
+  }
+  return { logins: createLogins({ world, upstream, tokens, workload }), metadata }
 }
 
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
   { config, world, log }: GatewayOptions,
-  { database, changes, audit, sealer, credentials, catalog, byokKeys, upstream }: Awaited<ReturnType<typeof openStore>>,
+  store: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
+  const { database, changes, audit, secrets, sealer, credentials, catalog, byokKeys } = store
   const vendorHours = createVendorHours(database, world)
   const vendors = createVendors(world, vendorHours.count)
   const watch = createStreamWatch(world)
@@ -253,6 +274,8 @@ function createLoad(
   })
   const refusals = createRefusals({ database, world, log })
   const contents = createRecordings({ database, world, log, audit, sealer, catalog, credentials })
+  const upstream = createUpstream({ world })
+  const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
@@ -275,8 +298,9 @@ function createLoad(
     mayHold: createCreditCheck(database, byokKeys),
   })
   return {
-    ...{ vendors, watch, metrics, upstream, tracer, monitor, ledger, overload, budget, verifier, refusals, contents },
-    ...{ reports, hourly, leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]) },
+    ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
+    ...{ refusals, contents, reports, hourly },
+    leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
 }
 
@@ -287,16 +311,18 @@ function readerOf(
     guard,
     assets,
     byokKeys,
-    toolServers,
-  }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys; toolServers: ToolServers },
+    secrets,
+  }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys; secrets: Secrets },
 ): ReadDeps {
   return {
-    ...{ world, byokKeys, toolServers },
+    world,
+    byokKeys,
     presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),
       store: assets.store,
     }),
+    pageTokens: (account, endpoint) => boundTokens(secrets.key('page-token'), account, endpoint),
   }
 }
 

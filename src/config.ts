@@ -32,6 +32,19 @@ function isRange(text: string): boolean {
   return more === undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax
 }
 
+const words = z
+  .string()
+  .default('')
+  .transform((value) => value.split(/[\s,]+/).filter(Boolean))
+
+const WORKLOADS = ['aws', 'azure', 'google', 'google-metadata']
+/** By these the clouds tell a program who it is. */
+const WORKLOAD_VARIABLES: ReadonlySet<string> = new Set([
+  ...['AWS_ROLE_ARN', 'AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_ENDPOINT_URL_STS'],
+  ...['AZURE_TENANT_ID', 'AZURE_CLIENT_ID', 'AZURE_FEDERATED_TOKEN_FILE', 'AZURE_AUTHORITY_HOST'],
+  ...['GOOGLE_APPLICATION_CREDENTIALS', 'GCE_METADATA_HOST'],
+])
+
 /** Rules over several settings are checked even if one of them has a problem of its own. */
 const ALWAYS = () => true
 
@@ -191,6 +204,17 @@ const schema = z
     TOLLGATE_S3_REGION: z.string().min(1).default('us-east-1').describe('Its region.'),
     TOLLGATE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('Its access key.'),
     TOLLGATE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('Its secret key.'),
+    TOLLGATE_WORKLOAD_IDENTITY: words
+      .refine(
+        (all) => all.every((one) => WORKLOADS.includes(one)),
+        `must be of ${WORKLOADS.join(', ')}, separated by commas`,
+      )
+      .describe(
+        "The machine's own identities that vendors may be called with: aws, azure, google (their files), google-metadata (the metadata server). None unless named.",
+      ),
+    TOLLGATE_WORKLOAD_IDENTITY_HOSTS: words.describe(
+      "Hosts that get the machine's own tokens besides those of the clouds themselves, separated by commas, such as a proxy in front of them.",
+    ),
     TOLLGATE_OUTBOUND_ALLOW: z
       .string()
       .default('')
@@ -302,6 +326,8 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
   /** Variables that the catalog names for vendors' credentials are read by name, from here. */
   readonly credential: (name: string) => string | undefined
+  /** The variables by which clouds tell a program who it is. */
+  readonly workload: (name: string) => string | undefined
   /** Any variable: for the command line, whose user named it. The gateway itself reads only its settings and credentials. */
   readonly environment: (name: string) => string | undefined
   /** Where Codex has its configuration, for the command that sets it up. */
@@ -343,6 +369,7 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
     codexHome: environment.CODEX_HOME || join(homedir(), '.codex'),
     credential: (name: string) =>
       !isVendorKey(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
+    workload: (name: string) => (WORKLOAD_VARIABLES.has(name) ? environment[name] || undefined : undefined),
     environment: (name: string) => environment[name] || undefined,
     warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),
   })

@@ -9,7 +9,7 @@ import { analyticsEndpoint, site, text } from '../src/catalog/analytics-params.t
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { readAnalyticsRequest } from '../src/protocols/data/site-analytics.ts'
+import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { type Target, vendorCall } from '../src/protocols/protocol.ts'
 import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
@@ -60,7 +60,7 @@ const encode = (given: Given) =>
 function refusal(spec: DataEndpointSpec, rawQuery: string): Fault {
   cases++
   try {
-    readAnalyticsRequest(spec, rawQuery, NOW_MS)
+    readDataRequest(spec, { query: rawQuery }, { nowMs: NOW_MS })
   } catch (error) {
     if (error instanceof Fault && error.kind === 'request_invalid' && error.code === 10000 && error.status === 400)
       return error
@@ -72,7 +72,7 @@ function refusal(spec: DataEndpointSpec, rawQuery: string): Fault {
 /** Asks through the real sandbox, and gives what reached it. */
 async function forwarded(spec: DataEndpointSpec, given: Given): Promise<URLSearchParams> {
   cases++
-  const ask = readAnalyticsRequest(spec, encode(given), NOW_MS)
+  const ask = readDataRequest(spec, { query: encode(given) }, { nowMs: NOW_MS })
   const target = targetAt(`${sandbox.url}/analytics`)
   const call = vendorCall((await ask.open(target, OPEN)).call, target)
   const response = await fetch(call.url, { headers: call.headers })
@@ -154,7 +154,7 @@ test('a 28th endpoint is one entry of the table', async () => {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   try {
-    const ask = readAnalyticsRequest(spec, 'keys=example.com', NOW_MS)
+    const ask = readDataRequest(spec, { query: 'keys=example.com' }, { nowMs: NOW_MS })
     const exchange = await ask.open(targetAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), OPEN)
     const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
     const body = Buffer.from(await response.arrayBuffer())

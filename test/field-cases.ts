@@ -162,6 +162,10 @@ function byKind(field: Field): FieldCases {
           big(),
         ],
       }
+    case 'number':
+      return { good: same(['1', '0.5']), bad: ['x', '1e3', '', '1,5'] }
+    case 'values':
+      return { good: same(['a,b', 'c']), bad: [',', 'a,,b'] }
   }
 }
 

@@ -58,7 +58,13 @@ export function readVideo(json: JsonText, catalog: Catalog, principal: Principal
   const spec: PaidSpec = { ...PAID.video, sells: 'video' }
   const byokKeys = { has: () => false, use: () => undefined }
   const pictures = () => assert.fail('a video has no pictures to keep')
-  const deps = { world: realWorld, presets: false, byokKeys, pictures }
+  const deps = {
+    world: realWorld,
+    presets: false,
+    byokKeys,
+    pictures,
+    pageTokens: () => assert.fail('a video has no pages'),
+  }
   const { paidRequest, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
   assert.ok('order' in paidRequest)
   return { paidRequest, product }
@@ -116,6 +122,7 @@ export async function startTestEngine(
     ledger,
     catalog,
     upstream,
+    logins: { open: () => assert.fail('no vendor here has a login') },
     // Faults on purpose would open the breaker, and the others would wait for it.
     vendors: { ...createVendors(world), available: () => true },
     byokKeys: { use: () => undefined },

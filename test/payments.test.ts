@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { storedCatalogs } from '../src/catalog/store.ts'
+import { runCli } from '../src/cli/run.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { PaymentView, ReconciliationView, SalesView } from '../src/sales/views.ts'
@@ -418,6 +419,56 @@ test('reconciliation applies what no event told, and names every difference', as
     again.data.differences.map(({ providerId }) => providerId),
     [gone.intent.id],
   )
+})
+
+test('payments are listed, shown, refunded, accepted, dismissed, reconciled and set up from the command line', async () => {
+  async function command(args: string[], environment: Record<string, string> = {}) {
+    let out = ''
+    const code = await runCli({
+      ...{ args, world: realWorld, otherVerbs: [] },
+      settings: () => ({
+        ...{ url: gateway.url, urlSource: 'a test', token: OPERATOR_TOKEN, tokenSource: 'a test', apiKey: undefined },
+        ...{ dataDirectory: '', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+        ...{ codexHome: '', server: undefined, version: '0', credential: () => undefined },
+        environment: (name) => environment[name],
+      }),
+      terminal: {
+        out(text) {
+          out += text
+        },
+        err(text) {
+          out += text
+        },
+        input: async () => '',
+      },
+    })
+    return { code, out }
+  }
+  const account = await newAccount()
+  const { payment } = await paid(account)
+  const one = await command(['payments', 'list', '--account', account, '--state', 'paid'])
+  assert.match(one.out, new RegExp(`^PAYMENT.*\n${payment} .* paid +20\\.00 +EUR`))
+  assert.match((await command(['payments', 'refund', payment, '--amount', '5.00'])).out, /Taken back +550\n/)
+  assert.match((await command(['payments', 'show', payment])).out, /Refunded +5\.00\n/)
+  const strange = async () => {
+    const intent = stripe.strange({ amount: 333, amount_received: 333 })
+    await send(stripe.event('payment_intent.succeeded', intent))
+    const { data } = await gateway.operator<{ items: PaymentView[] }>('GET', '/payments?state=quarantined&limit=1')
+    return data.items[0]?.id ?? ''
+  }
+  assert.match((await command(['payments', 'accept', await strange(), account, '33'])).out, /State +paid\n/)
+  assert.match((await command(['payments', 'dismiss', await strange()])).out, /State +failed\n/)
+  assert.equal(await balance(account), 1_683n * ONE)
+  const since = new Date().toISOString()
+  const run = await command(['payments', 'reconcile', '--from', since])
+  assert.equal(run.code, 0, run.out)
+  assert.match(run.out, /payments compared\. None differs\./)
+  assert.match((await command(['payments', 'reconciliations', '--limit', '1'])).out, /^STARTED/)
+  const env = { A_KEY: STRIPE_KEY }
+  const changed = await command(['payments', 'settings', '--tax', 'off', '--stripe-env', 'A_KEY'], env)
+  assert.match(changed.out, /Provider +stripe\n[\s\S]*Secrets +stripe, stripe-webhook, payment-webhook\n/)
+  assert.ok(!changed.out.includes(STRIPE_KEY))
+  assert.equal((await command(['payments', 'settings', '--stripe-env', 'NONE'])).code, 2)
 })
 
 test('secrets are never shown, and nothing is sold where nothing is set up', async () => {

@@ -29,7 +29,10 @@ const answering =
     res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
 const probe = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
-  probeVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, { upstream, world })
+  probeVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, {
+    ...{ upstream, world },
+    logins: { open: () => assert.fail('no vendor here has a login') },
+  })
 
 test('a certificate that has expired, is not valid yet, is for somebody else or from nobody who is trusted is said to be so', async () => {
   const trusted = makeAuthority('The authority of this test')

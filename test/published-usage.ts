@@ -109,6 +109,8 @@ export const RATES: Readonly<Record<Unit, number>> = {
   fileSearch: 5,
   codeRun: 3,
   call: 2,
+  byte: 1_013,
+  metered: 1_019,
   row: 19,
 }
 
@@ -421,12 +423,11 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
     'usage.total_tokens unpublished': 'part of another',
   },
   'social-v2': { 'data unpublished': [{}, { call: 1, row: 1 }] },
+  'http-api': {},
   'site-analytics': {
     'Data.Records unpublished': [{ Data: { Records: [{}, {}, {}] } }, { call: 1, row: 3 }],
     'Records unpublished': [{ Records: [{}, {}] }, { call: 1, row: 2 }],
   },
-  // No server reports usage; results are counted, which test/mcp/tool-servers.test.ts shows.
-  mcp: {},
 }
 
 export interface FormatCell extends Cell {

@@ -40,6 +40,7 @@ async function makeAll(key: string): Promise<Record<string, string[]>> {
     files: [file.id],
     batches: [batch.id],
     jobs: [data.jobId],
+    videos: [`video_${data.jobId}`],
     responses: [stored.id, later.id],
     conversations: [conversation.id],
   }

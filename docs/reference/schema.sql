@@ -685,6 +685,15 @@ create table login_provider (
   constraint login_provider_pkey PRIMARY KEY (id)
 );
 
+create table login_token (
+  id text collate "C" not null,
+  sealed bytea,
+  renew_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  claimed_until timestamp with time zone not null,
+  constraint login_token_pkey PRIMARY KEY (id)
+);
+
 create table lot (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -1004,15 +1013,6 @@ create table stored_file (
   constraint stored_file_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX stored_file_age ON public.stored_file USING btree (expires_at);
-
-create table tool_listing (
-  server text collate "C" not null,
-  looked_at timestamp with time zone not null default now(),
-  seen_at timestamp with time zone,
-  error text,
-  tools jsonb not null default '[]'::jsonb,
-  constraint tool_listing_pkey PRIMARY KEY (server)
-);
 
 create table transfer (
   account_id text collate "C" not null,

@@ -2,8 +2,8 @@
 // answer that makes it; what stays is a digest. Every process hears of a change within a second, this one at once.
 
 import { checkAccessNames } from '../catalog/endpoint-access.ts'
+import { endpointsOf } from '../catalog/product.ts'
 import type { CatalogStore } from '../catalog/store.ts'
-import { isToolServerName } from '../catalog/tool-servers.ts'
 import { didYouMean, quoteModel } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
@@ -91,9 +91,9 @@ export function createKeys(options: {
   }
 
   function check(input: KeyPatch): void {
-    const { models } = catalog.current.document
+    const { models, products } = catalog.current.document
     for (const name of input.models ?? [])
-      if (!Object.hasOwn(models, name) && !DATA_NAMES.includes(name) && !isToolServerName(name))
+      if (!Object.hasOwn(models, name) && !DATA_NAMES.includes(name) && !Object.hasOwn(products, name))
         throw invalid(
           [
             `models: there is no model ${quoteModel(name)}.`,
@@ -102,7 +102,7 @@ export function createKeys(options: {
           ].join(' '),
           'models',
         )
-    checkAccessNames(input.endpoints ?? [])
+    if (input.endpoints) checkAccessNames(input.endpoints, endpointsOf(catalog.current))
     if (input.ipRanges) readIpRanges(input.ipRanges)
     if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= world.nowMs())
       throw invalid('expiresAt: must lie in the future.', 'expiresAt')

@@ -4,9 +4,9 @@ import { estimate } from '../admission/admit.ts'
 import { mayCall, type Principal } from '../admission/api-key.ts'
 import { inBatch } from '../background/call.ts'
 import { endpointAt } from '../background/lines.ts'
-import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { FREE } from '../catalog/generation.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
+import { endpointsOf } from '../catalog/product.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
@@ -180,8 +180,6 @@ interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null
-  /** The endpoint itself, where it has no address. */
-  readonly spec?: PaidSpec | undefined
   /** As a line of a batch, at the price that its model has there. */
   readonly batch?: boolean
   readonly principal: Principal
@@ -189,23 +187,23 @@ interface Question {
   readonly lease?: ByteLease | null
 }
 
-const PAID = ENDPOINTS.filter((spec): spec is PaidSpec => spec.sells !== undefined)
+const paidOf = (catalog: Catalog) => endpointsOf(catalog).filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 async function readQuoted(
-  { body, endpoint, spec: given, batch = false, principal, lease }: Question,
+  { body, endpoint, batch = false, principal, lease }: Question,
   catalog: Catalog,
   deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
   const json = readJson(body)
-  const named = given ? [given] : PAID.filter(({ id }) => id === endpoint)
-  const specs = endpoint === null ? likely(json, catalog, principal) : named
+  const paid = paidOf(catalog)
+  const specs = endpoint === null ? likely(json, catalog, principal) : paid.filter(({ id }) => id === endpoint)
   let first: Fault | undefined
   for (const spec of specs)
     try {
       const room = lease ?? deps.budget.open(principal.accountId)
       const asked = spec.sells === 'image' ? await withPictures(body, room) : { json }
-      const { params, query } = isDataEndpoint(spec) ? asQuery(json, spec.path) : { params: {}, query: '' }
-      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, params, query, body: asked }, deps.read) }
+      const parts = isDataEndpoint(spec) ? asParts(json, spec) : { params: {}, query: '', body: asked }
+      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, ...parts }, deps.read) }
       if (!batch) return quoted
       if (!endpointAt(spec.path))
         throw invalid(`"batch" must be false: ${spec.path} is not offered in batches.`, 'batch')
@@ -214,7 +212,7 @@ async function readQuoted(
       if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
       first ??= endpoint === null && specs.length > 1 ? elsewhere(error, spec) : error
     }
-  throw first ?? invalid(`"endpoint" must be one of ${PAID.map(({ id }) => id).join(', ')}.`, 'endpoint')
+  throw first ?? invalid(`"endpoint" must be one of ${paid.map(({ id }) => id).join(', ')}.`, 'endpoint')
 }
 
 /** The endpoints that sell the model, of which the key may use some; those first whose required fields are all there, and of these the one with the most. */
@@ -227,9 +225,12 @@ function likely(json: JsonText, catalog: Catalog, principal: Principal): PaidSpe
     ((body?.required ?? []) as readonly string[]).filter((name) => name !== 'model')
   const rank = (spec: PaidSpec) =>
     required(spec).every((name) => Object.hasOwn(json.value, name)) ? required(spec).length : 0
-  const selling = PAID.filter((spec) => spec.sells === kind && spec.method === 'POST')
+  const selling = paidOf(catalog).filter((spec) => spec.sells === kind && spec.method === 'POST')
   const own = selling.filter((spec) => mayCall(principal, spec))
-  return (own.length > 0 ? own : selling).sort((a, b) => rank(b) - rank(a))
+  const able = own.length > 0 ? own : selling
+  // A form is meant only where nothing else sells the model.
+  const asJson = able.filter((spec) => !spec.form)
+  return (asJson.length > 0 ? asJson : able).sort((a, b) => rank(b) - rank(a))
 }
 
 function elsewhere(error: Fault, spec: PaidSpec): Fault {
@@ -252,14 +253,18 @@ async function withPictures(body: Buffer, lease: ByteLease): Promise<RequestBody
   }
 }
 
-/** Of a data endpoint the parameters stand in the body, by their names. */
-function asQuery(json: JsonText, path: string): { params: Record<string, string>; query: string } {
+/** Of a data endpoint the parameters stand in the body, by their names; the body itself, if it takes one, as `body`. */
+function asParts(json: JsonText, { path, params: fields, body: takes }: DataEndpointSpec) {
   const params: Record<string, string> = {}
+  const headers = new Map<string, string>()
   const query = new URLSearchParams()
+  let body: RequestBody = { json }
   for (const [name, value] of Object.entries(json.value)) {
-    if (typeof value === 'object') throw invalid(`"${name}" must be a text, a number or true or false.`, name)
-    if (path.includes(`{${name}}`)) params[name] = String(value)
+    if (takes && name === 'body') body = { json: readJson(Buffer.from(JSON.stringify(value))) }
+    else if (typeof value === 'object') throw invalid(`"${name}" must be a text, a number or true or false.`, name)
+    else if (path.includes(`{${name}}`)) params[name] = String(value)
+    else if (fields[name]?.in === 'header') headers.set(name.toLowerCase(), String(value))
     else query.append(name, String(value))
   }
-  return { params, query: query.toString() }
+  return { params, query: query.toString(), body, header: (name: string) => headers.get(name) }
 }

@@ -8,6 +8,8 @@ import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endp
 import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
+import { endpointsOf } from '../catalog/product.ts'
+import type { CatalogStore } from '../catalog/store.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -17,6 +19,7 @@ import type { Recordings } from '../recordings/recordings.ts'
 import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from '../server/body.ts'
 import { Caller, RecordingCaller } from '../server/caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
+import { Router } from '../server/router.ts'
 import { type ApiRoute, BODY_BYTES_MAX, logFault, rawQuery } from '../server/server.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
@@ -117,6 +120,7 @@ export function createRefused(refusals: Refusals, monitor: Pick<Monitor, 'refuse
 interface Endpoints {
   readonly free: HandlersOf<FreeId>
   readonly paid: (spec: PaidSpec) => Handle
+  readonly catalog: Pick<CatalogStore, 'current'>
 }
 
 /** Free endpoints whose answers hold what a vendor or a caller wrote. */
@@ -127,15 +131,13 @@ const RECORDED: ReadonlySet<string> = new Set<FreeId>([
   ...(['conversations/{id}/items/{item}', 'conversations/{id}/items/{item}/delete'] as const),
 ])
 
-export function mountApi(api: Api, { free, paid }: Endpoints): void {
-  const paths: string[] = []
-  for (const spec of ENDPOINTS) {
+export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
+  function mount(place: Mounts, spec: EndpointSpec): void {
     const { id, sells } = spec
     // An endpoint that sells nothing is listed as a free one.
     const handle = sells === undefined ? free[id as FreeId] : paid({ ...spec, sells })
-    for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
-      paths.push(path)
-      api.add(spec.method, path, {
+    for (const [index, path] of [spec.path, ...spec.aliases].entries())
+      place.add(spec.method, path, {
         surface: surfaceOf(path, spec.surface),
         alias: index > 0,
         ...(sells === undefined ? {} : { endpoint: id }),
@@ -147,9 +149,19 @@ export function mountApi(api: Api, { free, paid }: Endpoints): void {
         isRecorded: sells !== undefined || RECORDED.has(id),
         handle,
       })
-    }
   }
-  for (const path of paths) api.crossSite(path)
+
+  function mountAll(place: Mounts, specs: readonly EndpointSpec[]): void {
+    for (const spec of specs) mount(place, spec)
+    for (const { path, aliases } of specs) for (const one of [path, ...aliases]) place.crossSite(one)
+  }
+
+  mountAll(api, ENDPOINTS)
+  // Those of products come and go with the versions of the catalog.
+  api.follow(
+    () => endpointsOf(catalog.current),
+    (place, specs) => mountAll(place, specs.slice(ENDPOINTS.length)),
+  )
   for (const path of ['/alpha/v1/images/edits', '/alpha/images/edits'])
     api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: noEdits, handle: noEdits })
 }
@@ -172,10 +184,15 @@ function checkIds(spec: EndpointSpec, given: Readonly<Record<string, string>>): 
   }
 }
 
-export interface Api {
+interface Mounts {
   add(method: EndpointSpec['method'], path: string, route: Route): void
   /** Browsers of other sites may call what is at this path. */
   crossSite(path: string): void
+}
+
+export interface Api extends Mounts {
+  /** Further routes, mounted anew whenever `current` gives another list. */
+  follow<List>(current: () => List, mount: (place: Mounts, list: List) => void): void
 }
 
 export function createApi(app: FastifyInstance, options: ApiOptions): Api {
@@ -298,10 +315,28 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     }
   }
 
-  return {
+  const mountsOf = (router: Router<ApiRoute>): Mounts => ({
     add: (method, path, route) =>
-      app.router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], open(route), route.surface),
-    crossSite: (path) => app.router.add(path, ['OPTIONS']),
+      router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], open(route), route.surface),
+    crossSite: (path) => router.add(path, ['OPTIONS']),
+  })
+
+  return {
+    ...mountsOf(app.router),
+    follow(current, mount) {
+      let known = current()
+      let router = new Router<ApiRoute>()
+      mount(mountsOf(router), known)
+      app.router.further = () => {
+        const list = current()
+        if (list !== known) {
+          known = list
+          router = new Router<ApiRoute>()
+          mount(mountsOf(router), list)
+        }
+        return router
+      }
+    },
   }
 }
 

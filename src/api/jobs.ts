@@ -3,7 +3,7 @@ import { maySee, type Principal } from '../admission/api-key.ts'
 import { JOB_STATUSES, type JobStatus } from '../catalog/generation-answers.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { JobRow } from '../jobs/job.ts'
-import { viewJob, viewListedJob } from '../jobs/job-view.ts'
+import { viewJob, viewListedJob, viewVideo } from '../jobs/job-view.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { Caller } from '../server/caller.ts'
@@ -19,11 +19,15 @@ const LIST_DEFAULT = 20
 const LIST_MAX = 100
 const KEEP_ALIVE_MS = 15_000
 
-export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'jobs/{id}/cancel' | 'jobs/{id}/events'> {
+export function jobHandlers(
+  deps: JobDeps,
+): HandlersOf<'jobs' | 'jobs/{id}' | 'jobs/{id}/cancel' | 'jobs/{id}/events' | 'videos/{id}' | 'videos/{id}/content'> {
   const { engine, world } = deps
   const view = (job: JobRow) => viewJob(job, engine.results)
 
-  const ownJob = (request: RequestContext) => findOwnJob(engine, request.principal, request.param('id'))
+  // The same job has its id with a prefix where the openai SDK reads it.
+  const ownJob = (request: RequestContext) =>
+    findOwnJob(engine, request.principal, request.param('id').replace(/^video_/, ''))
 
   return {
     async jobs(request, out) {
@@ -47,6 +51,21 @@ export function jobHandlers(deps: JobDeps): HandlersOf<'jobs' | 'jobs/{id}' | 'j
       const job = await ownJob(request)
       if (request.method === 'HEAD') return out.send(200, { 'content-type': 'text/event-stream' }, '')
       await relayEvents(job, out, { engine, world, view })
+    },
+
+    'videos/{id}': async (request, out) => {
+      const body = JSON.stringify(viewVideo(await ownJob(request)))
+      out.send(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-store' }, body)
+    },
+
+    'videos/{id}/content': async (request, out) => {
+      const variant = new URLSearchParams(rawQuery(request)).get('variant') ?? 'video'
+      if (variant !== 'video') throw invalid('"variant" must be video.', 'variant')
+      const { status, files } = await ownJob(request)
+      const [file] = (status === 'COMPLETED' && files) || []
+      if (!file) throw new Fault('conflict', { message: `There is no video yet: its job is ${status}.` })
+      // The file may be large, and is served where all files are.
+      out.send(302, { location: engine.results.url(file.video), 'cache-control': 'no-store' }, '')
     },
   }
 }

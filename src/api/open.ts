@@ -26,6 +26,7 @@ export function openApi(app: FastifyInstance, parts: Parts): Api {
   const api = createApi(app, { ...parts, keys, admit: overload.admit, refused: createRefused(refusals, monitor) })
   mountApi(api, {
     paid: paidHandler(parts),
+    catalog: parts.catalog,
     free: { ...accountHandlers(parts), ...jobHandlers(parts), ...storedHandlers(parts), ...batchHandlers(parts) },
   })
   return api

@@ -1,6 +1,7 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
 import { readIdempotencyKey } from '../admission/idempotency.ts'
 import type { Background } from '../background/responses.ts'
+import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
@@ -9,6 +10,7 @@ import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
 import { readEditForm } from '../protocols/media/openai-images/edit-form.ts'
+import { readVideoBody } from '../protocols/media/video-task/openai-videos.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
@@ -102,9 +104,16 @@ function handle(
 
 function takeBody(request: RequestContext, spec: PaidSpec): Taken {
   if (spec.method === 'GET') return NO_BODY
+  if (isDataEndpoint(spec)) return takeData(request, spec)
   const { json: sent } = readBody(spec, jsonBody(request))
   const json = spec.path.includes('{model}') ? addressed(sent, request, spec) : sent
   return { json, digest: json.text }
+}
+
+/** What is asked stands in the address too. */
+function takeData(request: RequestContext, spec: PaidSpec): Taken {
+  const { json } = spec.body ? readBody(spec, jsonBody(request)) : NO_BODY
+  return { json, digest: JSON.stringify([request.params, rawQuery(request), json.text]) }
 }
 
 /** Of a format that says in its address what others say in the body: from here on all of them say it in the body. */
@@ -121,6 +130,7 @@ function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): Jso
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
 function takeLarge(request: RequestContext, spec: PaidSpec, deps: PaidDeps): Promise<Taken> {
   if (!spec.form) return takePictures(request, deps)
+  if (spec.sells === 'video') return takeVideo(request, deps)
   return spec.sells === 'image' ? takeEdit(request, deps) : takeRecording(request, deps)
 }
 
@@ -142,6 +152,16 @@ async function takeEdit(request: RequestContext, deps: PaidDeps): Promise<Taken>
   const read = await readEditForm(arriving(request.raw, deps.bodies, lease), formHeadersOf(request))
   lease.shrinkTo(read.inlineBytes + read.json.text.length)
   return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
+}
+
+/** A form of a video, or the same as JSON. */
+async function takeVideo(request: RequestContext, deps: PaidDeps): Promise<Taken> {
+  const { json, digest } = await readVideoBody(
+    arriving(request.raw, deps.bodies, request.lease),
+    formHeadersOf(request),
+  )
+  request.lease?.shrinkTo(json.text.length)
+  return { json, digest }
 }
 
 /** A form with a recording, within the same budget. */

@@ -172,6 +172,7 @@ export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndp
     sells: 'data',
     product: id,
     restriction: 'siteanalytics',
+    protocol: 'site-analytics',
     vendorPath: path,
     pairs: 'from' in entry.params ? [DATES, ...pairs] : pairs,
     modes,

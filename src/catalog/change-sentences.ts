@@ -16,15 +16,20 @@ export function describeChanges(before: unknown, after: unknown): string[] {
     return [before === undefined ? 'This is the first catalog.' : 'The whole document is replaced.']
   const renamed = renamedVendors(treeOf(before.vendors), treeOf(after.vendors))
   const old = renamed.size === 0 ? before : withRenamed(before, renamed)
-  const { vendors: _, models: __, endpoints: ___, sales: ____, allClientFormats, ...others } = after
+  const { vendors: _, models: __, endpoints: ___, sales: ____, products: _____, allClientFormats, ...others } = after
   const sentences = [
     ...[...renamed].map(([from, to]) => `Vendor ${from} is renamed ${to}.`),
     ...each(old.vendors, after.vendors, vendorSentences),
     ...each(old.models, after.models, productSentences),
     ...each(old.endpoints, after.endpoints, productSentences),
+    ...each(old.products, after.products, operationSentences),
     ...formatSentences(old.allClientFormats, allClientFormats),
     ...salesSentences(treeOf(old.sales), treeOf(after.sales)),
-    ...leafSentences('Catalog', omit(old, ['vendors', 'models', 'endpoints', 'sales', 'allClientFormats']), others),
+    ...leafSentences(
+      'Catalog',
+      omit(old, ['vendors', 'models', 'endpoints', 'sales', 'products', 'allClientFormats']),
+      others,
+    ),
   ]
   // "75" may be written as 75. The order of members says nothing.
   if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
@@ -91,6 +96,23 @@ function withRenamed(document: Tree, renamed: ReadonlyMap<string, string>): Tree
     models: moved(document.models),
     endpoints: moved(document.endpoints),
   }
+}
+
+// Products: APIs that only the catalog knows.
+
+function operationSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
+  const [was, is] = [treeOf(before?.operations), treeOf(after?.operations)]
+  const ids = Object.keys(is)
+  if (!after) return [`Product ${name} is removed, with ${Object.keys(was).length} operations.`]
+  if (!before) return [`Product ${name} is new, with ${ids.length} operations: ${ids.slice(0, 20).join(', ')}.`]
+  const others = leafSentences(`Product ${name}`, omit(before, ['operations']), omit(after, ['operations']))
+  const operations = each(was, is, (id, old, now) => {
+    const place = `${name}/${id}`
+    if (!old || !now) return [`Operation ${place} is ${now ? 'new' : 'removed'}.`]
+    const members = [...new Set([...Object.keys(old), ...Object.keys(now)])]
+    return [`Operation ${place} is changed: ${members.filter((one) => !isSame(old[one], now[one])).join(', ')}.`]
+  })
+  return [...others, ...operations]
 }
 
 // Models and data endpoints.

@@ -4,8 +4,8 @@ import * as z from 'zod'
 import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
+import { products, productsProblems } from './product.ts'
 import { sales } from './sales.ts'
-import { toolServerProblems, toolServers } from './tool-servers.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
@@ -25,11 +25,51 @@ const httpUrl = z.string().refine((value) => {
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
 }, 'must be an http(s) address without query, or the simulated vendors: "sandbox", or one of them such as "sandbox/openai"')
 
+/** A plain http address is for tests and networks of one's own; a catalog names no machine's metadata. */
+const tokenUrl = z.string().refine((value) => {
+  const url = URL.parse(value)
+  return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.hash
+}, 'must be the http(s) address of a token endpoint')
+
+/** Logins: the credential is exchanged for a token that lives for an hour, or signs each call. `workload`: as the machine itself, which its administrator allows. */
+const LOGINS = [
+  /** OAuth client credentials; the credential is `client_id:client_secret`. */
+  z.strictObject({
+    oauth: z.strictObject({
+      tokenUrl,
+      scope: z.string().min(1).max(1000).optional(),
+      audience: z.string().min(1).max(1000).optional(),
+    }),
+  }),
+  /** AWS Signature Version 4; the credential is `access_key_id:secret_access_key`, with `:session_token` if it is temporary. `role` is assumed first. */
+  z.strictObject({
+    sigv4: z.strictObject({
+      region: z.string().regex(/^[a-z0-9-]{2,40}$/, 'must be a region such as us-east-1'),
+      service: z
+        .string()
+        .regex(/^[a-z0-9-]{2,40}$/, 'must be the name of a service in its signatures, such as bedrock'),
+      role: z
+        .string()
+        .regex(/^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, 'must be the ARN of a role')
+        .optional(),
+      externalId: z.string().min(2).max(1224).optional(),
+      workload: z.literal(true).optional(),
+    }),
+  }),
+  /** Google Cloud; the credential is the JSON of a service account. */
+  z.strictObject({ google: z.strictObject({ workload: z.enum(['file', 'metadata']).optional() }) }),
+  /** Microsoft Entra by the federated token of a workload. */
+  z.strictObject({ azure: z.strictObject({ scope: z.string().min(1).max(1000), workload: z.literal(true) }) }),
+] as const
+
 export const auth = z.union([
-  z.literal('bearer'),
+  z.enum(['bearer', 'basic']),
   z.strictObject({ header: z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be the name of a header in lower case') }),
   z.strictObject({ query: z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a query parameter') }),
+  ...LOGINS,
 ])
+const login = z.union(LOGINS)
+export type Login = z.output<typeof login>
 export type Auth = z.output<typeof auth>
 
 /** Also of an environment variable. */
@@ -187,10 +227,10 @@ export const document = z
     models: z.record(catalogName, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(catalogName, dataEndpoint),
-    /** Foreign MCP servers, and which of their tools are sold. */
-    toolServers,
     /** Every text model is offered in every client format, whatever its `clientFormats` name. */
     allClientFormats: z.boolean().default(false),
+    /** APIs that only the catalog knows; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
+    products: products.default({}),
     sales: sales.optional(),
   })
   .transform((doc, context) => {
@@ -203,8 +243,9 @@ export const document = z
       for (const [uid, product] of Object.entries(products))
         for (const { path, message } of productProblems(product, doc))
           context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
-    for (const { path, message } of [...salesProblems(doc), ...toolServerProblems(doc)])
+    for (const { path, message } of productsProblems(doc.products, doc.endpoints))
       context.addIssue({ code: 'custom', path: [...path], message })
+    for (const { path, message } of salesProblems(doc)) context.addIssue({ code: 'custom', path: [...path], message })
     return doc
   })
 

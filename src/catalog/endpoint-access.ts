@@ -3,13 +3,10 @@
 import { invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
-import { ENDPOINTS } from './index.ts'
-import { isToolServerName, isToolSpec } from './tool-servers.ts'
 import { quoteModel } from './unknown-model.ts'
 
 /** Undefined: every key may use it, since it tells a key only about itself. */
 export function accessNameOf(spec: EndpointSpec): string | undefined {
-  if (isToolSpec(spec)) return spec.restriction
   if (spec.tag === 'Account and models') return undefined
   if (isDataEndpoint(spec)) return spec.id
   return spec.partOf ?? (spec.modelOf ?? spec.id).replace(/\/.*/, '')
@@ -22,27 +19,26 @@ interface EndpointAccess {
   readonly paths: readonly string[]
 }
 
-export const ENDPOINT_ACCESS: readonly EndpointAccess[] = [...Map.groupBy(ENDPOINTS, accessNameOf)].flatMap(
-  ([name, specs]) => {
+export function endpointAccess(endpoints: readonly EndpointSpec[]): EndpointAccess[] {
+  return [...Map.groupBy(endpoints, accessNameOf)].flatMap(([name, specs]) => {
     if (name === undefined) return []
     const named = specs.find(({ id }) => id === name) ?? specs[0]
     const paths = specs.flatMap(({ method, path, aliases }) => [path, ...aliases].map((one) => `${method} ${one}`))
     return [{ name, title: named?.title ?? name, paths: [...new Set(paths)] }]
-  },
-)
-
-const NAMES: ReadonlySet<string> = new Set(ENDPOINT_ACCESS.map(({ name }) => name))
+  })
+}
 
 /** Refuses a name that stands for nothing: a key with a mistyped restriction would be able to do nothing. */
-export function checkAccessNames(names: readonly string[]): void {
+export function checkAccessNames(names: readonly string[], endpoints: readonly EndpointSpec[]): void {
+  const known = new Set(endpoints.map(accessNameOf))
   for (const name of names) {
-    if (NAMES.has(name) || isToolServerName(name)) continue
-    const near = nearestName(name)
+    if (known.has(name)) continue
+    const near = nearestName(name, endpoints)
     throw invalid(
       [
         `endpoints: there is no endpoint ${quoteModel(name)}.`,
         ...(near === undefined ? [] : [`Did you mean "${near}"?`]),
-        `Use ${[...NAMES].join(', ')}.`,
+        `Use ${[...known].filter((one) => one !== undefined).join(', ')}.`,
       ].join(' '),
       'endpoints',
     )
@@ -50,15 +46,15 @@ export function checkAccessNames(names: readonly string[]): void {
 }
 
 /** Some name an endpoint by its address. */
-function nearestName(asked: string): string | undefined {
+function nearestName(asked: string, endpoints: readonly EndpointSpec[]): string | undefined {
   const path = asked.replace(/^[A-Z]+ /, '').replace(/\/$/, '')
-  const at = ENDPOINTS.find((spec) => spec.path === path || spec.aliases.includes(path))
+  const at = endpoints.find((spec) => spec.path === path || spec.aliases.includes(path))
   const byPath = at && accessNameOf(at)
   return (
     byPath ??
     nearestId(
       asked,
-      ENDPOINT_ACCESS.map(({ name, title }) => [name, [name, title]]),
+      endpointAccess(endpoints).map(({ name, title }) => [name, [name, title]]),
     )
   )
 }

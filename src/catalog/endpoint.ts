@@ -1,6 +1,7 @@
 // One entry per public endpoint. Paths, validation, OpenAPI, reference docs and contract tests derive from it.
 
-import type { KindName, TextProtocolName } from '../meter/kind.ts'
+import type { DataProtocolName, KindName, TextProtocolName } from '../meter/kind.ts'
+import type { Expression } from './expression.ts'
 import type { Field } from './field.ts'
 
 /** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
@@ -18,6 +19,7 @@ export const TAGS = {
   Batches: 'Many requests in a file, worked off in the background.',
   'Social data': 'Profiles and timelines of a social network.',
   'Site analytics': 'Statistics of websites and search keywords.',
+  Products: 'Further APIs that this gateway sells, as its catalog has them.',
   'Account and models': 'What a key may use, what it has, and what a call would cost.',
 } as const
 
@@ -25,7 +27,7 @@ export const TAGS = {
 export interface EndpointSpec {
   /** `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the analytics ones are also products with a price. */
   readonly id: string
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With its parameters in braces: `/v1/jobs/{id}`. */
   readonly path: string
   /** Paths by which SDKs reach the same endpoint. */
@@ -72,13 +74,14 @@ export type EndpointEntry = Omit<EndpointSpec, 'id' | 'method' | 'path' | 'alias
 
 /** An endpoint that looks up data at a vendor: everything about its query is in this entry. */
 export interface DataEndpointSpec extends EndpointSpec {
-  readonly method: 'GET'
   readonly sells: 'data'
   readonly params: Readonly<Record<string, Field>>
   /** What the price and the usage row name. */
   readonly product: string
   /** The name by which a key's restrictions allow it. */
-  readonly restriction: 'socialapi' | 'siteanalytics'
+  readonly restriction: string
+  /** The format that its vendors speak. */
+  readonly protocol: DataProtocolName
   /** The path below the vendor's base address. */
   readonly vendorPath: string
   /** The days that are looked at when the caller names none. Absent: the endpoint knows no days, or requires them. */
@@ -87,7 +90,27 @@ export interface DataEndpointSpec extends EndpointSpec {
   readonly modes: readonly Mode[]
   /** The most rows of an answer for which the query names no page size. */
   readonly rowsMax: number
+  /** Of a product of the catalog: what only such have. */
+  readonly operation?: OperationFacts
 }
+
+/** What a product's operation has besides, as the catalog says it. */
+export interface OperationFacts {
+  /** How often a unit of its price is counted in an answer. */
+  readonly counts: Readonly<Partial<Record<CountedUnit, { readonly expression: Expression; readonly least: number }>>>
+  /** No answer is larger; where bytes have a price, so many are held for. */
+  readonly bytesMax?: number | undefined
+  /** The media types of its answers; `image/*` stands for all that begin so. */
+  readonly answers: readonly string[]
+  /** What a simulated vendor answers. */
+  readonly example?: unknown
+  /** How the body reaches the vendor: as it is, as a form, or as the only item of a list. */
+  readonly bodyAs: 'json' | 'form' | 'list'
+  /** A parameter that goes on where an answer ended: what the vendor gives at `path` is bound to the account that got it. */
+  readonly pageToken?: { readonly param: string; readonly path: string } | undefined
+}
+
+export type CountedUnit = 'row' | 'metered'
 
 export interface Window {
   readonly unit: 'days' | 'months'
@@ -114,7 +137,7 @@ export interface Mode {
 }
 
 export function isDataEndpoint(spec: EndpointSpec): spec is DataEndpointSpec {
-  return spec.sells === 'data' && spec.params !== undefined
+  return spec.sells === 'data'
 }
 
 /** A body that is answered as it stands. */

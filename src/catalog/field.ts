@@ -5,18 +5,20 @@ interface Described {
   readonly description: string
   /** A valid value, for docs and forms. */
   readonly example: string
-  readonly required?: true
+  readonly required?: true | undefined
   /** Filled in when the caller gives none. */
-  readonly default?: string
+  readonly default?: string | undefined
   /** Absent: in the query. */
-  readonly in?: 'path'
+  readonly in?: 'path' | 'header' | undefined
+  /** Of a list: the vendor gets the name once for each item. */
+  readonly repeat?: true | undefined
 }
 
 /** Text of 1 to 2048 UTF-8 bytes after trimming. `form` says in words what `pattern` asks for. */
 export interface TextField extends Described {
   readonly kind: 'text'
-  readonly pattern?: string
-  readonly form?: string
+  readonly pattern?: string | undefined
+  readonly form?: string | undefined
 }
 
 /** Exactly one ASCII domain. */
@@ -34,7 +36,20 @@ export interface IntegerField extends Described {
   readonly kind: 'integer'
   readonly min: number
   /** Absent: any size. */
-  readonly max?: number
+  readonly max?: number | undefined
+}
+
+/** A decimal number, such as 48.2. */
+interface NumberField extends Described {
+  readonly kind: 'number'
+  readonly min?: number | undefined
+  readonly max?: number | undefined
+}
+
+/** Comma-separated values of any kind. */
+interface ValuesField extends Described {
+  readonly kind: 'values'
+  readonly itemsMax: number
 }
 
 export interface ChoiceField extends Described {
@@ -76,6 +91,8 @@ export type Field =
   | DateField
   | LatestField
   | JsonArrayField
+  | NumberField
+  | ValuesField
 
 export const TEXT_BYTES_MAX = 2048
 /** A longer part of a path leads nowhere. */
@@ -104,7 +121,16 @@ export function allowedText(field: Field): string {
       return latestText(field)
     case 'json-array':
       return 'the text of a JSON array'
+    case 'number':
+      return numberText(field)
+    case 'values':
+      return `a comma-separated list of up to ${field.itemsMax} values`
   }
+}
+
+function numberText({ min, max }: NumberField): string {
+  if (min === undefined) return max === undefined ? 'a number' : `a number up to ${max}`
+  return max === undefined ? `a number from ${min}` : `a number from ${min} to ${max}`
 }
 
 function latestText({ daysMax, months }: LatestField): string {

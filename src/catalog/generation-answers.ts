@@ -192,6 +192,22 @@ export const videoAnswer = envelope(
   object({ jobId: { type: 'string', pattern: '^[0-9]+$' }, status: component('JobStatus') }),
 )
 
+export const openaiVideoAnswer = object({
+  id: { type: 'string', pattern: '^video_[0-9]+$' },
+  object: { const: 'video' },
+  created_at: integer,
+  completed_at: nullable(integer),
+  expires_at: nullable(integer),
+  status: { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] },
+  progress: integer,
+  model: string,
+  prompt: nullable(string),
+  seconds: string,
+  size: string,
+  remixed_from_video_id: nullable(string),
+  error: nullable(object({ code: string, message: string })),
+})
+
 export const jobsAnswer = object(
   {
     success: { const: true },

@@ -262,6 +262,37 @@ const addresses = (description: string): JsonSchema => ({
 export const VIDEO_LIMITS = { textChars: 32_000, parts: 64, seed: 2 ** 32 - 1, callbackChars: 2_048 } as const
 export const VIDEO_RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'] as const
 
+/** The sizes of the shape, as the resolution and ratio that a job has. */
+export const VIDEO_SIZES: Readonly<Record<string, { readonly resolution: string; readonly ratio: string }>> = {
+  '1280x720': { resolution: '720p', ratio: '16:9' },
+  '720x1280': { resolution: '720p', ratio: '9:16' },
+  '720x720': { resolution: '720p', ratio: '1:1' },
+  '1920x1080': { resolution: '1080p', ratio: '16:9' },
+  '1080x1920': { resolution: '1080p', ratio: '9:16' },
+  '1080x1080': { resolution: '1080p', ratio: '1:1' },
+  '854x480': { resolution: '480p', ratio: '16:9' },
+  '480x854': { resolution: '480p', ratio: '9:16' },
+}
+export const VIDEO_SIZE_DEFAULT = '720x1280'
+
+/** As `videos.create()` of the openai SDK sends it. */
+export const openaiVideoBody = body(
+  { model: 'videogen-2.0', prompt: 'A paper boat drifts down a stream', seconds: '4' },
+  {
+    model: string('A video model from GET /v1/models: videogen-2.0 or videogen-2.5.'),
+    prompt: { ...text('What the video shows: at most 32,000 characters.'), maxLength: VIDEO_LIMITS.textChars },
+    seconds: { type: ['string', 'integer'], default: '4', description: 'How long it is: from 4 on.' },
+    size: { type: 'string', enum: Object.keys(VIDEO_SIZES), default: VIDEO_SIZE_DEFAULT },
+    input_reference: {
+      type: ['string', 'object'],
+      properties: { image_url: { type: 'string' } },
+      additionalProperties: true,
+      description: 'The first frame: a picture of up to 20 MB as a file, or its address or data URI as `image_url`.',
+    },
+  },
+  ['prompt', 'model'],
+)
+
 export const videoBody = body(
   { model: 'videogen-2.0', prompt: 'A paper boat drifts down a stream', duration: 5 },
   {

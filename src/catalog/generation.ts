@@ -24,6 +24,7 @@ import {
   messageAnswer,
   modelAnswer,
   modelsAnswer,
+  openaiVideoAnswer,
   responseAnswer,
   videoAnswer,
 } from './generation-answers.ts'
@@ -32,6 +33,7 @@ import {
   compactBody,
   countTokensBody,
   messagesBody,
+  openaiVideoBody,
   quoteBody,
   responsesBody,
   videoBody,
@@ -40,6 +42,7 @@ import { imageEdits, images } from './images.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
+const videoId = inPath('The `id` of the answer that created the video.', 'video_1789000000000000001')
 const modelId = modelInPath('alpha-5.4')
 
 /** Endpoints that are paid for, besides the data endpoints. */
@@ -126,6 +129,20 @@ export const PAID = define({
     body: videoBody,
     answer: videoAnswer,
   },
+  'video/create': {
+    route: 'POST /v1/videos',
+    tag: 'Video and jobs',
+    surface: 'responses',
+    sells: 'video',
+    hidesModels: true,
+    largeBody: true,
+    form: true,
+    title: 'Video generation by the openai SDK',
+    description: 'Starts the same job, as `videos.create()` sends it: a form, or JSON. An extension of the contract.',
+    returns: 'The video, with its status; ask GET /v1/videos/{id} until it is completed or failed.',
+    body: openaiVideoBody,
+    answer: openaiVideoAnswer,
+  },
 })
 
 /** Endpoints that are free of charge. */
@@ -202,6 +219,38 @@ export const FREE = define({
     returns: '`data`: the job.',
     params: { id: jobId },
     answer: jobAnswer,
+  },
+  'videos/{id}': {
+    route: 'GET /v1/videos/{id}',
+    tag: 'Video and jobs',
+    surface: 'responses',
+    partOf: 'video',
+    title: 'A video, as the openai SDK reads it',
+    description: 'The status of a job in the shape of `videos.retrieve()`. An extension of the contract.',
+    returns: 'The video.',
+    params: { id: videoId },
+    answer: openaiVideoAnswer,
+  },
+  'videos/{id}/content': {
+    route: 'GET /v1/videos/{id}/content',
+    tag: 'Video and jobs',
+    surface: 'responses',
+    partOf: 'video',
+    gives: 'video/mp4',
+    title: 'The file of a video',
+    description:
+      'Redirects to the file of a completed video, as `videos.downloadContent()` asks for it; 409 before. An extension of the contract.',
+    returns: 'The file, behind a redirect.',
+    params: {
+      id: videoId,
+      variant: {
+        kind: 'choice',
+        allowed: ['video'],
+        default: 'video',
+        description: 'Only the video itself.',
+        example: 'video',
+      },
+    },
   },
   'jobs/{id}/events': {
     route: 'GET /v1/jobs/{id}/events',

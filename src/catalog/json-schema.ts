@@ -1,132 +1,243 @@
-// A value compared with a JSON Schema that a stranger wrote: types, members, lists, choices and local references. Patterns and formats are not
-// looked at, because they could be made to take forever; neither is more than a bounded number of steps.
+// JSON Schema as far as operations of products use it: a value is checked against it in a bounded number of steps, whatever schema and value are; and an
+// example is made of it. References lead to `$defs` of the same schema, and nowhere else.
 import type { JsonSchema } from './endpoint.ts'
 
-const STEPS_MAX = 20_000
-const DEPTH_MAX = 64
+interface SchemaProblem {
+  /** `filters[2].name`; empty: the value itself. */
+  readonly at: string
+  /** What it must be. */
+  readonly must: string
+}
 
-interface Walk {
+/** A tree of alternatives that names itself would cost the alternatives to the power of the depth. */
+const STEPS_MAX = 100_000
+const LONG_TEXT = 10_000
+
+class Budget {
+  private steps = STEPS_MAX
+  spend(): boolean {
+    this.steps -= 1
+    return this.steps > 0
+  }
+}
+
+/** The first thing that is wrong; undefined: nothing. */
+export function checkValue(schema: JsonSchema, value: unknown): SchemaProblem | undefined {
+  return check(schema, value, '', { root: schema, budget: new Budget() })
+}
+
+interface Check {
   readonly root: JsonSchema
-  steps: number
-  depth: number
-}
-
-/** What is wrong with the value, in words that begin with its place; undefined: nothing that was looked at. */
-export function schemaProblem(schema: JsonSchema, value: unknown): string | undefined {
-  return problemAt(schema, value, '', { root: schema, steps: 0, depth: 0 })
-}
-
-function problemAt(given: unknown, value: unknown, at: string, walk: Walk): string | undefined {
-  if (given === false) return `${at || 'it'} is not allowed`
-  if (++walk.steps > STEPS_MAX || walk.depth > DEPTH_MAX || !isObject(given)) return undefined
-  const schema = typeof given.$ref === 'string' ? resolved(given.$ref, walk.root) : given
-  if (!schema) return undefined
-  const below = (one: unknown, its: unknown, name: string) => {
-    walk.depth += 1
-    const problem = problemAt(one, its, name, walk)
-    walk.depth -= 1
-    return problem
-  }
-  const types = [schema.type].flat().filter((type) => typeof type === 'string')
-  if (types.length > 0 && !types.some((type) => isOf(type, value))) return `${at || 'it'} must be ${types.join(' or ')}`
-  const choices = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
-  if (choices && !choices.some((one) => JSON.stringify(one) === JSON.stringify(value)))
-    return `${at || 'it'} must be one of ${JSON.stringify(choices).slice(0, 200)}`
-  for (const part of listOf(schema.allOf)) {
-    const problem = below(part, value, at)
-    if (problem !== undefined) return problem
-  }
-  for (const parts of [listOf(schema.anyOf), listOf(schema.oneOf)]) {
-    const problems = parts.map((part) => below(part, value, at))
-    if (parts.length > 0 && problems.every((problem) => problem !== undefined)) return problems[0]
-  }
-  if (Array.isArray(value)) return itemsProblem(schema, value, at, below)
-  if (isObject(value)) return membersProblem(schema, value, at, below)
-  return typeof value === 'number' ? rangeProblem(schema, value, at) : undefined
-}
-
-type Below = (schema: unknown, value: unknown, at: string) => string | undefined
-
-function itemsProblem(schema: JsonSchema, value: readonly unknown[], at: string, below: Below): string | undefined {
-  const { minItems, maxItems } = schema
-  if (typeof minItems === 'number' && value.length < minItems) return `${at || 'it'} must have at least ${minItems}`
-  if (typeof maxItems === 'number' && value.length > maxItems) return `${at || 'it'} must have at most ${maxItems}`
-  if (schema.items === undefined) return undefined
-  for (const [index, item] of value.entries()) {
-    const problem = below(schema.items, item, `${at}[${index}]`)
-    if (problem !== undefined) return problem
-  }
-  return undefined
-}
-
-function membersProblem(schema: JsonSchema, value: JsonSchema, at: string, below: Below): string | undefined {
-  const name = (member: string) => (at === '' ? member : `${at}.${member}`)
-  const missing = listOf(schema.required).find((one) => typeof one === 'string' && !Object.hasOwn(value, one))
-  if (missing !== undefined) return `${name(String(missing))} is missing`
-  const properties = isObject(schema.properties) ? schema.properties : {}
-  for (const [member, its] of Object.entries(value)) {
-    const known = Object.hasOwn(properties, member)
-    if (!known && isObject(schema.patternProperties)) continue
-    const problem = below(known ? properties[member] : schema.additionalProperties, its, name(member))
-    if (problem !== undefined) return known ? problem : problem.replace(/ is not allowed$/, ' is not known')
-  }
-  return undefined
-}
-
-function rangeProblem({ minimum, maximum }: JsonSchema, value: number, at: string): string | undefined {
-  if (typeof minimum === 'number' && value < minimum) return `${at || 'it'} must be at least ${minimum}`
-  return typeof maximum === 'number' && value > maximum ? `${at || 'it'} must be at most ${maximum}` : undefined
-}
-
-function isOf(type: string, value: unknown): boolean {
-  if (type === 'null') return value === null
-  if (type === 'array') return Array.isArray(value)
-  if (type === 'object') return isObject(value)
-  if (type === 'integer') return Number.isInteger(value)
-  return typeof value === type
-}
-
-/** `#/$defs/name`, step by step; undefined for addresses elsewhere. */
-function resolved(reference: string, root: JsonSchema): JsonSchema | undefined {
-  if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
-  let at: unknown = root
-  for (const step of reference.slice(2).split('/')) {
-    const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
-  }
-  return isObject(at) ? at : undefined
-}
-
-/** The smallest value that fits, for simulated results. */
-export function schemaExample(schema: JsonSchema): unknown {
-  return exampleAt(schema, { root: schema, steps: 0, depth: 0 }, 0)
-}
-
-function exampleAt(given: unknown, walk: Walk, depth: number): unknown {
-  const schema = isObject(given) && typeof given.$ref === 'string' ? resolved(given.$ref, walk.root) : given
-  if (!isObject(schema) || ++walk.steps > STEPS_MAX || depth > DEPTH_MAX) return null
-  const [chosen] = [...listOf(schema.examples), ...listOf(schema.enum)]
-  if (chosen !== undefined) return chosen
-  if ('const' in schema || 'default' in schema) return schema.const ?? schema.default
-  const [part] = [...listOf(schema.anyOf), ...listOf(schema.oneOf)]
-  if (part !== undefined) return exampleAt(part, walk, depth + 1)
-  const [type] = [schema.type].flat()
-  if (type === 'array') {
-    const count = typeof schema.minItems === 'number' ? Math.min(schema.minItems, 100) : 0
-    return Array.from({ length: count }, () => exampleAt(schema.items, walk, depth + 1))
-  }
-  if (type === 'string') return 'simulated'
-  if (type === 'boolean') return false
-  if (type === 'number' || type === 'integer') return typeof schema.minimum === 'number' ? Math.ceil(schema.minimum) : 0
-  if (type === 'null') return null
-  const properties = isObject(schema.properties) ? schema.properties : {}
-  return Object.fromEntries(
-    listOf(schema.required).map((name) => [name, exampleAt(properties[String(name)], walk, depth + 1)]),
-  )
-}
-
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  readonly budget: Budget
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const wrong = (at: string, must: string): SchemaProblem => ({ at, must })
+
+function check(given: unknown, value: unknown, at: string, context: Check): SchemaProblem | undefined {
+  if (!context.budget.spend()) return wrong(at, 'be less deeply nested: checking it takes too many steps')
+  if (given === true || given === undefined) return undefined
+  if (given === false) return wrong(at, 'be left out')
+  const schema = resolveRef(given as JsonSchema, context.root) // Checked with the catalog.
+  return (
+    checkKind(schema, value, at) ??
+    checkChoices(schema, value, at, context) ??
+    (Array.isArray(value)
+      ? checkItems(schema, value, at, context)
+      : typeof value === 'object' && value !== null
+        ? checkMembers(schema, value, at, context)
+        : checkPlain(schema, value, at))
+  )
+}
+
+/** Through as many names as there are; a circle of names alone says nothing. */
+function resolveRef(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  let found = schema
+  for (let hops = 0; typeof found.$ref === 'string' && hops < 20; hops++) {
+    const name = decodeURIComponent(found.$ref.replace(/^#\/\$defs\//, ''))
+    const defs = (root.$defs ?? {}) as Readonly<Record<string, JsonSchema>> // Checked with the catalog.
+    const next = Object.hasOwn(defs, name) ? defs[name] : undefined
+    if (!next) return {}
+    found = next
+  }
+  return found.$ref === undefined ? found : {}
+}
+
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  number: (value) => typeof value === 'number',
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  null: (value) => value === null,
+  array: Array.isArray,
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  null: 'null',
+  array: 'a list',
+  object: 'an object',
+}
+
+function checkKind({ type, enum: values, const: only }: JsonSchema, value: unknown, at: string) {
+  const types = type === undefined ? [] : [type].flat().map(String)
+  if (types.length > 0 && !types.some((one) => TYPES[one]?.(value) ?? true))
+    return wrong(at, `be ${types.map((one) => TYPE_WORDS[one] ?? one).join(' or ')}`)
+  if (only !== undefined && !isSame(only, value)) return wrong(at, `be ${JSON.stringify(only)}`)
+  if (Array.isArray(values) && !values.some((one) => isSame(one, value)))
+    return wrong(at, `be one of ${values.slice(0, 30).map(String).join(', ')}`)
+  return undefined
+}
+
+const isSame = (a: unknown, b: unknown) =>
+  a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b))
+
+function checkPlain(schema: JsonSchema, value: unknown, at: string): SchemaProblem | undefined {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, pattern } = schema
+  if (typeof value === 'number') {
+    if (typeof minimum === 'number' && value < minimum) return wrong(at, `be at least ${minimum}`)
+    if (typeof maximum === 'number' && value > maximum) return wrong(at, `be at most ${maximum}`)
+    if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum)
+      return wrong(at, `be more than ${exclusiveMinimum}`)
+    if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum)
+      return wrong(at, `be less than ${exclusiveMaximum}`)
+    if (typeof multipleOf === 'number' && Number.isInteger(multipleOf) && multipleOf > 0 && value % multipleOf !== 0)
+      return wrong(at, `be a multiple of ${multipleOf}`)
+  }
+  if (typeof value === 'string') {
+    if (typeof minLength === 'number' && value.length < minLength)
+      return wrong(at, `have at least ${minLength} characters`)
+    if (typeof maxLength === 'number' && value.length > maxLength)
+      return wrong(at, `have at most ${maxLength} characters`)
+    if (typeof pattern === 'string' && value.length <= LONG_TEXT && !matches(pattern, value))
+      return wrong(at, `match ${pattern}`)
+  }
+  return undefined
+}
+
+/** A pattern that takes long for some text, or that this language cannot read, is left to the vendor. */
+function isQuickPattern(pattern: string): boolean {
+  if (pattern.length > 300 || /\\[1-9]|\(\?[=!<]/.test(pattern)) return false
+  // A repetition of what repeats takes time that grows with the power of the length; so do several in a row.
+  if (/[*+}][^()]*\)[*+{]|\)[*+]|\)\{\d*,?\d{2,}/.test(pattern)) return false
+  if ((pattern.replace(/\[(?:\\.|[^\]])*\]/g, 'x').match(/(?<!\\)[*+]|\{\d+,\}/g) ?? []).length > 2) return false
+  try {
+    new RegExp(pattern, 'u')
+    return true
+  } catch {
+    return false
+  }
+}
+
+const compiled = new Map<string, RegExp | undefined>()
+
+function matches(pattern: string, value: string): boolean {
+  if (compiled.size > 1_000) compiled.clear()
+  if (!compiled.has(pattern)) compiled.set(pattern, isQuickPattern(pattern) ? new RegExp(pattern, 'u') : undefined)
+  return compiled.get(pattern)?.test(value) ?? true
+}
+
+function checkItems({ items, minItems, maxItems }: JsonSchema, value: readonly unknown[], at: string, context: Check) {
+  if (typeof minItems === 'number' && value.length < minItems) return wrong(at, `hold at least ${minItems} items`)
+  if (typeof maxItems === 'number' && value.length > maxItems) return wrong(at, `hold at most ${maxItems} items`)
+  if (items === undefined) return undefined
+  for (const [index, item] of value.entries()) {
+    const problem = check(items, item, `${at}[${index}]`, context)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+function checkMembers(
+  { properties = {}, required = [], additionalProperties, maxProperties }: JsonSchema,
+  value: object,
+  at: string,
+  context: Check,
+): SchemaProblem | undefined {
+  const under = (name: string) => (at === '' ? name : `${at}.${name}`).slice(0, 200)
+  for (const name of listOf(required).map(String))
+    if (!Object.hasOwn(value, name)) return wrong(under(name), 'be there: it is required')
+  const names = Object.keys(value)
+  if (typeof maxProperties === 'number' && names.length > maxProperties)
+    return wrong(at, `have at most ${maxProperties} members`)
+  const known = properties as Readonly<Record<string, unknown>> // Checked with the catalog.
+  for (const name of names) {
+    const isKnown = Object.hasOwn(known, name)
+    if (!isKnown && additionalProperties === false)
+      return wrong(under(name), `be left out: it is not known here${listed(Object.keys(known))}`)
+    const problem = check(isKnown ? known[name] : additionalProperties, Reflect.get(value, name), under(name), context)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+const listed = (names: readonly string[]) => (names.length === 0 ? '' : `; there are ${names.slice(0, 30).join(', ')}`)
+
+function checkChoices(schema: JsonSchema, value: unknown, at: string, context: Check): SchemaProblem | undefined {
+  for (const part of listOf(schema.allOf)) {
+    const problem = check(part, value, at, context)
+    if (problem) return problem
+  }
+  for (const choices of [schema.anyOf, schema.oneOf]) {
+    if (!Array.isArray(choices) || choices.length === 0) continue
+    // oneOf is taken as anyOf: documents mean "one of these shapes", and many have shapes that overlap.
+    const problems: SchemaProblem[] = []
+    for (const choice of choices) {
+      const problem = check(choice, value, at, context)
+      if (!problem) break
+      problems.push(problem)
+    }
+    // The one that got furthest into the value is what was meant.
+    if (problems.length === choices.length) return problems.sort((a, b) => b.at.length - a.at.length)[0]
+  }
+  return undefined
+}
+
+const SAMPLE_DEPTH_MAX = 6
+const SAMPLE_PARTS_MAX = 2_000
+
+/** A value that the schema allows, as far as can be seen: its own example where it has one. */
+export function sampleOf(schema: JsonSchema): unknown {
+  let parts = 0
+
+  function sample(given: unknown, depth: number): unknown {
+    parts += 1
+    if (typeof given !== 'object' || given === null) return null
+    const { allOf, oneOf, anyOf, ...found } = resolveRef(given as JsonSchema, schema) // An object that is part of a schema.
+    if (Array.isArray(found.examples) && found.examples.length > 0) return found.examples[0]
+    for (const word of ['example', 'default', 'const'] as const) if (found[word] !== undefined) return found[word]
+    if (Array.isArray(found.enum)) return found.enum[0]
+    const type = Array.isArray(found.type) ? found.type[0] : (found.type ?? (found.properties ? 'object' : undefined))
+    if (depth > SAMPLE_DEPTH_MAX || parts > SAMPLE_PARTS_MAX)
+      return type === 'array' ? [] : type === 'object' ? {} : null
+    if (Array.isArray(allOf)) return Object.assign({}, ...allOf.map((one) => sample(one, depth + 1)))
+    for (const choices of [oneOf, anyOf])
+      if (Array.isArray(choices) && choices.length > 0) return sample(choices[0], depth + 1)
+    if (type === 'array') return found.items ? [sample(found.items, depth + 1)] : []
+    if (type !== 'object') return plainSample(String(type), found)
+    const members = Object.entries(found.properties ?? {})
+    return Object.fromEntries(members.map(([name, member]) => [name, sample(member, depth + 1)]))
+  }
+
+  return sample(schema, 0)
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': '2026-01-31T12:00:00Z',
+  date: '2026-01-31',
+  uri: 'https://example.com/',
+  email: 'someone@example.com',
+  uuid: '123e4567-e89b-42d3-a456-426614174000',
+}
+
+function plainSample(type: string, { minimum, format, minLength }: JsonSchema): unknown {
+  if (type === 'integer' || type === 'number') return minimum ?? 1
+  if (type === 'boolean') return true
+  if (type !== 'string') return null
+  return FORMATS[String(format)] ?? 'text'.padEnd(Math.min(Number(minLength ?? 0), 200), 't')
+}

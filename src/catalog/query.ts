@@ -9,14 +9,19 @@ import { checkCompleteMonths, daysOf, parseLatest, parseRawQuery, readValue, typ
 /** Names and values in the order of the table. */
 export type NormalisedQuery = ReadonlyArray<readonly [name: string, value: string]>
 
-/** `path` holds the values of the path's parameters, decoded. */
+/** What does not stand in the query: the values of the path's parameters, decoded, and the headers. */
+interface Beside {
+  readonly path?: Readonly<Record<string, string>>
+  readonly header?: ((name: string) => string | undefined) | undefined
+}
+
 export function readQuery(
   spec: DataEndpointSpec,
   rawQuery: string,
   nowMs: number,
-  path: Readonly<Record<string, string>> = {},
+  beside: Beside = {},
 ): NormalisedQuery {
-  const values = readGiven(spec, parseRawQuery(rawQuery), path)
+  const values = readGiven(spec, parseRawQuery(rawQuery), beside)
   for (const pair of spec.pairs) checkPair(pair, values)
   fillWindow(spec, values, nowMs)
   for (const { param, value, defaults } of spec.modes)
@@ -42,8 +47,13 @@ export function vendorAddress(spec: DataEndpointSpec, query: NormalisedQuery): s
     inPath.add(name)
     return encodeURIComponent(query.find((pair) => pair[0] === name)?.[1] ?? '')
   })
-  const rest = encodeQuery(query.filter(([name]) => !inPath.has(name)))
+  const inQuery = query.filter(([name]) => !inPath.has(name) && spec.params[name]?.in !== 'header')
+  const rest = encodeQuery(inQuery.flatMap((pair) => (spec.params[pair[0]]?.repeat ? repeated(pair) : [pair])))
   return rest ? `/${path}?${rest}` : `/${path}`
+}
+
+function repeated([name, value]: NormalisedQuery[number]): NormalisedQuery {
+  return value.split(',').map((item) => [name, item] as const)
 }
 
 function encodeQuery(query: NormalisedQuery): string {
@@ -53,13 +63,14 @@ function encodeQuery(query: NormalisedQuery): string {
 function readGiven(
   spec: DataEndpointSpec,
   given: ReadonlyMap<string, string>,
-  path: Readonly<Record<string, string>>,
+  { path = {}, header }: Beside,
 ): Map<string, string> {
-  const names = Object.keys(spec.params).filter((name) => spec.params[name]?.in !== 'path')
+  const names = Object.keys(spec.params).filter((name) => spec.params[name]?.in === undefined)
   for (const name of given.keys()) if (!names.includes(name)) throw unknownName(name, names)
   const values = new Map<string, string>()
   for (const [name, field] of Object.entries(spec.params)) {
-    const value = field.in === 'path' ? path[name] : given.get(name)
+    const value =
+      field.in === 'path' ? path[name] : field.in === 'header' ? header?.(name.toLowerCase()) : given.get(name)
     if (value !== undefined) values.set(name, readValue(name, field, value))
     else if (field.required) throw invalid(`${name} is required: ${allowedText(field)}.`, name)
   }
@@ -69,7 +80,8 @@ function readGiven(
 function unknownName(name: string, names: readonly string[]) {
   const meant = names.find((candidate) => candidate.toLowerCase() === name.toLowerCase())
   const hint = meant ? ` Names are case-sensitive: did you mean ${meant}?` : ''
-  return invalid(`${shown(name)} is not a parameter of this endpoint.${hint} It takes ${names.join(', ')}.`)
+  const takes = names.length === 0 ? 'none' : names.join(', ')
+  return invalid(`${shown(name)} is not a parameter of this endpoint.${hint} It takes ${takes}.`)
 }
 
 function checkPair({ from, to, together }: Pair, values: ReadonlyMap<string, string>): void {

@@ -175,6 +175,7 @@ function social(
     params,
     product: 'socialapi',
     restriction: 'socialapi',
+    protocol: 'social-v2',
     vendorPath,
     pairs: [],
     modes: [],

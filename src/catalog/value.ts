@@ -37,6 +37,14 @@ function normalise(field: Field, value: string): string | undefined {
     }
     case 'json-array':
       return readJsonArray(value)
+    case 'number':
+      return isNumber(value, field) ? value : undefined
+    case 'values': {
+      const items = value.split(',').map((item) => item.trim())
+      const isGood =
+        items.length <= field.itemsMax && items.every((item) => item !== '') && readText(value) !== undefined
+      return isGood ? items.join(',') : undefined
+    }
   }
 }
 
@@ -69,6 +77,13 @@ function isDomain(value: string): boolean {
 function isInteger(value: string, min: number, max: number | undefined): boolean {
   if (!/^(0|[1-9]\d{0,14})$/.test(value)) return false
   return Number(value) >= min && (max === undefined || Number(value) <= max)
+}
+
+function isNumber(
+  value: string,
+  { min = -Infinity, max = Infinity }: { min?: number | undefined; max?: number | undefined },
+) {
+  return /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) && Number(value) >= min && Number(value) <= max
 }
 
 /** Each value once, in the order given. */

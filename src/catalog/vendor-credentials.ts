@@ -37,6 +37,11 @@ export function withoutCredentialNamed(vendor: VendorInput, name: string): Vendo
 
 // Where a credential belongs: the origins at which the catalog or a preset uses its name. Nobody sends it elsewhere without saying its value.
 
+/** A login sends it to the token endpoint too. */
+export function addressesOf({ baseUrl, auth }: Pick<VendorInput, 'baseUrl' | 'auth'>): readonly string[] {
+  return typeof auth === 'object' && 'oauth' in auth ? [baseUrl, auth.oauth.tokenUrl] : [baseUrl]
+}
+
 export function belongsTo(
   name: string,
   address: string,
@@ -47,8 +52,9 @@ export function belongsTo(
   if (origin === undefined) return false
   const isNamed = (vendor: CatalogInput['vendors'][string]) => namedBy(vendor).some((one) => one.name === name)
   return (
-    Object.values(vendors).some((vendor) => isNamed(vendor) && originOf(vendor.baseUrl) === origin) ||
-    presets.some(({ vendor }) => vendor.credential === name && originPattern(vendor.baseUrl)?.test(origin))
+    Object.values(vendors).some(
+      (vendor) => isNamed(vendor) && addressesOf(vendor).some((one) => originOf(one) === origin),
+    ) || presets.some(({ vendor }) => vendor.credential === name && originPattern(vendor.baseUrl)?.test(origin))
   )
 }
 

@@ -23,11 +23,11 @@ import { LOGIN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
+import { PAYMENT_COMMANDS } from './payments.ts'
 import { PLAN_COMMANDS } from './plans.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { TOKEN_COMMANDS } from './tokens.ts'
-import { TOOL_SERVER_COMMANDS } from './tool-servers.ts'
 import { VENDOR_REPORT_COMMANDS } from './vendor-reports.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
@@ -53,6 +53,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     [
       ...MONEY_COMMANDS,
       ...PLAN_COMMANDS,
+      ...PAYMENT_COMMANDS,
       ...FINANCE_COMMANDS,
       ...INVOICE_COMMANDS,
       ...EXPORT_COMMANDS,
@@ -61,10 +62,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     ],
   ],
   ['Configuration as code', [APPLY_COMMAND]],
-  [
-    'Vendors and catalog',
-    [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...TOOL_SERVER_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS],
-  ],
+  ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],
   ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
   ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
 ]

@@ -3,7 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DEFAULT_NAME } from '../branding/views.ts'
-import type { JsonSchema } from '../catalog/endpoint.ts'
+import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { endpointsOf } from '../catalog/product.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { ORIGIN } from '../server/address.ts'
 import { endpointPage, indexPage, TRY_IT, tagOf } from './endpoint-page.ts'
@@ -115,25 +117,46 @@ const PLAIN: Brand = { name: DEFAULT_NAME, logo: null, support: null, links: [] 
 
 /** Addresses of this server stand in the pages as ORIGIN. */
 export function openDocs({ catalog, brand: branding = () => PLAIN, ...options }: DocsOptions) {
-  const document = openapiDocument(options)
   const written = [...readFolder('guides'), ...readFolder('reference')]
-  const docs = [LANDING, ...written, ...apiDocs(document, operationsOf(document), catalog)]
   const made = new Map<string, { version: number | undefined; brand: Brand; html: string }>()
-  const sections = once((): Section[] =>
-    docs.slice(1).flatMap(({ href, title, markdown }) => sectionsOf(markdown(), title, href)),
-  )
+  const listed = () => (catalog ? endpointsOf(catalog.current) : ENDPOINTS)
+
+  /** All pages, for one list of endpoints. */
+  function pagesFor(endpoints: readonly EndpointSpec[]) {
+    const document = openapiDocument({ ...options, endpoints })
+    const docs = [LANDING, ...written, ...apiDocs(document, operationsOf(document, endpoints), catalog)]
+    const sections = once((): Section[] =>
+      docs.slice(1).flatMap(({ href, title, markdown }) => sectionsOf(markdown(), title, href)),
+    )
+    return {
+      endpoints,
+      docs,
+      sections,
+      openapi: once(() => JSON.stringify(document)),
+      llms: once(() => llmsText(docs)),
+    }
+  }
+
+  let pages = pagesFor(listed())
+
+  /** Made anew when the catalog has other products. */
+  function current(): typeof pages {
+    const endpoints = listed()
+    if (endpoints !== pages.endpoints) pages = pagesFor(endpoints)
+    return pages
+  }
 
   function htmlPage(doc: Doc, brand: Brand): string {
     const { href, title, group, markdown, extra } = doc
     const folder = /^\/docs\/(guides|reference)\//.exec(href)?.[1] ?? 'guides'
     const body = doc === LANDING ? landingHtml(brand) : htmlOf(markdown(), folder)
     const whole = body.replace(TRY_IT, () => extra?.() ?? '')
-    const menu = menuOf(docs, doc)
+    const menu = menuOf(current().docs, doc)
     return page({ brand, title, menu, here: href, body: whole, group: group || undefined, twin: true })
   }
 
   return {
-    openapi: once(() => JSON.stringify(document)),
+    openapi: () => current().openapi(),
     /** The console's own palette, so that both look the same. */
     style: [join(CONSOLE, 'src/styles/tokens.css'), join(import.meta.dirname, 'docs.css')]
       .map((file) => readFileSync(file, 'utf8'))
@@ -142,14 +165,14 @@ export function openDocs({ catalog, brand: branding = () => PLAIN, ...options }:
     theme: readFileSync(join(CONSOLE, 'public/theme.js')),
     mark: readFileSync(join(CONSOLE, 'public/mark.svg')),
     search(query: string): string {
-      const { asked, found } = searchSections(sections(), query)
-      const menu = menuOf(docs)
+      const { asked, found } = searchSections(current().sections(), query)
+      const menu = menuOf(current().docs)
       const body = searchHtml(asked, found)
       return page({ brand: branding(), title: 'Search', menu, here: '/docs/search', body, query })
     },
     /** By its address; undefined where there is none. Prices are those of the current catalog, and the head is the current branding's. */
     html(href: string): string | undefined {
-      const doc = docs.find((one) => one.href === href)
+      const doc = current().docs.find((one) => one.href === href)
       if (!doc) return undefined
       const version = catalog?.current.version
       const brand = branding()
@@ -160,11 +183,11 @@ export function openDocs({ catalog, brand: branding = () => PLAIN, ...options }:
       return html
     },
     markdown: (href: string) =>
-      docs
-        .find((one) => one.href === href)
+      current()
+        .docs.find((one) => one.href === href)
         ?.markdown()
         .replace(`${TRY_IT}\n\n`, ''),
-    llms: once(() => llmsText(docs)),
+    llms: () => current().llms(),
   }
 }
 

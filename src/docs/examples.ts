@@ -31,7 +31,8 @@ function labelled(language: 'py' | 'ts', code: string): Example {
 
 /** What the table of snippets knows: paid endpoints, of those that sell the same the first. */
 function subjectOf({ spec }: Listed): Subject | undefined {
-  if (!spec?.sells) return undefined
+  // Products of the catalog are in no client of ours.
+  if (!spec?.sells || spec.tag === 'Products') return undefined
   if (isDataEndpoint(spec)) {
     const params = Object.entries(spec.params).map(([name, field]) => ({ name, ...field }))
     return { kind: 'data', endpoint: { id: spec.id, path: spec.path, params } }

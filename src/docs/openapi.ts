@@ -45,14 +45,30 @@ const operationId = (spec: EndpointSpec) => spec.id.replaceAll(/[^a-zA-Z0-9]+/g,
 const named = (spec: EndpointSpec, what: 'Request' | 'Answer') =>
   `${operationId(spec).replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}${what}`
 
-function schemas(): Record<string, JsonSchema> {
+function schemas(endpoints: readonly EndpointSpec[]): Record<string, JsonSchema> {
   const made: Record<string, JsonSchema> = { ...COMPONENTS, ...SOCIAL_COMPONENTS, ...ERROR_SCHEMAS }
-  for (const spec of ENDPOINTS) {
+  for (const spec of endpoints) {
     const answer = answerOf(spec)
-    if (spec.body) made[named(spec, 'Request')] = spec.body
-    if (answer) made[named(spec, 'Answer')] = answer
+    if (spec.body) addSchema(made, named(spec, 'Request'), spec.body)
+    if (answer) addSchema(made, named(spec, 'Answer'), answer)
   }
   return made
+}
+
+/** What a product's schema has under `$defs` becomes components of their own: elsewhere its references would lead nowhere. */
+function addSchema(made: Record<string, JsonSchema>, name: string, { $defs, ...schema }: JsonSchema): void {
+  if ($defs === undefined) {
+    made[name] = schema
+    return
+  }
+  const defs = Object.entries($defs as Record<string, JsonSchema>) // Checked with the catalog.
+  const renamed = new Map(defs.map(([one]) => [`#/$defs/${one}`, `${name}_${one.replaceAll(/\W/g, '_')}`]))
+  const hoisted = (one: unknown): JsonSchema =>
+    JSON.parse(JSON.stringify(one), (key, value) =>
+      key === '$ref' && renamed.has(value) ? `#/components/schemas/${renamed.get(value)}` : value,
+    )
+  made[name] = hoisted(schema)
+  for (const [one, def] of defs) made[renamed.get(`#/$defs/${one}`) ?? one] = hoisted(def)
 }
 
 const requestIdHeader = { 'x-request-id': { description: 'To be named in questions.', schema: string } }
@@ -74,7 +90,7 @@ function operationOf(spec: EndpointSpec): unknown {
       .join('\n\n'),
     parameters: [
       ...parametersOf(spec),
-      ...(spec.sells && spec.method === 'POST'
+      ...(spec.sells && spec.method !== 'GET'
         ? [idempotencyKey('The same key and body within 24 hours replay the stored answer.')]
         : []),
       ...(spec.sells ? LABEL_HEADERS : []),
@@ -107,11 +123,14 @@ function operationOf(spec: EndpointSpec): unknown {
 export function openapiDocument(options: {
   version: string
   serverUrl: string
+  /** Those of the catalog's products too. */
+  endpoints?: readonly EndpointSpec[]
   operator?: { prefix: string; resources: readonly Resource[] }
 }): JsonSchema {
-  const { operator } = options
+  const { operator, endpoints = ENDPOINTS } = options
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const spec of ENDPOINTS) {
+  const tags = new Set<string>(endpoints.map(({ tag }) => tag))
+  for (const spec of endpoints) {
     const entry = paths[spec.path] ?? {}
     entry[spec.method.toLowerCase()] = operationOf(spec)
     paths[spec.path] = entry
@@ -129,7 +148,7 @@ export function openapiDocument(options: {
     servers: [{ url: options.serverUrl }],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [
-      ...Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      ...Object.entries(TAGS).flatMap(([name, description]) => (tags.has(name) ? [{ name, description }] : [])),
       ...(operator ? [OPERATOR_TAG] : []),
     ],
     paths: { ...paths, ...(operator ? operatorPaths(operator.resources, operator.prefix) : {}) },
@@ -148,7 +167,7 @@ export function openapiDocument(options: {
         },
         ...(operator ? OPERATOR_SECURITY : {}),
       },
-      schemas: schemas(),
+      schemas: schemas(endpoints),
     },
   }
 }
@@ -208,6 +227,14 @@ function schemaOf(field: Field): JsonSchema {
       return { type: 'string', pattern: latestPattern(field) }
     case 'json-array':
       return { type: 'string', maxLength: TEXT_BYTES_MAX, contentMediaType: 'application/json' }
+    case 'number':
+      return {
+        type: 'number',
+        ...(field.min === undefined ? {} : { minimum: field.min }),
+        ...(field.max === undefined ? {} : { maximum: field.max }),
+      }
+    case 'values':
+      return { type: 'string', minLength: 1, maxLength: TEXT_BYTES_MAX }
     case 'text':
       return {
         type: 'string',
@@ -224,6 +251,7 @@ function jsonValue(field: Field, value: string): unknown {
     case 'boolean':
       return value === 'true'
     case 'integer':
+    case 'number':
       return Number(value)
     default:
       return value

@@ -1,6 +1,5 @@
 // The operations of the OpenAPI document, as the pages of the documentation need them.
 import type { EndpointSpec, JsonSchema } from '../catalog/endpoint.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
 
 interface Operation {
   readonly tags: readonly string[]
@@ -35,13 +34,13 @@ export interface Listed {
   readonly spec: EndpointSpec | undefined
 }
 
-export function operationsOf(document: JsonSchema): Listed[] {
+export function operationsOf(document: JsonSchema, endpoints: readonly EndpointSpec[]): Listed[] {
   const paths = document.paths as Record<string, Record<string, Operation>> // The document is our own.
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       ...{ path, method: method.toUpperCase(), operation },
       href: `/docs/api/${operation.operationId.replaceAll('_', '-')}`,
-      spec: ENDPOINTS.find((one) => one.path === path && one.method === method.toUpperCase()),
+      spec: endpoints.find((one) => one.path === path && one.method === method.toUpperCase()),
     })),
   )
 }

@@ -199,7 +199,7 @@ export function searchHtml(asked: string, found: readonly Found[]): string {
 
 /** The tab of the playground that serves an operation, with the example filled in. */
 function playgroundOf({ spec }: Listed): string | undefined {
-  if (!spec?.sells) return undefined
+  if (!spec?.sells || spec.tag === 'Products') return undefined
   if (isDataEndpoint(spec)) {
     const query = new URLSearchParams({ endpoint: spec.id })
     for (const [name, field] of Object.entries(spec.params)) if (field.required) query.append(name, field.example ?? '')

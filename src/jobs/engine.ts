@@ -15,11 +15,13 @@ import type { Vendors } from '../routing/vendor.ts'
 import { createByteBudget } from '../upstream/budget.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
+import type { Logins } from '../upstream/login.ts'
 import { cancelJob } from './cancel.ts'
 import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliveries.ts'
 import { createJobEvents, type JobEvents } from './events.ts'
 import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
+import { viewVideo } from './job-view.ts'
 import type { ResultStore } from './result.ts'
 import { newJobId, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
@@ -34,6 +36,7 @@ export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' 
   readonly ledger: Ledger
   readonly catalog: CatalogStore
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly vendors: Vendors
   readonly routes: RouteSources
   readonly byokKeys: Pick<ByokKeys, 'use'>
@@ -147,13 +150,15 @@ export function startJobs(options: EngineOptions): JobEngine {
       const id = newJobId(world)
       const { text, apart } = storeRequest(order, call, world)
       if (apart !== undefined) await jobs.storeBody(id, apart)
-      const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: 'PENDING' }
+      const input = JSON.stringify(order.input)
+      const made = { id, status: 'PENDING', input, created_at: new Date(world.nowMs()) } as const
+      const data: Pick<JobRow, 'status'> & { jobId: string } = { jobId: id, status: made.status }
       return {
         row: {
           id,
-          input: JSON.stringify(order.input),
+          input,
           request: text,
-          answer: JSON.stringify({ success: true, data, requestId }),
+          answer: JSON.stringify(order.isOpenai ? viewVideo(made) : { success: true, data, requestId }),
           ...(callbackUrl === undefined ? {} : { callback: callbackUrl }),
         },
         begin: steps.wake,

@@ -22,12 +22,13 @@ import {
   type Task,
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
-import { vendorCall } from '../protocols/protocol.ts'
+import { loggedIn, vendorCall } from '../protocols/protocol.ts'
 import { byokKeyFault, describe, type Refusal, refusal, retryAfterSeconds } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import type { Candidate } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { HttpCall, Upstream } from '../upstream/call.ts'
+import type { Logins } from '../upstream/login.ts'
 
 /** The route and credential of a job's task. */
 export interface TaskPlace extends Candidate {
@@ -77,6 +78,7 @@ export interface VendorTasks {
 
 interface VendorTasksDeps {
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly vendors: Vendors
   readonly world: World
 }
@@ -105,7 +107,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     const { vendorName, vendor, target, account = '' } = place
     // The circuit breaker judges only calls with the gateway's credentials.
     const isOwn = place.credential === BYOK
-    const { upstream, vendors, world } = deps
+    const { upstream, logins, vendors, world } = deps
     let heard = false
     let leave: (() => void) | undefined
     try {
@@ -114,7 +116,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       leave = entered instanceof Promise ? await entered : entered
       if (begin && !(await begin())) throw STOPPED
       const startedMs = world.elapsedMs()
-      const reply = await upstream.send(vendorCall(call, target), { deadlines: vendor.timeouts, signal: NEVER })
+      const sent = vendorCall(call, await loggedIn(target, { logins, world, isForeign: isOwn }))
+      const reply = await upstream.send(sent, { deadlines: vendor.timeouts, signal: NEVER })
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
       heard = true

@@ -16,6 +16,24 @@ export const jobView = z.object({
 })
 export type JobView = z.infer<typeof jobView>
 
+/** A job in the shape of the openai SDK. */
+export interface VideoView {
+  readonly id: string
+  readonly object: 'video'
+  /** In seconds, as all its times. */
+  readonly created_at: number
+  readonly completed_at: number | null
+  readonly expires_at: number | null
+  readonly status: 'queued' | 'in_progress' | 'completed' | 'failed'
+  readonly progress: number
+  readonly model: string
+  readonly prompt: string | null
+  readonly seconds: string
+  readonly size: string
+  readonly remixed_from_video_id: null
+  readonly error: { readonly code: string; readonly message: string } | null
+}
+
 /** Also shows the product and the charge to the job's owner. */
 export const listedJob = jobView.extend({ product: z.string(), charged: credits.nullable() })
 export type ListedJobView = z.infer<typeof listedJob>

@@ -19,8 +19,10 @@ interface AwsCall {
   readonly service: string
 }
 
-export function sha256(bytes: string | Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex')
+export function sha256(...pieces: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return hash.digest('hex')
 }
 
 /** The headers to send: the given ones, the date and the signature over all of them. */
@@ -38,7 +40,7 @@ export function signAwsCall(call: AwsCall, credentials: AwsCredentials, nowMs: n
   const names = signed.map(([name]) => name).join(';')
   const canonical = [
     call.method,
-    encodePath(decodeURIComponent(call.url.pathname)),
+    canonicalPath(call),
     [...call.url.searchParams]
       .map(([name, value]) => `${encode(name)}=${encode(value)}`)
       .sort()
@@ -68,6 +70,8 @@ function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-function encodePath(path: string): string {
+/** S3 signs the path as it is; every other service encodes what is encoded already once more, and reads "//" as "/". */
+function canonicalPath({ service, url }: Pick<AwsCall, 'service' | 'url'>): string {
+  const path = service === 's3' ? decodeURIComponent(url.pathname) : url.pathname.replaceAll(/\/{2,}/g, '/')
   return path.split('/').map(encode).join('/')
 }

@@ -23,6 +23,7 @@ type Purpose =
   | 'delivery'
   | 'oauth'
   | 'own-key'
+  | 'page-token'
   | 'second-factor'
   | 'session'
   | 'webhook'

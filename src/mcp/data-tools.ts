@@ -2,9 +2,9 @@
 import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import { type AccountDeps, quoteCall, readAccount } from '../api/account.ts'
 import type { createModelLists } from '../api/models.ts'
-import { type DataEndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
 import type { Field } from '../catalog/field.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
+import { sampleOf } from '../catalog/json-schema.ts'
 import { type Catalog, findDataProduct, findProduct } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
@@ -22,8 +22,11 @@ import {
   textArgument,
 } from './tool.ts'
 
-export function dataTools(deps: PaidDeps): Tool[] {
-  return ENDPOINTS.filter(isDataEndpoint).map((spec) => dataTool(spec, deps))
+/** An answer that is no JSON is nothing that an agent could read. */
+export function dataTools(endpoints: readonly EndpointSpec[], deps: PaidDeps): Tool[] {
+  return endpoints
+    .filter((spec) => isDataEndpoint(spec) && spec.gives === undefined)
+    .map((spec) => dataTool(spec as DataEndpointSpec, deps)) // Only such are left.
 }
 
 function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
@@ -31,7 +34,7 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
   const required = Object.keys(spec.params).filter((param) => spec.params[param]?.required)
   return {
     name,
-    group: spec.restriction === 'socialapi' ? 'social' : 'analytics',
+    group: spec.tag === 'Products' ? 'products' : spec.restriction === 'socialapi' ? 'social' : 'analytics',
     title: spec.title,
     description: [
       spec.description,
@@ -40,10 +43,10 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
       `Example: ${exampleOf(spec, required)}.`,
     ].join(' '),
     price: (catalog) => priceText(catalog, spec.product),
-    input: objectSchema(fieldSchemas(spec.params), required),
+    input: inputOf(spec, required),
     // The description already says what the answer contains; a full schema would double the size of the listing.
     output: { type: spec.answer?.type === 'array' ? 'array' : 'object' },
-    readOnly: true,
+    readOnly: spec.method === 'GET' || spec.tag !== 'Products',
     openWorld: true,
     endpoint: spec.id,
     offered: (principal, catalog) =>
@@ -57,6 +60,16 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
   }
 }
 
+/** The parameters, and the body of an operation that takes one as `body`. */
+function inputOf({ params, body }: DataEndpointSpec, required: readonly string[]): JsonSchema {
+  if (!body) return objectSchema(fieldSchemas(params), required)
+  const { $defs, examples: _, ...schema } = body
+  return {
+    ...objectSchema({ ...fieldSchemas(params), body: schema }, [...required, 'body']),
+    ...($defs === undefined ? {} : { $defs }),
+  }
+}
+
 /** `siteanalytics/websites/ranks/global` is `website_ranks_global`. */
 function toolName({ id, tool }: DataEndpointSpec): string {
   if (tool?.name !== undefined) return tool.name
@@ -66,26 +79,38 @@ function toolName({ id, tool }: DataEndpointSpec): string {
     .replaceAll(/[^a-z0-9]+/gi, '_')
 }
 
-function exampleOf({ params }: DataEndpointSpec, required: readonly string[]): string {
-  return JSON.stringify(Object.fromEntries(required.map((name) => [name, params[name]?.example])))
+function exampleOf({ params, body }: DataEndpointSpec, required: readonly string[]): string {
+  const given = Object.fromEntries(required.map((name) => [name, params[name]?.example]))
+  return JSON.stringify({ ...given, ...(body ? { body: sampleOf(body) } : {}) })
 }
 
 /** Turns the arguments into the query that a caller of the endpoint would send; the endpoint then validates it. */
-function asRequest({ params, path }: Pick<DataEndpointSpec, 'params' | 'path'>, args: Arguments): Request {
+function asRequest({ params, path, body: takes }: DataEndpointSpec, args: Arguments): Request {
   const inPath: Record<string, string> = {}
+  const headers = new Map<string, string>()
   const query = new URLSearchParams()
+  const body = takes ? objectArgument(args, 'body') : undefined
   for (const [name, given] of Object.entries(args)) {
-    if (given === null || given === undefined) continue
+    if (given === null || given === undefined || (takes && name === 'body')) continue
     const value = plainValue(name, given, params[name])
     if (path.includes(`{${name}}`)) inPath[name] = value
+    else if (params[name]?.in === 'header') headers.set(name.toLowerCase(), value)
     else query.append(name, value)
   }
-  return { params: inPath, query: query.toString() }
+  return {
+    ...{ params: inPath, query: query.toString() },
+    ...(body ? { body: Buffer.from(JSON.stringify(body)) } : {}),
+    ...(headers.size > 0 ? { header: (name: string) => headers.get(name) } : {}),
+  }
 }
 
 /** Accepts JSON arrays for list parameters, because models often send them that way. */
 function plainValue(name: string, value: unknown, field: Field | undefined): string {
-  if (Array.isArray(value) && field?.kind === 'list' && value.every((item) => typeof item === 'string'))
+  if (
+    Array.isArray(value) &&
+    (field?.kind === 'list' || field?.kind === 'values') &&
+    value.every((item) => typeof item === 'string')
+  )
     return value.join(',')
   if (Array.isArray(value) && field?.kind === 'json-array') return JSON.stringify(value)
   if (typeof value === 'object')
@@ -179,7 +204,7 @@ export function accountTools(
         if (tool?.endpoint === undefined) throw invalid(`"${name.slice(0, 64)}" is not a paid tool.`, 'tool')
         const given = objectArgument(args, 'arguments')
         const body = Buffer.from(JSON.stringify(tool.asBody?.(given) ?? given))
-        const quote = await quoteCall({ body, endpoint: tool.endpoint, spec: tool.spec, principal }, deps)
+        const quote = await quoteCall({ body, endpoint: tool.endpoint, principal }, deps)
         return { structured: quote, text: markdownOf(quote) }
       },
     },
@@ -188,7 +213,7 @@ export function accountTools(
 
 // Prices as text, for tool descriptions.
 
-export function priceText(catalog: Catalog, product: string): string {
+function priceText(catalog: Catalog, product: string): string {
   const found = findProduct(catalog, product)
   return found ? `Costs ${pricingText(found.pricing)}.` : ''
 }

@@ -7,7 +7,10 @@ import { invalid } from '../kernel/fault.ts'
 import { type Arguments, type Group, objectSchema, requiredText, runTool, type Tool, type ToolCaller } from './tool.ts'
 
 /** The last segment of the path: /mcp/<subset>. */
-export const SUBSETS = ['analytics', 'social', 'media', 'discover'] as const satisfies readonly (Group | 'discover')[]
+export const SUBSETS = ['analytics', 'social', 'media', 'products', 'discover'] as const satisfies readonly (
+  | Group
+  | 'discover'
+)[]
 
 const FOUND_MAX = 5
 const WORD = /[a-z0-9]+/g

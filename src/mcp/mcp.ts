@@ -4,22 +4,20 @@ import type { Principal } from '../admission/api-key.ts'
 import type { AccountDeps } from '../api/account.ts'
 import type { FetchCall } from '../api/fetch-route.ts'
 import { createModelLists } from '../api/models.ts'
+import { endpointsOf } from '../catalog/product.ts'
 import type { Catalog } from '../catalog/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
-import type { ToolServers } from '../routing/tool-servers.ts'
 import { accountTools, dataTools } from './data-tools.ts'
 import { discoveryTools, listFor } from './listing.ts'
 import { mediaTools } from './media-tools.ts'
 import type { PaidDeps } from './paid-call.ts'
-import { serverTools, withoutClashes } from './server-tools.ts'
 import type { Tool, ToolCaller } from './tool.ts'
 import { createTransport } from './transport.ts'
 
 export interface McpDeps extends PaidDeps, AccountDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
   readonly log: Log
-  readonly toolServers: Pick<ToolServers, 'heldBack' | 'version'>
 }
 
 const INSTRUCTIONS =
@@ -28,23 +26,12 @@ const INSTRUCTIONS =
 export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response> {
   const current = () => deps.catalog.current
   const models = createModelLists(current)
-  const own: Tool[] = [
-    ...dataTools(deps),
-    ...mediaTools(deps),
-    ...accountTools(deps, models, (principal) => offered(principal)),
-  ]
-  let made: { readonly of: Catalog; readonly version: number; readonly tools: readonly Tool[] } | undefined
-  /** Ours first, so that no foreign tool can take the name of one. */
-  const tools = () => {
-    const { version } = deps.toolServers
-    if (made?.of !== current() || made.version !== version)
-      made = {
-        of: current(),
-        version,
-        tools: withoutClashes([...pair, ...own, ...serverTools(current(), deps)]).slice(pair.length),
-      }
-    return made.tools
-  }
+  const fixed: Tool[] = [...mediaTools(deps), ...accountTools(deps, models, (principal) => offered(principal))]
+  // The endpoints change with the catalog, and their tools with them.
+  const tools = madeOnce(
+    () => endpointsOf(current()),
+    (endpoints) => [...dataTools(endpoints, deps), ...fixed],
+  )
   const offered = (principal: Principal) => tools().filter((tool) => tool.offered(principal, current()))
   const pair = discoveryTools(offered, current)
   return createTransport({
@@ -60,6 +47,16 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
     world: deps.path.world,
     log: deps.log,
   })
+}
+
+/** Made anew only when what it is made of is another. */
+function madeOnce<From, Made>(from: () => From, make: (from: From) => Made): () => Made {
+  let known: { readonly from: From; readonly made: Made } | undefined
+  return () => {
+    const now = from()
+    if (known?.from !== now) known = { from: now, made: make(now) }
+    return known.made
+  }
 }
 
 // Prompts: common questions, worded so that an agent uses the right tools in the right order.

@@ -31,6 +31,8 @@ export interface Request {
   readonly query?: string
   /** The JSON body of a POST. */
   readonly body?: Buffer
+  /** Parameters that stand in headers. */
+  readonly header?: (name: string) => string | undefined
 }
 
 interface Paid {
@@ -48,8 +50,16 @@ export async function callEndpoint(
   try {
     const body = await bodyOf(spec, request, lease)
     const { principal, requestId, idempotencyKey: key, client, header } = call
-    const { params = {}, query = '' } = request
-    const { asked, catalog } = readFor({ spec, principal, params, query, body, header }, deps)
+    const { params = {}, query = '', header: given } = request
+    const reading = {
+      spec,
+      principal,
+      params,
+      query,
+      body,
+      header: given ? (name: string) => given(name) ?? header(name) : header,
+    }
+    const { asked, catalog } = readFor(reading, deps)
     const { want, most } = estimate(asked.paidRequest, asked.product, asked.own)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {

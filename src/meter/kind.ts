@@ -52,6 +52,9 @@ export const UNITS = {
   codeRun: { ...pieces('run of code', 'runs of code'), use: true, extra: true },
   call: pieces('call'),
   row: { ...pieces('row'), rate: 'Per row returned' },
+  byte: { per: 1_000_000, one: 'byte', many: 'bytes', rate: 'Per million bytes' },
+  /** What the expression of a product's operation counts. */
+  metered: { ...pieces('unit'), rate: 'Per unit counted' },
 } as const satisfies Record<string, UnitRow>
 
 export type Unit = keyof typeof UNITS
@@ -65,7 +68,7 @@ export const USE_UNITS = UNIT_NAMES.filter((unit): unit is UseUnit => unitRow(un
 /** The unit of a rate as text: "a call", "per million input tokens". */
 export function rateWords(unit: Unit): string {
   const { per, one, many } = unitRow(unit)
-  return per === 1 ? `${/^[aeiou]/.test(one) ? 'an' : 'a'} ${one}` : `per million ${many}`
+  return per === 1 ? `${/^[aeio]/.test(one) ? 'an' : 'a'} ${one}` : `per million ${many}`
 }
 
 interface Kind {
@@ -134,9 +137,9 @@ export const KINDS = {
     typical: { second: 5, output: 100_000 },
   },
   data: {
-    protocols: { 'social-v2': 'social', 'site-analytics': 'analytics', mcp: 'tools' },
+    protocols: { 'social-v2': 'social', 'site-analytics': 'analytics', 'http-api': 'product' },
     priced: [['call']],
-    usual: ['row'],
+    usual: ['row', 'byte', 'metered'],
     typical: { call: 1, row: 10 },
     tab: 'social',
   },
@@ -146,6 +149,7 @@ export type KindName = keyof typeof KINDS
 type ProtocolOf<K extends KindName> = keyof (typeof KINDS)[K]['protocols']
 export type ProtocolName = { [K in KindName]: ProtocolOf<K> }[KindName]
 export type TextProtocolName = ProtocolOf<'text'>
+export type DataProtocolName = ProtocolOf<'data'>
 export const KIND_NAMES = Object.keys(KINDS) as [KindName, ...KindName[]] // The names of an object that has at least one.
 export const kindRow = (kind: KindName): Kind => KINDS[kind]
 export const protocolsOf = <K extends KindName>(kind: K) =>

@@ -36,13 +36,17 @@ export function priceWords(pricing: Priced | null): PriceWords {
     return rate === undefined ? [] : [{ unit, amount: groupedCredits(rate) }]
   })
   const of = (unit: Unit) => rates.find((one) => one.unit === unit)?.amount
-  const [input, output, row] = [of('input'), of('output'), of('row')]
+  const [input, output] = [of('input'), of('output')]
   if (input !== undefined && output !== undefined)
     return { amount: `${from}${input} in · ${output} out`, per: 'per million tokens' }
   const [first] = rates
   if (!first) return { amount: 'No price', per: '' }
   const { per, one, many } = unitRow(first.unit)
-  const more = first.unit === 'call' && row !== undefined ? `, ${row} per row` : ''
+  const beside = (['row', 'metered', 'byte'] as const).flatMap((unit) => {
+    const rate = first.unit === 'call' ? of(unit) : undefined
+    return rate === undefined ? [] : [`, ${rate} per ${unit === 'byte' ? 'million bytes' : unitRow(unit).one}`]
+  })
+  const more = beside.join('')
   return { amount: `${from}${first.amount}`, per: per === 1 ? `per ${one}${more}` : `per million ${many}` }
 }
 

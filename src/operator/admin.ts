@@ -24,7 +24,6 @@ import { type PaymentDeps, paymentResources } from './resources/payments.ts'
 import { type PlanDeps, planResources } from './resources/plans.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
-import { type ToolServerDeps, toolServerResources } from './resources/tool-servers.ts'
 import {
   type BatchResourceDeps,
   batchResources,
@@ -60,7 +59,6 @@ export interface ResourceDeps
     DeliveryDeps,
     BatchResourceDeps,
     VendorDeps,
-    ToolServerDeps,
     ByokKeyDeps,
     OperationsDeps,
     TokenDeps,
@@ -93,7 +91,6 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),
-    ...toolServerResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

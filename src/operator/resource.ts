@@ -44,10 +44,25 @@ export const text = (charsMax: number, charsMin = 1) =>
     )
     .refine((value) => value.length <= charsMax, `must have at most ${charsMax} characters`)
 
-/** A vendor's credential: it goes into a header as it is. */
+/** A vendor's credential: it goes into a header as it is, or is the JSON that a cloud gives for a login. */
 export const secret = z
   .string()
-  .regex(/^[\x21-\x7e]{1,4096}$/, 'must be 1 to 4096 visible ASCII characters without spaces')
+  .max(16_384)
+  .transform(asOneLine)
+  .refine(
+    (value) => /^[\x21-\x7e]{1,4096}$/.test(value) || value.startsWith('{'),
+    'must be 1 to 4096 visible ASCII characters without spaces, or the JSON of a service account',
+  )
+
+/** An object of JSON without line ends, which no header may have; anything else as it is. */
+function asOneLine(value: string): string {
+  if (!value.trimStart().startsWith('{')) return value
+  try {
+    return JSON.stringify(JSON.parse(value))
+  } catch {
+    return ''
+  }
+}
 
 /** What our own ids look like; anything else is not there. */
 export const id = z.string().regex(/^[\w+-]{1,100}$/)

@@ -159,7 +159,7 @@ export const publicCatalog = z.object({
     z.object({
       id: z.string(),
       product: z.string(),
-      method: z.literal('GET'),
+      method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
       path: z.string(),
       title: z.string(),
       description: z.string(),

@@ -17,6 +17,7 @@ import type { Monitor, Seen } from '../telemetry/monitor.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { StreamWatch } from '../telemetry/stream-watch.ts'
 import type { Upstream } from '../upstream/call.ts'
+import type { Logins } from '../upstream/login.ts'
 import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
 
@@ -26,6 +27,7 @@ export interface PathDeps {
   readonly ledger: Ledger
   readonly labelNames: LabelNames
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly vendors: Vendors
   readonly routes: RouteSources
   readonly world: World

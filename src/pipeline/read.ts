@@ -9,7 +9,6 @@ import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../cat
 import { ENDPOINTS } from '../catalog/index.ts'
 import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, findDataProduct, type Product } from '../catalog/store.ts'
-import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
@@ -17,16 +16,17 @@ import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
-import type { KindName } from '../meter/kind.ts'
+import { type KindName, UNIT_NAMES, type Unit } from '../meter/kind.ts'
+import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
-import { readToolRequest } from '../protocols/data/mcp-tool.ts'
-import { readAnalyticsRequest } from '../protocols/data/site-analytics.ts'
+import { type PageTokens, readDataRequest } from '../protocols/data/http-api.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
 import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
 import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { type ImageRequestDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
+import { asJob } from '../protocols/media/video-task/openai-videos.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
@@ -35,7 +35,6 @@ import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts
 import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
 import { routesFor } from '../routing/route.ts'
-import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { CacheRule } from './response-cache.ts'
 
@@ -89,9 +88,9 @@ export interface ReadDeps {
   /** A request without a model gets the one that the contract names as the default. */
   readonly presets: boolean
   readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
-  /** Absent: no tool of a foreign server is sold. */
-  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
+  /** Tokens for further pages, bound to an account and an endpoint. */
+  readonly pageTokens: (account: string, endpoint: string) => PageTokens
 }
 
 type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels'>
@@ -104,7 +103,7 @@ const READERS: Record<KindName, Reader> = {
   transcription: readTranscription,
   speech: byModel('speech', readSpeechRequest),
   image: readImage,
-  video: byModel('video', readVideoAsk),
+  video: readVideo,
   data: readData,
 }
 
@@ -131,7 +130,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
 }
 
 function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels | undefined {
-  const own = readLabels({ header, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
+  const own = readLabels({ header, body: body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
   return labels
@@ -139,7 +138,7 @@ function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels 
 
 /** What a refused request was about; empty: nothing that there is. */
 function productOf({ spec, catalog, body: { json } }: Incoming): string {
-  if (isDataEndpoint(spec) || isToolSpec(spec)) return spec.product
+  if (isDataEndpoint(spec)) return spec.product
   const { model } = json.value
   return typeof model === 'string' && modelAt(catalog, model) ? model : ''
 }
@@ -241,47 +240,60 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
   }
 }
 
+function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  if (incoming.spec.id !== 'video/create') return byModel('video', readVideoAsk)(incoming, deps)
+  const body = { ...incoming.body, json: asJob(incoming.body.json) }
+  return byModel('video', (json, uid, model) => {
+    const asked = readVideoAsk(json, uid, model)
+    return { ...asked, order: { ...asked.order, isOpenai: true } }
+  })({ ...incoming, body }, deps)
+}
+
 function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
   const known = model?.enabled && model.type === 'video' ? model : undefined
   const video = readVideoRequest(json, known?.traits ?? ANY_MODEL, known !== undefined && isByTokens(known.pricing))
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
-/** A tool that its server has changed is not sold until the operator has agreed to the change. */
-function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps): ReturnType<Reader> {
-  const { catalog, principal, body } = incoming
-  const product = findDataProduct(catalog, spec.product)
-  if (!mayUse(principal, spec.restriction))
-    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
-  if (!product?.enabled || !toolServers || toolServers.heldBack(spec))
-    throw new Fault('not_found', { message: 'This tool is not offered now.' })
-  const perRow = product.pricing.tiers.some((tier) => tier.row !== undefined)
-  const facts = { account: principal.accountId, perRow, simulated: catalog.simulated, client: toolServers.client }
-  return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
-}
-
-function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  if (isToolSpec(incoming.spec)) return readTool(incoming.spec, incoming, deps)
-  const { world } = deps
-  const { catalog, principal, params, query } = incoming
+function readData(incoming: Incoming, { world, pageTokens }: ReadDeps): ReturnType<Reader> {
+  const { catalog, principal, params, query, header } = incoming
   const spec = incoming.spec as DataEndpointSpec
   const product = findDataProduct(catalog, spec.product)
-  const perRow = product?.pricing.tiers.some((tier) => tier.row !== undefined) ?? false
+  const priced = product ? countedUnits(product.pricing) : new Set<Unit>()
+  const { json } = incoming.body
+  const tokens = spec.operation?.pageToken && pageTokens(principal.accountId, spec.id)
   const paidRequest =
-    spec.restriction === 'socialapi'
-      ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow })
-      : readAnalyticsRequest(spec, query, world.nowMs(), { perRow })
+    spec.protocol === 'social-v2'
+      ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow: priced.has('row') })
+      : readDataRequest(
+          spec,
+          { query, params, header, json },
+          { nowMs: world.nowMs(), priced, ...(tokens ? { tokens } : {}) },
+        )
   if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
   if (!mayUse(principal, spec.restriction))
     throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
   const cache = 'cache' in product ? product.cache : undefined
   // Answers of simulated vendors are not cached for paying callers.
   const shelf = catalog.simulated ? 'test ' : ''
+  const question = spec.body ? ` ${json.text}` : ''
   return {
     paidRequest,
     product,
-    ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query), ...cache } } : {}),
+    ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query) + question, ...cache } } : {}),
   }
+}
+
+/** Found once for each price, because every call asks. */
+const unitsOf = new WeakMap<Pricing, ReadonlySet<Unit>>()
+
+function countedUnits(pricing: Pricing): ReadonlySet<Unit> {
+  let units = unitsOf.get(pricing)
+  if (!units) {
+    units = new Set(UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined)))
+    unitsOf.set(pricing, units)
+  }
+  return units
 }
 
 /**

@@ -1,11 +1,14 @@
 // The contracts between the request path and the wire formats. A `PaidRequest` is a caller's validated request: what it costs at worst, and
 // how to open an exchange with a vendor. The path knows no formats; formats know no sockets, clocks or money.
-import type { Auth, Offer } from '../catalog/document.ts'
+import type { Auth, Login, Offer } from '../catalog/document.ts'
+import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type JsonText, splice } from '../kernel/json.ts'
+import type { World } from '../kernel/world.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
-import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
+import { bearer, type HttpCall } from '../upstream/call.ts'
+import type { LoggedIn, Logins } from '../upstream/login.ts'
 import type { VideoRequest } from './media/video-task/request.ts'
 import type { VendorError } from './vendor-words.ts'
 
@@ -18,12 +21,16 @@ export interface Target {
   readonly secret: string | undefined
   /** Where the vendor expects the credential, if not in the format's usual place. */
   readonly auth?: Auth | undefined
+  /** What the vendor's login gave, if it has one; the calls are signed with it at this time. */
+  readonly signs?: (Extract<LoggedIn, { aws: unknown }> & { readonly nowMs: number }) | undefined
   /** Extra headers for this vendor, from the catalog. */
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */
   readonly model: string
   /** The vendor is the format's own maker, so request members that are unknown here may have a meaning to it. */
   readonly passesUnknown?: boolean
+  /** A simulated vendor of ours. */
+  readonly simulated?: boolean
 }
 
 /** Attributes that decide the price tier, besides token counts. */
@@ -81,8 +88,6 @@ export interface PaidRequest extends PaidRequestFacts {
   refusal?(protocol: ProtocolName): Fault | undefined
   /** Fetches what the request only refers to. Runs once, before a vendor slot is taken, because it does not use the vendor's time. */
   gather?(signal: AbortSignal): Promise<void>
-  /** Doing it twice may do harm: once the vendor may have begun, it is not tried again. */
-  readonly once?: true
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
 }
 
@@ -106,8 +111,6 @@ export interface OpenOptions {
 
 export interface Exchange {
   readonly call: HttpCall
-  /** Present if one HTTP request is not all: sends the call, credential included, and replies when the whole answer is there. */
-  readonly send?: Upstream['send']
   /**
    * What happens when the caller disconnects, unless the catalog overrides it. `answer`: the vendor reports the usage only at the end, so its
    * answer is read for a while. `call`: it bills the whole call once it is sent, so the answer is read to the end. Absent: the upstream call
@@ -216,15 +219,52 @@ const USUAL: Partial<Record<ProtocolName, Auth>> = {
   gemini: { header: 'x-goog-api-key' },
 }
 
-export function vendorCall(call: HttpCall, { protocol, secret, auth, headers }: Target): HttpCall {
+export function vendorCall(call: HttpCall, target: Target): HttpCall {
   if (climbs(call.url)) throw new Fault('request_invalid', { message: 'A part of the address is no id.' })
-  const where = auth ?? USUAL[protocol] ?? 'bearer'
+  const { protocol, secret, auth, signs, headers } = target
+  if (signs) return { ...call, headers: signedHeaders(call, headers, signs) }
   if (secret === undefined) return { ...call, headers: { ...call.headers, ...headers } }
+  const where = auth ?? USUAL[protocol] ?? 'bearer'
   if (where === 'bearer') return { ...call, headers: { authorization: bearer(secret), ...call.headers, ...headers } }
+  if (where === 'basic') return { ...call, headers: { authorization: basic(secret), ...call.headers, ...headers } }
   if ('header' in where) return { ...call, headers: { [where.header]: secret, ...call.headers, ...headers } }
+  if (!('query' in where)) throw new Fault('internal', { internal: { why: 'the login was not opened' } })
   const mark = call.url.includes('?') ? '&' : '?'
   const url = `${call.url}${mark}${encodeURIComponent(where.query)}=${encodeURIComponent(secret)}`
   return { ...call, url, headers: { ...call.headers, ...headers } }
+}
+
+const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`
+
+function signedHeaders(
+  { method, url, headers, body = '' }: HttpCall,
+  more: Readonly<Record<string, string>>,
+  { aws, service, nowMs }: NonNullable<Target['signs']>,
+) {
+  const pieces = typeof body === 'string' || Buffer.isBuffer(body) ? [body] : body
+  const signed = { headers: { ...headers, ...more }, bodySha256: sha256(...pieces), service }
+  return signAwsCall({ method, url: new URL(url), ...signed }, aws, nowMs)
+}
+
+/** The login that a vendor wants before it is called. */
+function loginOf({ auth }: Pick<Target, 'auth'>): Login | undefined {
+  return typeof auth === 'object' && !('header' in auth) && !('query' in auth) ? auth : undefined
+}
+
+/** The target with what its login gave instead of the credential. At once if it has no login, or while its token is fresh. */
+export function loggedIn(
+  target: Target,
+  { logins, world, isForeign }: { logins: Logins; world: Pick<World, 'nowMs'>; isForeign?: boolean },
+): Target | Promise<Target> {
+  const login = loginOf(target)
+  if (!login) return target // The usual case.
+  const use = (given: LoggedIn): Target =>
+    'token' in given
+      ? { ...target, secret: given.token, auth: 'bearer' }
+      : { ...target, secret: given.aws.secretAccessKey, signs: { ...given, nowMs: world.nowMs() } }
+  const { secret, baseUrl } = target
+  const given = logins.open(login, { secret, baseUrl, ...(isForeign ? { isForeign } : {}) })
+  return given instanceof Promise ? given.then(use) : use(given)
 }
 
 /** How often a chain of proxies may decode an address before the vendor reads it. */

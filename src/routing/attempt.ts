@@ -5,7 +5,14 @@ import { NEVER, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
-import { type Exchange, type OpenOptions, type PaidRequest, vendorCall } from '../protocols/protocol.ts'
+import {
+  type Exchange,
+  loggedIn,
+  type OpenOptions,
+  type PaidRequest,
+  type Target,
+  vendorCall,
+} from '../protocols/protocol.ts'
 import {
   byokKeyFault,
   describe,
@@ -16,6 +23,7 @@ import {
 } from '../protocols/vendor-fault.ts'
 import type { RedactionScope } from '../protocols/vendor-words.ts'
 import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
+import { isLoginRefused, type Logins } from '../upstream/login.ts'
 import type { Candidate } from './route.ts'
 import type { Vendors } from './vendor.ts'
 
@@ -36,6 +44,7 @@ export interface Attempted {
 
 interface AttemptDeps {
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly vendors: Vendors
   readonly world: World
   readonly log: Log
@@ -128,18 +137,19 @@ export async function attempt(
       continue
     }
     attempts += 1
-    const { vendor, target } = candidate
+    const { vendor } = candidate
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
     const facts: Facts = { open, product, startMs, queuedMs, attempts, isFirst: last === undefined }
     try {
+      const found = openLogin(candidate, deps)
+      const target = found instanceof Promise ? await found : found
       const opening = paidRequest.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
       const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
       const signal = drains === 'call' && !open.signal.aborted ? NEVER : open.signal
       const sending = { deadlines: vendor.timeouts, signal }
-      const { send = deps.upstream.send } = exchange
-      const reply = await send(vendorCall(exchange.call, target), sending)
+      const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
       if (reply.status >= 200 && reply.status < 300) {
         // A vendor that bills the whole answer anyway is not aborted once it answers: the relay decides how long to read.
         if (drains) reply.letGo()
@@ -151,17 +161,30 @@ export async function attempt(
       another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
       leave()
-      if (!verdict.curable || (paidRequest.once && !another)) throw verdict.fault
+      if (!verdict.curable) throw verdict.fault
       // The route keeps its turn while another of its credentials may work.
       if (another) turn -= 1
     } catch (error) {
       if (error === last) throw error
       leave()
       last = failedAt(candidate, facts, error, deps)
-      if (paidRequest.once && last.details.internal?.sent !== false) throw last
     }
   }
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
+}
+
+/** An account whose own credential cannot log in is told so. */
+function openLogin(
+  { target, credential, vendorName }: Candidate,
+  { logins, world }: AttemptDeps,
+): Target | Promise<Target> {
+  if (credential !== BYOK) return loggedIn(target, { logins, world })
+  const openOwn = async () => loggedIn(target, { logins, world, isForeign: true })
+  return openOwn().catch((error: unknown) => {
+    if (!(error instanceof Fault) || !isLoginRefused(error)) throw error
+    const message = `${vendorName} did not accept the key that your account has stored for it. Store another, or remove it.`
+    throw new Fault('byok_key_rejected', { message, cause: error })
+  })
 }
 
 function drainsOf(

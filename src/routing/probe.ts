@@ -9,11 +9,12 @@ import type { PriceTier } from '../meter/price.ts'
 import { inputTokensOf } from '../meter/usage.ts'
 import { isObject } from '../protocols/check.ts'
 import { type FreeCheck, freeCheck, smallestRequest } from '../protocols/free-check.ts'
-import { type Exchange, type PaidRequest, type Target, vendorCall } from '../protocols/protocol.ts'
+import { type Exchange, loggedIn, type PaidRequest, type Target, vendorCall } from '../protocols/protocol.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
 import { isUnknownModel } from '../protocols/vendor-fault.ts'
 import { readErrorBody, type VendorError, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
 import type { HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
+import { type Logins, loginProblem } from '../upstream/login.ts'
 import type { TestStep, VendorTest } from './views.ts'
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 10_000, totalMs: 40_000 }
@@ -24,6 +25,7 @@ const LOST: ReadonlySet<number | null> = new Set([404, 405, 410])
 
 interface ProbeDeps {
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly world: World
 }
 
@@ -135,13 +137,14 @@ class Failure {
   }
 }
 
-async function hear(call: HttpCall, target: Target, { upstream, world }: ProbeDeps): Promise<Heard | Failure> {
+async function hear(call: HttpCall, target: Target, { upstream, logins, world }: ProbeDeps): Promise<Heard | Failure> {
   const startedMs = world.elapsedMs()
   const since = () => Math.round(world.elapsedMs() - startedMs)
   let reply: UpstreamReply | undefined
   try {
     const signal = AbortSignal.timeout(DEADLINES.totalMs)
-    reply = await upstream.send(vendorCall(call, target), { deadlines: DEADLINES, signal })
+    const sent = vendorCall(call, await loggedIn(target, { logins, world }))
+    reply = await upstream.send(sent, { deadlines: DEADLINES, signal })
     const { status, headers } = reply
     return { status, headers, body: await reply.read(BODY_BYTES_MAX), latencyMs: since() }
   } catch (error) {
@@ -220,6 +223,8 @@ const BY_CODE: readonly (readonly [RegExp, (host: string) => string])[] = [
 function causeOf(error: unknown, baseUrl: string): string {
   const host = URL.parse(baseUrl)?.host ?? baseUrl
   const fault = asFault(error)
+  const login = loginProblem(fault)
+  if (login !== undefined) return `The login failed. ${login}`
   const { phase, code } = fault.details.internal ?? {}
   if (fault.kind === 'upstream_timeout')
     return phase === 'connect'

@@ -48,14 +48,16 @@ export function targetOf(
   uid: string,
   sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>,
 ): Target {
-  const sandbox = isSandbox(vendor.baseUrl)
+  const found = vendor.credential === undefined ? undefined : sources.credential(vendor.credential)
+  // A product without its credential answers with its examples.
+  const isUntold = route.protocol === 'http-api' && vendor.credential !== undefined && found === undefined
+  const baseUrl = isUntold ? 'sandbox/product' : vendor.baseUrl
+  const sandbox = isSandbox(baseUrl)
   return {
     protocol: route.protocol,
-    baseUrl: sandbox ? vendor.baseUrl.replace('sandbox', sources.sandboxUrl() ?? NOWHERE) : vendor.baseUrl,
-    secret:
-      vendor.credential === undefined
-        ? undefined
-        : (sources.credential(vendor.credential) ?? (sandbox ? 'sandbox' : undefined)),
+    baseUrl: sandbox ? baseUrl.replace('sandbox', sources.sandboxUrl() ?? NOWHERE) : baseUrl,
+    secret: found ?? (sandbox && vendor.credential !== undefined ? 'sandbox' : undefined),
+    simulated: sandbox,
     auth: vendor.auth,
     headers: vendor.headers,
     model: route.model ?? uid,

@@ -46,6 +46,8 @@ export class Router<Route> {
   readonly #root = branch<Route>()
   /** Paths without parameters, as callers usually write them. */
   readonly #exact = new Map<string, Found<Route>>()
+  /** Routes that may change while the server runs, looked up after all others. */
+  further: (() => Router<Route>) | undefined
   /** All API routes, such as `GET /v1/jobs/{id}`. */
   readonly routes: Array<readonly [method: string, path: string]> = []
 
@@ -73,7 +75,9 @@ export class Router<Route> {
     const end = url.search(/[?#]/)
     const path = end < 0 ? url : url.slice(0, end)
     const exact = this.#exact.get(path)
-    return exact?.place.methods.has(method) ? exact : this.#search(method, path)
+    if (exact?.place.methods.has(method)) return exact
+    const found = this.#search(method, path)
+    return found?.place.methods.has(method) ? found : (this.further?.().find(method, url) ?? found)
   }
 
   #search(method: string, path: string): Found<Route> | undefined {

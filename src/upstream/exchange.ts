@@ -20,7 +20,8 @@ const ENCODING = 'accept-encoding'
 /** Upload bodies are split into pieces of this size, so that progress of a slow upload is visible. */
 const PIECE_BYTES = 262_144
 
-export function createUpstream({ world }: { world: World }): Upstream {
+/** `metadata`: may reach the metadata of the machine, for logins that its administrator allows. */
+export function createUpstream({ world, metadata = false }: { world: World; metadata?: boolean }): Upstream {
   const watch = createDeadlineWatch(world)
   const vendors = new Map<string, Connections>()
   const settings: ConnectionSettings = {
@@ -28,7 +29,12 @@ export function createUpstream({ world }: { world: World }): Upstream {
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // One connector for all vendors: it caches TLS sessions, so that new connections can resume them.
-    connect: buildConnector({ allowH2: false, timeout: CONNECT_CLEANUP_MS, lookup: lookUpVendor, ...ARRIVAL }),
+    connect: buildConnector({
+      allowH2: false,
+      timeout: CONNECT_CLEANUP_MS,
+      lookup: metadata ? lookup : lookUpVendor,
+      ...ARRIVAL,
+    }),
     // `watch` enforces the deadlines of each call.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -38,7 +44,8 @@ export function createUpstream({ world }: { world: World }): Upstream {
     let connections = vendors.get(origin)
     if (!connections) {
       const host = URL.parse(origin)?.hostname ?? ''
-      if (isMetadataHost(host)) throw new Fault('upstream_failed', { internal: { why: 'a metadata address', host } })
+      if (!metadata && isMetadataHost(host))
+        throw new Fault('upstream_failed', { internal: { why: 'a metadata address', host } })
       connections = new Connections(origin, settings)
       vendors.set(origin, connections)
     }

@@ -1,27 +1,26 @@
-// From nothing to paid in one sitting: sign up, confirm by the mail that arrived, pay, see the credits, make a call, read the statement, get the
-// invoice; by Stripe, and by a provider that only sends signed webhooks.
+// From nothing to paid in one sitting, on the pages that people use: sign up, confirm by the mail that arrived, pay, see the credits, make a call, read the
+// statement, get the invoice; by Stripe, and by a payment provider that only sends signed webhooks.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
-import type { InvoiceView } from '../../src/invoices/views.ts'
-import type { Page as Rows } from '../../src/kernel/view.ts'
-import type { SalesView } from '../../src/sales/views.ts'
 import { type MailServer, startMailServer } from '../mail-server.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeServer, startStripe } from '../stripe-server.ts'
 import { until } from '../until.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const WEBHOOK_KEY = Buffer.alloc(32, 7)
-const SECRETS = {
-  stripe: STRIPE_KEY,
-  'stripe-webhook': STRIPE_SECRET,
-  'payment-webhook': `whsec_${WEBHOOK_KEY.toString('base64')}`,
-}
+/** Where the other provider's customers pay: answered in the browser. */
+const PAY = 'https://pay.example'
 const ADDRESS = { street: 'Hafenstr. 1', postcode: '20457', city: 'Hamburg', country: 'DE' }
 
 let home: TestConsole
 let post: MailServer
 let stripe: StripeServer
+let operator: Visitor
+let ada: { visitor: Visitor; account: string }
+/** What the operator made, to be redeemed. */
+let code = ''
 
 before(async () => {
   post = await startMailServer()
@@ -34,7 +33,11 @@ before(async () => {
     },
     catalog(document) {
       const packs = [{ id: 'starter', name: 'Starter', price: '20.00', credits: '2200' }]
-      document.sales = { currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '1000.00', packs }
+      const plans = [
+        { id: 'free', name: 'Free', price: '0', credits: '100' },
+        { id: 'pro', name: 'Pro', price: '9.00', credits: '1000' },
+      ]
+      document.sales = { currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '1000.00', packs, plans }
     },
   })
   stripe.webhook = { url: `${home.url}/webhooks/stripe`, secret: STRIPE_SECRET }
@@ -53,22 +56,9 @@ async function set(method: string, path: string, body: object) {
   assert.equal(status, 200, `${path}: ${JSON.stringify(data)}`)
 }
 
-/** A request that the person's own page makes, with its cookie. */
-async function ask<T>({ page }: Visitor, method: string, path: string, body?: object): Promise<T> {
-  const answer = await page.evaluate(
-    async (asked) => {
-      const headers = { 'content-type': 'application/json' }
-      const response = await fetch(`/console/api${asked.path}`, { method: asked.method, headers, body: asked.body })
-      return { status: response.status, text: await response.text() }
-    },
-    { method, path, body: body ? JSON.stringify(body) : null },
-  )
-  assert.equal(answer.status, 200, `${path}: ${answer.text}`)
-  return JSON.parse(answer.text).data
-}
-
-/** From the login page to an account of one's own; answers its id. */
-async function signUp(visitor: Visitor, email: string): Promise<string> {
+/** From the login page to an account of one's own, with an address for invoices. */
+async function signUp(email: string): Promise<{ visitor: Visitor; account: string }> {
+  const visitor = await home.visitor({ acceptDownloads: true })
   const { page } = visitor
   await visitor.go('/login')
   await page.getByRole('link', { name: 'Sign up' }).click()
@@ -80,56 +70,121 @@ async function signUp(visitor: Visitor, email: string): Promise<string> {
   await page.getByRole('button', { name: 'Create the account' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   const [, account = ''] = /\/a\/([^/]+)/.exec(new URL(page.url()).pathname)!
-  const details = { name: 'Ada Lovelace', company: 'Ada & Co', email, ...ADDRESS }
-  await ask(visitor, 'PUT', `/accounts/${account}/billing-details`, details)
-  return account
+  // Without an address nothing can be bought, and the page says what is missing.
+  await page.getByRole('link', { name: 'Billing' }).first().click()
+  await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Buy credits' }).click()
+  const buy = page.getByRole('button', { name: 'Buy Starter' })
+  await buy.waitFor()
+  assert.equal(await buy.isDisabled(), true)
+  await page.getByRole('link', { name: 'Fill in the billing details' }).click()
+  for (const [label, text] of [
+    ['Company', 'Ada & Co'],
+    ['Street and number', ADDRESS.street],
+    ['Postcode', ADDRESS.postcode],
+    ['City', ADDRESS.city],
+    ['Country', ADDRESS.country],
+  ] as const)
+    await page.getByLabel(label).fill(text)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The billing details were saved.').waitFor()
+  await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Buy credits' }).click()
+  return { visitor, account }
 }
 
 /** Sees the credits, makes a call, reads the statement, gets the invoice. */
-async function spend(visitor: Visitor, account: string): Promise<void> {
+async function spend({ visitor, account }: { visitor: Visitor; account: string }): Promise<void> {
   const { page } = visitor
-  await visitor.go(`/a/${account}`)
-  await page.getByText('2,200').first().waitFor()
-  await visitor.go(`/a/${account}/playground/chat`)
+  await page.getByText('2,200 credits were added.').waitFor()
+  await page
+    .getByRole('row', { name: /20\.00 EUR/ })
+    .getByText('Paid')
+    .waitFor()
+  await page.getByRole('link', { name: 'Show the balance' }).click()
+  await page.getByText('2,200 credits.').waitFor()
+  await visitor.follow(`/a/${account}/playground/chat`)
   await page.getByLabel('Message', { exact: true }).fill('Hello!')
   await page.getByRole('button', { name: 'Send' }).first().click()
   await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-  await visitor.go(`/a/${account}/statement/movements`)
+  await visitor.follow(`/a/${account}/statement`)
   await page
-    .getByRole('cell', { name: /purchase/i })
-    .first()
+    .getByRole('table', { name: 'Top-ups and corrections' })
+    .getByRole('row', { name: /Purchase.*2,200\.000000/ })
     .waitFor()
-  const invoices = await ask<Rows<InvoiceView>>(visitor, 'GET', `/accounts/${account}/invoices`)
-  assert.equal(invoices.items.length, 1)
-  assert.deepEqual([invoices.items[0]?.gross, invoices.items[0]?.currency], ['20.00', 'EUR'])
+  await page.getByRole('table', { name: 'Usage by model and key' }).getByRole('row').nth(1).waitFor()
+  await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Invoices' }).click()
+  const invoice = page.getByRole('row', { name: /20\.00 EUR/ })
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    invoice.getByRole('button', { name: 'PDF' }).click(),
+  ])
+  assert.match(download.suggestedFilename(), /^INV-\d{4}-\d{6}\.pdf$/)
+  assert.equal((await readFile(await download.path())).subarray(0, 5).toString(), '%PDF-')
+  // Each account sees its own invoice, and nobody else's.
+  assert.equal(await page.getByRole('table', { name: 'Invoices' }).getByRole('row').count(), 2)
 }
 
-test('by Stripe: sign up, confirm, pay, see the credits, call, read the statement, get the invoice', async (t) => {
-  await set('PATCH', '/payment-settings', { provider: 'stripe', secrets: SECRETS })
-  const visitor = await home.visitor()
-  t.after(() => visitor.close())
-  const account = await signUp(visitor, 'ada@example.com')
-  const { url } = await ask<{ url: string }>(visitor, 'POST', `/accounts/${account}/purchases`, { pack: 'starter' })
-  await visitor.page.goto(url)
-  await visitor.page.getByRole('button', { name: 'Pay 2000 eur' }).click()
-  await visitor.page.waitForURL((url) => url.pathname === `/console/a/${account}/buy`)
-  await spend(visitor, account)
-  // Nobody else sees any of it.
-  const other = await home.visitor()
-  t.after(() => other.close())
-  const second = await signUp(other, 'eve@example.com')
-  const list = await ask<Rows<unknown>>(other, 'GET', `/accounts/${second}/invoices`)
-  assert.deepEqual(list.items, [])
+test('an operator sees what is missing, sets up payments and makes codes', async () => {
+  operator = await home.visitor()
+  const { page } = operator
+  await home.setUp(operator, 'op@example.com')
+  await operator.go('/operator/payments/settings')
+  await page.getByText('Before something can be bought').waitFor()
+  await page.getByLabel('Stripe').check()
+  await page.getByText(`${home.url}/webhooks/stripe`).waitFor()
+  await page.getByLabel('Secret key').fill(STRIPE_KEY)
+  await page.getByLabel('Signing secret of the webhook').fill(STRIPE_SECRET)
+  await page.getByRole('button', { name: 'Save' }).click()
+  // It is known, and never shown again.
+  await page.getByText('A secret key of Stripe test').waitFor()
+  assert.equal(await page.getByLabel('Secret key').inputValue(), '')
+  await operator.follow('/operator/plans')
+  await page.getByRole('row', { name: /Free.*100/ }).waitFor()
+  await page.getByRole('button', { name: 'New codes' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Trade fair')
+  await dialog.getByLabel('Credits of each code').fill('50')
+  await dialog.getByLabel('Days the credits last').fill('30')
+  await dialog.getByRole('button', { name: 'Make the codes' }).click()
+  code = (await dialog.getByRole('region', { name: 'Trade fair' }).textContent()) ?? ''
+  assert.match(code, /^(?:[A-Z0-9]{4}-){3}[A-Z0-9]{4}$/)
+  await dialog.getByRole('button', { name: 'I have stored them' }).click()
+  await page.getByRole('row', { name: /Trade fair.*0 of 1/ }).waitFor()
 })
 
-test('by a provider with signed webhooks: the same', async (t) => {
-  const checkoutUrl = 'https://pay.example/?p={payment}&a={amount}&c={currency}&r={return}'
-  await set('PATCH', '/payment-settings', { provider: 'webhook', secrets: SECRETS, checkoutUrl })
-  const visitor = await home.visitor()
-  t.after(() => visitor.close())
-  const account = await signUp(visitor, 'bob@example.com')
-  const bought = await ask<{ payment: string }>(visitor, 'POST', `/accounts/${account}/purchases`, { pack: 'starter' })
-  const data = { id: 'pay_1', payment: bought.payment, status: 'paid', amount: '20.00', currency: 'EUR' }
+test('by Stripe: sign up, confirm, pay, see the credits, call, read the statement, get the invoice', async () => {
+  ada = await signUp('ada@example.com')
+  const { page } = ada.visitor
+  await page.getByRole('button', { name: 'Buy Starter' }).click()
+  await page.getByRole('button', { name: 'Pay 2000 eur' }).click()
+  await spend(ada)
+})
+
+test('by a payment provider with signed webhooks: the same', async (t) => {
+  const { page: settings } = operator
+  await operator.follow('/operator/payments/settings')
+  await settings.getByLabel('Another payment provider').check()
+  await settings.getByLabel('Secret of its webhooks').fill(`whsec_${WEBHOOK_KEY.toString('base64')}`)
+  const url = `${PAY}/?p={payment}&a={amount}&c={currency}&r={return}`
+  await settings.getByLabel('Payment page').fill(url)
+  await settings.getByRole('button', { name: 'Save' }).click()
+  await settings.getByText('The address of the payment provider’s page').waitFor()
+
+  const bob = await signUp('bob@example.com')
+  t.after(() => bob.visitor.close())
+  const { page } = bob.visitor
+  await page.route(`${PAY}/**`, (route) => route.fulfill({ contentType: 'text/html', body: '<h1>Pay here</h1>' }))
+  await page.getByRole('button', { name: 'Buy Starter' }).click()
+  await page.waitForURL(`${PAY}/**`)
+  const asked = new URL(page.url()).searchParams
+  assert.deepEqual([asked.get('a'), asked.get('c')], ['20.00', 'EUR'])
+  await tellPaid(asked.get('p') ?? '')
+  await page.goto(asked.get('r') ?? '')
+  await spend(bob)
+})
+
+/** What the provider sends when the money is there. */
+async function tellPaid(payment: string): Promise<void> {
+  const data = { id: 'pay_1', payment, status: 'paid', amount: '20.00', currency: 'EUR' }
   const body = JSON.stringify({ type: 'payment.updated', timestamp: new Date().toISOString(), data })
   const seconds = Math.floor(Date.now() / 1000)
   const signature = createHmac('sha256', WEBHOOK_KEY).update(`evt_1.${seconds}.${body}`).digest('base64')
@@ -138,34 +193,62 @@ test('by a provider with signed webhooks: the same', async (t) => {
   }
   const told = await fetch(`${home.url}/webhooks/payments`, { method: 'POST', headers, body })
   assert.equal(told.status, 200, await told.text())
-  await spend(visitor, account)
+}
+
+test('a customer redeems a code, chooses a plan and cancels it', async () => {
+  const { visitor, account } = ada
+  const { page } = visitor
+  await visitor.go(`/a/${account}/billing`)
+  await page.getByRole('button', { name: 'Redeem a code' }).click()
+  await page.getByRole('textbox', { name: 'Code' }).fill('AAAA-BBBB-CCCC-DDDD')
+  await page.getByRole('button', { name: 'Redeem', exact: true }).click()
+  await page.getByText('this code is not valid').waitFor()
+  await page.getByRole('textbox', { name: 'Code' }).fill(code.toLowerCase())
+  await page.getByRole('button', { name: 'Redeem', exact: true }).click()
+  await page.getByText(/credits, of which 50 end on /).waitFor()
+  await page.getByRole('button', { name: 'Choose Free' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Choose' }).click()
+  const lots = page.getByRole('table', { name: 'Lots' })
+  await lots.getByRole('row', { name: /^Plan 100\.00/ }).waitFor()
+  await page.getByText('Renews').waitFor()
+  await page.getByRole('button', { name: 'Cancel the plan' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the plan' }).click()
+  await page.getByRole('button', { name: 'Keep Free' }).waitFor()
 })
 
-test('automatic top-up charges the saved card and stops at its ceiling', async (t) => {
-  await set('PATCH', '/payment-settings', { provider: 'stripe', secrets: SECRETS })
-  const visitor = await home.visitor()
-  t.after(() => visitor.close())
-  const account = await signUp(visitor, 'top@example.com')
-  const { url } = await ask<{ url: string }>(visitor, 'POST', `/accounts/${account}/card`)
-  await visitor.page.goto(url)
-  await visitor.page.getByRole('button', { name: 'Save card' }).click()
-  await visitor.go(`/a/${account}`)
-  const input = { below: '1000000', amount: '10.00', ceiling: '20.00' }
-  await ask(visitor, 'PUT', `/accounts/${account}/top-up`, input)
+test('a saved card pays for a dearer plan at once, and tops up until the ceiling', async () => {
+  await set('PATCH', '/payment-settings', { provider: 'stripe' })
+  const { visitor, account } = ada
+  const { page } = visitor
+  await visitor.go(`/a/${account}/billing`)
+  await page.getByRole('button', { name: 'Save a card' }).click()
+  await page.getByRole('button', { name: 'Save card' }).click()
+  await page.getByRole('button', { name: 'Change to Pro' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Pay 9.00 EUR' }).click()
+  await page
+    .getByRole('table', { name: 'Lots' })
+    .getByRole('row', { name: /^Plan 1,000\.00/ })
+    .waitFor()
+  const { posted } = await home.balance(account)
+  await page.getByLabel('When fewer credits are left than').fill('1000000')
+  await page.getByLabel('Charge (EUR)').fill('10.00')
+  await page.getByLabel('At most in a month (EUR)').fill('20.00')
+  await page.getByRole('button', { name: 'Turn on automatic top-up' }).click()
+  await page.getByRole('button', { name: 'Turn off' }).waitFor()
+  // What is charged counts as used before it is granted.
   await until(async () => {
     await home.gateway.sales.topUps.look()
-    const sales = await ask<SalesView>(visitor, 'GET', `/accounts/${account}/sales`)
-    return sales.topUp?.used === '20.00'
+    return (await home.balance(account)).posted >= posted + 2_000_000_000n
   })
-  // What is charged counts as used before it is granted.
-  await until(async () => (await home.balance(account)).posted >= 2_000_000_000n)
   await home.gateway.sales.topUps.look()
-  assert.equal((await home.balance(account)).posted, 2_000_000_000n)
-  await visitor.go(`/a/${account}`)
-  await visitor.page.getByText('2,000').first().waitFor()
+  assert.equal((await home.balance(account)).posted, posted + 2_000_000_000n)
+  await visitor.go(`/a/${account}/billing`)
+  await page.getByText('20.00 of at most 20.00 EUR this month').waitFor()
 })
 
 test('nothing broke the content policy or raised an error', () => {
-  const others = home.mishaps.filter((text) => !text.startsWith(`request: ${stripe.url}`))
+  const others = home.mishaps.filter(
+    (text) => !text.startsWith(`request: ${stripe.url}`) && !text.startsWith(`request: ${PAY}`),
+  )
   assert.deepEqual(others, [])
 })

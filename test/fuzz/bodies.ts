@@ -327,6 +327,10 @@ const forms: Readonly<Record<string, fc.Arbitrary<object>>> = {
     ...{ image: fc.constant(WEBP), prompt: text, model: fc.constant('alpha-image-2') },
     ...{ n: fc.constantFrom('1', '2', ''), stream: fc.constantFrom('true', 'false', 'x') },
   }),
+  'video/create': fc.record({
+    ...{ prompt: text, model: fc.constant('videogen-2.0'), seconds: fc.constantFrom('4', '5', 'x') },
+    size: fc.constantFrom('1280x720', '720x1280', 'large'),
+  }),
   'files/create': fc.record({ file: fc.constant(LINE), purpose: fc.constant('batch') }),
 }
 

@@ -37,7 +37,7 @@ interface Made {
 }
 
 /** Which of what was made stands in a path: `/v1/files/{id}` is about the file. */
-const OWNERS = ['responses', 'conversations', 'files', 'batches', 'jobs', 'social'] as const
+const OWNERS = ['responses', 'conversations', 'files', 'batches', 'jobs', 'videos', 'social'] as const
 
 function pathOf(spec: EndpointSpec, { values }: Made): string {
   return spec.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -89,6 +89,7 @@ const MAKES: Readonly<Record<string, string>> = {
   'conversations/create': 'conversations',
   'files/create': 'files',
   'batches/create': 'batches',
+  'video/create': 'videos',
 }
 
 interface Named {
@@ -122,7 +123,10 @@ async function recordAll(made: Made): Promise<Record<string, RecordedAnswer>> {
   const recorded: Record<string, RecordedAnswer> = {}
   const specs = [...ENDPOINTS].sort((a, b) => order(a) - order(b))
   for (const spec of specs) {
-    if (spec.id === 'jobs') await ended('jobs', made)
+    if (spec.id === 'jobs') {
+      await ended('jobs', made)
+      await ended('videos', made)
+    }
     if (spec.id === 'files') await ended('batches', made)
     // Its vendor would have made the video before anybody cancels it.
     if (spec.id === 'jobs/{id}/cancel') await made.gateway.sandbox.close()
@@ -154,7 +158,7 @@ async function prepared(spec: EndpointSpec, made: Made, triesLeft = 20): Promise
   return isLate && triesLeft > 0 ? prepared(spec, made, triesLeft - 1) : answer
 }
 
-async function ended(what: 'jobs' | 'batches', { gateway, key, values }: Made): Promise<void> {
+async function ended(what: 'jobs' | 'videos' | 'batches', { gateway, key, values }: Made): Promise<void> {
   await until(async () => {
     const answer = await gateway.call(`/v1/${what}/${values.get(what)}`, key)
     return /"status":"completed"/i.test(await answer.text())
@@ -212,7 +216,7 @@ const ID =
   /\b(acc|key|chatcmpl|resp|msg|req|file|batch|batch_req|conv|call|rs|fc|cmp|rerank|modr|embd|evt|item|ws)([-_])[A-Za-z0-9]{12,}(?:_\d+\b)?(?![A-Za-z0-9])/g
 const SAMPLE_ID = '01kd0c9w7qj8h5m2x4v6t3z1ab'
 const OWN_ID = /(?<![A-Za-z0-9])01[0-9a-hjkmnp-tv-z]{24}(?![A-Za-z0-9])/g
-const JOB_ID = /\b\d{18,20}\b/g
+const JOB_ID = /(?<![0-9])\d{18,20}\b/g
 const INSTANT = /\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 const ADDRESS = /http:\/\/127\.0\.0\.1:\d+(\/[^\s"\\]*)?/g
 

@@ -175,6 +175,16 @@ export async function goProgram(
   return 'missing' in made ? made : { program: join(made.directory, 'program') }
 }
 
+/** A program that is itself a Go module: `module@version`; or why there is none. */
+export async function goTool(module: string): Promise<{ program: string } | { missing: string }> {
+  if ((await runProgram('go', ['version'])).code !== 0) return { missing: 'there is no go' }
+  const made = await cached(`go-${platform()}-${arch()}-${module.replaceAll(/[^\w.-]+/g, '_')}`, (directory) =>
+    runProgram('go', ['install', module], { env: { ...process.env, GOBIN: directory } }),
+  )
+  const [path = ''] = module.split('@')
+  return 'missing' in made ? made : { program: join(made.directory, basename(path)) }
+}
+
 const MAVEN_UNPACK = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack'
 
 /** The unpacked archive of a Java program: `group:name:version:zip`. */

@@ -82,6 +82,7 @@ export class Process implements Mortal {
       sealer: createContentSealer(createSecrets('of a simulated process'), world),
       ledger: this.ledger,
       upstream: faultyVendor({ world, mortal: this, onCall: around.onCall }),
+      logins: { open: () => Promise.reject(new Error('no logins')) },
       world,
       log: silentLog,
       vendors: createVendors(world),
@@ -163,6 +164,7 @@ export class Process implements Mortal {
       })
     return startJobs({
       ...{ database, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
+      logins: { open: () => Promise.reject(new Error('no logins')) },
       byokKeys: { use: () => undefined },
       mailer: undefined,
       audit: createAudit({ database, world }),

@@ -37,6 +37,7 @@ export type PaidEndpoint =
   | 'images'
   | 'images/edits'
   | 'video'
+  | 'video/create'
   | 'social/users'
   | 'social/users/{id}'
   | 'social/users/{id}/tweets'
@@ -976,7 +977,7 @@ export type QuoteAnswer = {
     holdAtLeast: string
     worstCase: Record<string, number>
     lines: {
-      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'inputImage' | 'output' | 'outputAudio' | 'outputImage' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row'
+      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'inputImage' | 'output' | 'outputAudio' | 'outputImage' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row' | 'byte' | 'metered'
       quantity: number
       rate: string
       per: 1000000

@@ -90,7 +90,7 @@ function BillingDetailsCard({ account, details }: { account: string; details: Bi
       account,
       Object.fromEntries(FIELDS.map(([field]) => [field, values[field]?.trim() || null])),
     )
-    refresh('billing-details/')
+    refresh('billing-details/', 'sales/')
     toast('The billing details were saved.')
   })
   return (

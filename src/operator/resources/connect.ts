@@ -15,7 +15,7 @@ import { lossNotes } from '../../catalog/margin.ts'
 import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
-import { belongsTo, originOf } from '../../catalog/vendor-credentials.ts'
+import { addressesOf, belongsTo, originOf } from '../../catalog/vendor-credentials.ts'
 import {
   appliedView,
   checkView,
@@ -108,7 +108,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
             message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment, of which only names with KEY or TOKEN are read.`,
           })
         if (name !== undefined && body.credential.value === undefined)
-          await requireOwnOrigin(name, place.vendor.baseUrl, catalog.current.input)
+          for (const address of addressesOf(place.vendor)) await requireOwnOrigin(name, address, catalog.current.input)
         const [{ protocol }] = place.formats
         const target: Target = {
           protocol,
@@ -131,8 +131,9 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         const place = await placeOf(body)
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
         const { credential: name } = place.vendor
-        const sent = { value: body.credential.value, address: place.vendor.baseUrl }
-        if (name !== undefined) await mayGoTo(name, sent, { current: catalog.current.input, credentials })
+        const { value } = body.credential
+        for (const address of name === undefined ? [] : addressesOf(place.vendor))
+          await mayGoTo(name ?? '', { value, address }, { current: catalog.current.input, credentials })
         const notes = credentialNotes(name, body, credentials)
         if (isDryRun(query)) {
           const made = withConnection(catalog.current.input, connection)
@@ -158,7 +159,6 @@ export function connectResources({ database, audit, catalog, credentials, probe 
                 param: 'markup',
               })
             all.push(...notes, ...made.notes)
-            const { value } = body.credential
             if (name !== undefined && value !== undefined && credentials.source(name) !== 'env')
               await credentials.storeWith(tx, name, value, by)
             return made.document

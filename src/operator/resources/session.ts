@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
-import { ENDPOINT_ACCESS } from '../../catalog/endpoint-access.ts'
-import { ENDPOINTS } from '../../catalog/index.ts'
+import { endpointAccess } from '../../catalog/endpoint-access.ts'
+import { endpointsOf } from '../../catalog/product.ts'
 import type { Catalog, CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
@@ -258,7 +258,9 @@ function createPublicCatalog(current: () => Catalog): () => PublicCatalog {
   }
 }
 
-function build({ document, input }: Catalog): PublicCatalog {
+function build(catalog: Catalog): PublicCatalog {
+  const { document, input } = catalog
+  const all = endpointsOf(catalog)
   const models = Object.entries(document.models)
     .filter(([, model]) => model.enabled)
     .map(([uid, model]) => ({
@@ -273,13 +275,13 @@ function build({ document, input }: Catalog): PublicCatalog {
       capabilities: model.capabilities,
       limits: model.limits,
     }))
-  const endpoints = ENDPOINTS.filter(isDataEndpoint).flatMap((spec) => {
+  const endpoints = all.filter(isDataEndpoint).flatMap((spec) => {
     const product = document.endpoints[spec.product] ?? document.models[spec.product]
     if (!product?.enabled) return []
     const pricing = (input.endpoints[spec.product] ?? input.models[spec.product])?.pricing ?? null
     return [{ ...endpointView(spec), pricing }]
   })
-  return { access: ENDPOINT_ACCESS.map((one) => ({ ...one, paths: [...one.paths] })), models, endpoints }
+  return { access: endpointAccess(all).map((one) => ({ ...one, paths: [...one.paths] })), models, endpoints }
 }
 
 function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {

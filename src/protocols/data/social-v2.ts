@@ -8,7 +8,7 @@ import type { DataTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { dataWords } from './data-words.ts'
-import { DATA_HEADERS, type AnalyticsRequest, jsonType } from './site-analytics.ts'
+import { DATA_HEADERS, type DataRequest, jsonType } from './http-api.ts'
 import { garbled, type Exchange, type OpenOptions, type Target } from '../protocol.ts'
 
 /** The vendor's smallest page size. */
@@ -21,9 +21,9 @@ export function readSocialRequest(
   pathParams: Readonly<Record<string, string>>,
   rawQuery: string,
   { traits, perRow = false }: { readonly traits: DataTraits; readonly perRow?: boolean },
-): AnalyticsRequest {
+): DataRequest {
   // The time is 0, because no parameter of these endpoints depends on the clock.
-  const query = readQuery(spec, rawQuery, 0, pathParams)
+  const query = readQuery(spec, rawQuery, 0, { path: pathParams })
   const asked = new Map(query)
   const token = asked.get('pagination_token')
   const since = token === undefined ? undefined : readContinuation(token, asked.get('id') ?? '')

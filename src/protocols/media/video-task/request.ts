@@ -180,6 +180,8 @@ export interface VideoRequest {
   /** The parameters as sent, plus their canonical names; long data URIs are shortened. */
   readonly input: Readonly<Record<string, unknown>>
   readonly callbackUrl?: string
+  /** The caller gets the job in the shape of the openai SDK. */
+  readonly isOpenai?: true
   readonly worst: Usage
   readonly price: PriceAttributes
 }

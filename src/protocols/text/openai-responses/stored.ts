@@ -1,4 +1,5 @@
 // Requests for responses and conversations that a vendor stores. They are free of charge, as at the vendor.
+import type { EndpointSpec } from '../../../catalog/endpoint.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../../kernel/json.ts'
 import { type Json, objects, text, wrong } from '../../check.ts'
@@ -11,7 +12,7 @@ import { readResponsesUsage, toUsage } from '../tokens.ts'
 import { passResponses, passResponsesAnswer } from './pass.ts'
 
 interface StoredQuestion {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: EndpointSpec['method']
   /** The path below the vendor's address, with encoded ids. */
   readonly path: string
   /** With its question mark, or empty. */

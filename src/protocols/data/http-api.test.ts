@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { type Sandbox, startSandbox } from '../../../sandbox/server.ts'
 import type { Exchange, Target } from '../protocol.ts'
-import { readAnalyticsRequest } from './site-analytics.ts'
+import { readDataRequest } from './http-api.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
@@ -26,10 +26,12 @@ const target = (): Target => ({
   model: 'any',
 })
 
+const rulesOf = (perRow: boolean) => ({ nowMs: NOW_MS, priced: new Set(perRow ? (['row'] as const) : []) })
+
 async function ask(path: string, raw: string, perRow = false): Promise<Exchange> {
   const spec = ANALYTICS.find(({ vendorPath }) => vendorPath === path)
   assert.ok(spec)
-  return readAnalyticsRequest(spec, raw, NOW_MS, { perRow }).open(target(), OPEN)
+  return readDataRequest(spec, { query: raw }, rulesOf(perRow)).open(target(), OPEN)
 }
 
 async function send(exchange: Exchange) {
@@ -72,10 +74,10 @@ test('an answer that is not JSON, is compressed or is empty is the vendor at fau
 test('rows are held for and counted only when they have a price', async () => {
   const spec = ANALYTICS.find(({ vendorPath }) => vendorPath === 'websites/backlinks')
   assert.ok(spec)
-  const worst = (raw: string) => readAnalyticsRequest(spec, raw, NOW_MS, { perRow: true }).worst
+  const worst = (raw: string) => readDataRequest(spec, { query: raw }, rulesOf(true)).worst
   assert.deepEqual(worst('Key=example.com'), { call: 1, row: 100 })
   assert.deepEqual(worst('Key=example.com&PageSize=7'), { call: 1, row: 7 })
-  assert.deepEqual(readAnalyticsRequest(spec, 'Key=example.com', NOW_MS).worst, { call: 1 })
+  assert.deepEqual(readDataRequest(spec, { query: 'Key=example.com' }, rulesOf(false)).worst, { call: 1 })
 
   const counted = [
     ['websites/backlinks', 'Key=example.com&PageSize=7', 7],

@@ -1,0 +1,318 @@
+// How much an answer counts, as an expression in the syntax of CEL over the request and the answer: `min(size(answer.results), request.limit)`. There are
+// no loops and no macros, and numbers are JSON's. One walk serves three questions: what is the most that any answer can count (the check of the catalog),
+// the most that an answer to this request can count (the hold), and what this answer counts (the charge).
+import { createRequire } from 'node:module'
+import type { JsonSchema } from './endpoint.ts'
+
+/** As far as it is read here; the package's own types would load it for whoever checks the types. */
+interface Node {
+  readonly op: string
+  readonly args: unknown
+  readonly start: number
+  readonly end: number
+}
+
+const LIMITS = { maxAstNodes: 200, maxDepth: 24, maxListElements: 0, maxMapEntries: 0, maxCallArguments: 8 }
+const CHARS_MAX = 500
+/** More than this is no count. */
+const COUNT_MAX = 1e12
+
+/** What stands for `request` or `answer`: a value that is there, or what its schema allows. */
+export interface Known {
+  readonly json?: unknown
+  readonly schema?: JsonSchema | undefined
+  /** Where `$ref`s of the schema lead. */
+  readonly root?: JsonSchema | undefined
+  /** What it would be a member of is there, and has none. */
+  readonly absent?: true | undefined
+}
+
+type Scope = Readonly<Record<'request' | 'answer', Known>>
+
+export interface Expression {
+  readonly text: string
+  readonly root: Node
+}
+
+class ExpressionError extends Error {}
+
+interface Environment {
+  parse(text: string): { readonly ast: Node }
+}
+
+let environment: Environment | undefined
+
+/** Loaded when the first expression is read: most catalogs have none. */
+function parser(): Environment {
+  if (!environment) {
+    const { Environment: Made } = createRequire(import.meta.url)('@marcbachmann/cel-js') as {
+      Environment: new (options: object) => Environment
+    } // The package's own class.
+    environment = new Made({ unlistedVariablesAreDyn: true, limits: LIMITS })
+  }
+  return environment
+}
+
+/** Or what is wrong with it, in a sentence. */
+export function readExpression(text: string): Expression | string {
+  if (text.length > CHARS_MAX) return `is longer than ${CHARS_MAX} characters`
+  try {
+    return { text, root: parser().parse(text).ast }
+  } catch (error) {
+    const said = error instanceof Error ? error.message.split('\n')[0] : ''
+    const at = (error as { range?: { start: number } }).range?.start // As the parser's errors have it.
+    return `cannot be read: ${said}${at === undefined ? '' : ` (character ${at + 1})`}`
+  }
+}
+
+/** The most that it can give in this scope, as a whole number; or why there is no such bound, with the place. */
+export function boundOf({ text, root }: Expression, scope: Scope): number | string {
+  try {
+    const value = numberOf(walk(root, scope), root, text)
+    if (value.hi <= COUNT_MAX) return Math.max(0, Math.ceil(value.hi))
+    const { start, end } = value.loose ?? root
+    return `has no upper bound: ${quoted(text, start, end)} (character ${start + 1}) may be any number; write min(…, the most), or give it a maximum in the schema`
+  } catch (error) {
+    if (error instanceof ExpressionError) return error.message
+    throw error
+  }
+}
+
+/**
+ * What it gives for this request and this answer, rounded up; undefined: something that it counts is not there, or is no number. What the caller left out
+ * counts as the most that it could be, as it does in the hold.
+ */
+export function countOf({ text, root }: Expression, scope: Scope): number | undefined {
+  try {
+    const { hi } = numberOf(walk(root, scope), root, text)
+    return Number.isFinite(hi) ? Math.min(Math.max(0, Math.ceil(hi)), COUNT_MAX) : undefined
+  } catch (error) {
+    if (error instanceof ExpressionError) return undefined
+    throw error
+  }
+}
+
+const quoted = (text: string, start: number, end: number) => `"${text.slice(start, end)}"`
+
+// The walk. A number is a range: a point where it is known.
+
+interface Range {
+  readonly lo: number
+  readonly hi: number
+  /** What makes it endless. */
+  readonly loose?: Node | undefined
+}
+type Value = Range | { readonly known: Known } | { readonly truth: boolean | undefined }
+
+const point = (value: number): Range => ({ lo: value, hi: value })
+
+function numberOf(value: Value, node: Node, text = ''): Range {
+  if ('lo' in value) return value
+  const { json, schema, root } = 'known' in value ? value.known : {}
+  if (typeof json === 'number') return point(json)
+  const found = json === undefined && schema ? resolve(schema, root) : undefined
+  if (!found)
+    throw new ExpressionError(`needs a number at ${quoted(text, node.start, node.end)} (character ${node.start + 1})`)
+  const lo = typeof found.minimum === 'number' ? found.minimum : Number.NEGATIVE_INFINITY
+  const hi = typeof found.maximum === 'number' ? found.maximum : Number.POSITIVE_INFINITY
+  return { lo, hi, loose: node }
+}
+
+/** One step is enough for a named schema; a chain of names ends at what says nothing. */
+function resolve(schema: JsonSchema, root: JsonSchema | undefined): JsonSchema {
+  const name = /^#\/\$defs\/(.+)$/.exec(String(schema.$ref ?? ''))?.[1]
+  const defs = (root?.$defs ?? {}) as Readonly<Record<string, JsonSchema>> // Checked with the catalog.
+  return name !== undefined && Object.hasOwn(defs, name) ? (defs[name] ?? schema) : schema
+}
+
+type Walker = (node: Node, scope: Scope) => Value
+
+const argsOf = <Args>(node: Node): Args => node.args as Args // As the parser builds them for each operator.
+
+function rangesOf(node: Node, scope: Scope): readonly [Range, Range] {
+  const [left, right] = argsOf<readonly [Node, Node]>(node)
+  return [numberOf(walk(left, scope), left), numberOf(walk(right, scope), right)]
+}
+
+function truthsOf(node: Node, scope: Scope): readonly (boolean | undefined)[] {
+  return argsOf<readonly [Node, Node]>(node).map((one) => truthOf(one, scope))
+}
+
+const arithmetic =
+  (of: (a: Range, b: Range) => readonly number[]): Walker =>
+  (node, scope) => {
+    const [left, right] = rangesOf(node, scope)
+    // Nothing times endless counts as endless: it is a bound, not a sum.
+    const ends = of(left, right).map((end) => (Number.isNaN(end) ? Number.POSITIVE_INFINITY : end))
+    const loose = [left, right].find(({ lo, hi }) => !Number.isFinite(lo) || !Number.isFinite(hi))?.loose
+    return { lo: Math.min(...ends), hi: Math.max(...ends), loose }
+  }
+
+const comparison =
+  (of: (a: Range, b: Range) => boolean | undefined): Walker =>
+  (node, scope) => {
+    const [left, right] = rangesOf(node, scope)
+    return { truth: of(left, right) }
+  }
+
+const isPoint = ({ lo, hi }: Range) => lo === hi
+
+const WALKERS: Readonly<Record<string, Walker>> = {
+  value(node) {
+    const { args } = node
+    if (typeof args === 'number' || typeof args === 'bigint') return point(Number(args))
+    return typeof args === 'boolean' ? { truth: args } : { known: { json: args } }
+  },
+  id(node, scope) {
+    const name = String(node.args)
+    if (name !== 'request' && name !== 'answer')
+      throw new ExpressionError(`knows no "${name}" (character ${node.start + 1}); there are request and answer`)
+    return { known: scope[name] }
+  },
+  '.': (node, scope) => memberOf(node, scope),
+  '[]': (node, scope) => memberOf(node, scope),
+  '+': arithmetic((a, b) => [a.lo + b.lo, a.hi + b.hi]),
+  '-': arithmetic((a, b) => [a.lo - b.hi, a.hi - b.lo]),
+  '*': arithmetic((a, b) => [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi]),
+  '/': arithmetic((a, b) =>
+    b.lo > 0 || b.hi < 0 ? [a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi] : [-Infinity, Infinity],
+  ),
+  '-_': (node, scope) => {
+    const inner = argsOf<Node>(node)
+    const { lo, hi, loose } = numberOf(walk(inner, scope), inner)
+    return { lo: -hi, hi: -lo, loose }
+  },
+  '<': comparison((a, b) => (a.hi < b.lo ? true : a.lo >= b.hi ? false : undefined)),
+  '<=': comparison((a, b) => (a.hi <= b.lo ? true : a.lo > b.hi ? false : undefined)),
+  '>': comparison((a, b) => (a.lo > b.hi ? true : a.hi <= b.lo ? false : undefined)),
+  '>=': comparison((a, b) => (a.lo >= b.hi ? true : a.hi < b.lo ? false : undefined)),
+  '==': (node, scope) => ({ truth: isEqual(node, scope) }),
+  '!=': (node, scope) => {
+    const equal = isEqual(node, scope)
+    return { truth: equal === undefined ? undefined : !equal }
+  },
+  '!_': (node, scope) => {
+    const truth = truthOf(argsOf<Node>(node), scope)
+    return { truth: truth === undefined ? undefined : !truth }
+  },
+  '&&': (node, scope) => {
+    const [a, b] = truthsOf(node, scope)
+    return { truth: a === false || b === false ? false : a && b }
+  },
+  '||': (node, scope) => {
+    const [a, b] = truthsOf(node, scope)
+    return { truth: a === true || b === true ? true : a === undefined || b === undefined ? undefined : false }
+  },
+  '?:': (node, scope) => {
+    const [asked, yes, no] = argsOf<readonly [Node, Node, Node]>(node)
+    const truth = truthOf(asked, scope)
+    if (truth !== undefined) return walk(truth ? yes : no, scope)
+    const [a, b] = rangesOf({ ...node, args: [yes, no] }, scope)
+    return { lo: Math.min(a.lo, b.lo), hi: Math.max(a.hi, b.hi), loose: a.hi >= b.hi ? a.loose : b.loose }
+  },
+  call: (node, scope) => callOf(node, scope),
+  rcall: (node, scope) => {
+    const [name, of, args] = argsOf<readonly [string, Node, readonly Node[]]>(node)
+    return callOf({ ...node, args: [name, [of, ...args]] }, scope)
+  },
+}
+
+function walk(node: Node, scope: Scope): Value {
+  const walker = Object.hasOwn(WALKERS, node.op) ? WALKERS[node.op] : undefined
+  if (!walker) throw new ExpressionError(`may not have "${node.op}" (character ${node.start + 1})`)
+  return walker(node, scope)
+}
+
+function truthOf(node: Node, scope: Scope): boolean | undefined {
+  const value = walk(node, scope)
+  if ('truth' in value) return value.truth
+  if ('known' in value && typeof value.known.json === 'boolean') return value.known.json
+  if ('known' in value && value.known.json === undefined && value.known.schema) return undefined
+  throw new ExpressionError(`needs true or false at character ${node.start + 1}`)
+}
+
+function isEqual(node: Node, scope: Scope): boolean | undefined {
+  const [left, right] = argsOf<readonly [Node, Node]>(node)
+  const plain = (value: Value): unknown =>
+    'lo' in value ? (isPoint(value) ? value.lo : undefined) : 'truth' in value ? value.truth : value.known.json
+  const [a, b] = [plain(walk(left, scope)), plain(walk(right, scope))]
+  return a === undefined || b === undefined ? undefined : a === b
+}
+
+/** A member of what is there, or of what the schema says. */
+function memberOf(node: Node, scope: Scope): Value {
+  const [of, named] = argsOf<readonly [Node, string | Node]>(node)
+  const value = walk(of, scope)
+  if (!('known' in value)) throw new ExpressionError(`has a member of a number at character ${node.start + 1}`)
+  const name = typeof named === 'string' ? named : named.op === 'value' ? named.args : undefined
+  if (typeof name !== 'string' && typeof name !== 'bigint')
+    throw new ExpressionError(`may only have a constant in brackets (character ${node.start + 1})`)
+  const { json, schema, root } = value.known
+  const inner = schema && schemaOf(resolve(schema, root), name)
+  if (json === undefined) return { known: { schema: inner ?? ANYTHING, root } }
+  const isThere = typeof json === 'object' && json !== null && Object.hasOwn(json, String(name))
+  // What is not there may have a bound by its schema: as a default has it, or the most.
+  const found = isThere ? Reflect.get(json, String(name)) : undefined
+  return { known: isThere ? { json: found, schema: inner, root } : { schema: inner, root, absent: true } }
+}
+
+const ANYTHING: JsonSchema = {}
+
+function schemaOf(schema: JsonSchema, name: string | bigint): JsonSchema | undefined {
+  const { properties, items } = schema as { properties?: Readonly<Record<string, JsonSchema>>; items?: JsonSchema } // Checked with the catalog.
+  if (typeof name === 'bigint') return items
+  return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
+}
+
+const FUNCTIONS = 'min, max, size, int, double, ceil and has'
+
+function callOf(node: Node, scope: Scope): Value {
+  const [name, args] = argsOf<readonly [string, readonly Node[]]>(node)
+  const place = `(character ${node.start + 1})`
+  const [first] = args
+  if (!first) throw new ExpressionError(`needs something in the brackets of ${name} ${place}`)
+  const numbers = () => args.map((one) => numberOf(walk(one, scope), one))
+  switch (name) {
+    case 'min': {
+      const all = numbers()
+      return {
+        lo: Math.min(...all.map(({ lo }) => lo)),
+        hi: Math.min(...all.map(({ hi }) => hi)),
+        loose: all[0]?.loose,
+      }
+    }
+    case 'max': {
+      const all = numbers()
+      const hi = Math.max(...all.map((one) => one.hi))
+      return { lo: Math.max(...all.map(({ lo }) => lo)), hi, loose: all.find((one) => one.hi === hi)?.loose }
+    }
+    case 'int':
+    case 'double':
+    case 'ceil': {
+      const { lo, hi, loose } = numberOf(walk(first, scope), first)
+      const round = name === 'int' ? Math.trunc : name === 'ceil' ? Math.ceil : (one: number) => one
+      return { lo: round(lo), hi: round(hi), loose }
+    }
+    case 'size':
+      return sizeOf(walk(first, scope), first, place)
+    case 'has': {
+      const value = walk(first, scope)
+      if (!('known' in value)) return { truth: true }
+      const { json, absent } = value.known
+      return { truth: json !== undefined ? true : absent ? false : undefined }
+    }
+    default:
+      throw new ExpressionError(`knows no function "${name}" ${place}; there are ${FUNCTIONS}`)
+  }
+}
+
+function sizeOf(value: Value, node: Node, place: string): Range {
+  if (!('known' in value)) throw new ExpressionError(`has the size of a number ${place}`)
+  const { json, schema, root } = value.known
+  if (Array.isArray(json) || typeof json === 'string') return point(json.length)
+  if (typeof json === 'object' && json !== null) return point(Object.keys(json).length)
+  if (json !== undefined || !schema) throw new ExpressionError(`needs a list in size ${place}`)
+  const { maxItems, maxLength, maxProperties } = resolve(schema, root)
+  const most = [maxItems, maxLength, maxProperties].find((one) => typeof one === 'number')
+  return { lo: 0, hi: typeof most === 'number' ? most : Number.POSITIVE_INFINITY, loose: node }
+}

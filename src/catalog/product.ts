@@ -1,0 +1,376 @@
+// Products: APIs that the catalog describes and the code does not know. An operation is written as the entries of data endpoints are, and becomes an endpoint
+// like them; its price, routes and cache stand under its id in `endpoints`, as those of every data endpoint do.
+import * as z from 'zod'
+import type { DataProtocolName } from '../meter/kind.ts'
+import type { Pricing } from '../meter/price.ts'
+import type { CountedUnit, DataEndpointSpec, EndpointSpec, JsonSchema, OperationFacts } from './endpoint.ts'
+import { boundOf, type Known, readExpression } from './expression.ts'
+import type { Field } from './field.ts'
+import { ENDPOINTS } from './index.ts'
+import { sampleOf } from './json-schema.ts'
+
+const sentence = z.string().max(4_000)
+/** One line without markup: it stands in headings. */
+const short = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^<>\p{Cc}]+$/u, 'must be one line without < and >')
+const count = z.number().int().positive()
+const words = z.array(z.string().min(1).max(200)).min(1).max(500)
+
+function isPattern(text: string): boolean {
+  try {
+    new RegExp(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const described = {
+  description: sentence.default(''),
+  example: z.string().max(2_048),
+  required: z.literal(true).optional(),
+  default: z.string().max(2_048).optional(),
+  in: z.enum(['path', 'header']).optional(),
+  repeat: z.literal(true).optional(),
+}
+
+const field = z.discriminatedUnion('kind', [
+  z.strictObject({
+    ...described,
+    kind: z.literal('text'),
+    pattern: z.string().max(300).refine(isPattern, 'is no regular expression').optional(),
+    form: short.optional(),
+  }),
+  z.strictObject({ ...described, kind: z.literal('domain') }),
+  z.strictObject({ ...described, kind: z.literal('boolean'), allowed: words }),
+  z.strictObject({ ...described, kind: z.literal('integer'), min: z.number().int(), max: z.number().int().optional() }),
+  z.strictObject({ ...described, kind: z.literal('choice'), allowed: words }),
+  z.strictObject({ ...described, kind: z.literal('list'), allowed: words }),
+  z.strictObject({ ...described, kind: z.literal('date') }),
+  z.strictObject({
+    ...described,
+    kind: z.literal('latest'),
+    daysMax: z.number().int().min(0).max(999),
+    months: z.array(count.max(99)).max(99),
+  }),
+  z.strictObject({ ...described, kind: z.literal('json-array') }),
+  z.strictObject({ ...described, kind: z.literal('number'), min: z.number().optional(), max: z.number().optional() }),
+  z.strictObject({ ...described, kind: z.literal('values'), itemsMax: count.max(1_000).default(100) }),
+])
+
+/** Headers that the gateway sends itself, or that say who calls. */
+const RESERVED_HEADERS =
+  /^(?:authorization|cookie|host|connection|content-.*|accept|accept-encoding|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|x-forwarded-.*|forwarded|x-real-ip|x-api-key|x-tollgate-.*|idempotency-key|traceparent)$/
+
+const PART = /^(?:[A-Za-z0-9._~:@!$'()*,;=+-]+|\{[A-Za-z_]\w{0,63}\}(?::[a-z]\w{0,30})?)$/
+const isPath = (path: string) =>
+  path.length <= 500 && path.split('/').every((part) => PART.test(part) && part !== '.' && part !== '..')
+
+const SCHEMA_CHARS_MAX = 200_000
+const EXAMPLE_CHARS_MAX = 100_000
+const REFS = /"\$ref":"(?!#\/\$defs\/)/
+
+const schema = z
+  .record(z.string(), z.unknown())
+  .refine((value) => JSON.stringify(value).length <= SCHEMA_CHARS_MAX, `is larger than ${SCHEMA_CHARS_MAX} characters`)
+  .refine((value) => !REFS.test(JSON.stringify(value)), 'has a $ref that leads elsewhere than to its own $defs')
+
+const counted = z.strictObject({
+  /** In CEL, over `request` and `answer`. */
+  expression: z.string().min(1),
+  /** Of an answer in which what is counted is not there: so many are charged, and the charge is marked. */
+  least: z.number().int().min(0).default(1),
+})
+
+const window = z.strictObject({
+  unit: z.enum(['days', 'months']),
+  count: count.max(999),
+  monthsBackMax: count.max(999).optional(),
+  monthsMayRoll: z.literal(true).optional(),
+})
+
+const operation = z.strictObject({
+  title: short,
+  description: sentence.default(''),
+  returns: sentence.optional(),
+  /** `GET /places/{id}`: below `/v1/<product>`. */
+  route: z
+    .string()
+    .regex(/^(?:GET|POST|PUT|PATCH|DELETE) \/[^\s?#]*$/, 'must be a method and a path, such as "GET /search"')
+    .refine(
+      (value) => value.endsWith(' /') || isPath(value.replace(/^\w+ \//, '')),
+      'has a part that is no plain text and no {name}',
+    ),
+  /** Below the vendor's address, with the same {names}. */
+  vendorPath: z
+    .string()
+    .transform((value) => value.replace(/^\//, ''))
+    .refine(isPath, 'has a part that is no plain text and no {name}'),
+  params: z.record(z.string().regex(/^[A-Za-z_$][\w.$[\]-]{0,63}$/, 'is no name of a parameter'), field).default({}),
+  pairs: z
+    .array(z.strictObject({ from: short, to: short, together: z.boolean() }))
+    .max(20)
+    .default([]),
+  modes: z
+    .array(z.strictObject({ param: short, value: z.string(), defaults: z.record(z.string(), z.string()) }))
+    .max(20)
+    .default([]),
+  window: window.optional(),
+  rowsMax: count.default(1),
+  body: schema.optional(),
+  bodyAs: z.enum(['json', 'form', 'list']).default('json'),
+  answer: schema.optional(),
+  answers: z
+    .array(z.string().regex(/^[a-z]+\/(?:\*|[\w.+-]+)$/, 'must be a media type'))
+    .min(1)
+    .max(20)
+    .default(['application/json']),
+  example: z
+    .unknown()
+    .refine((value) => (JSON.stringify(value) ?? '').length <= EXAMPLE_CHARS_MAX, 'is too large')
+    .optional(),
+  counts: z.strictObject({ row: counted.optional(), metered: counted.optional() }).default({}),
+  bytesMax: count.max(64 * 1024 * 1024).optional(),
+  pageToken: z.strictObject({ param: short, path: short }).optional(),
+  tool: z
+    .strictObject({
+      name: z
+        .string()
+        .regex(/^[a-z][a-z0-9_]{0,63}$/)
+        .optional(),
+      advice: sentence.optional(),
+    })
+    .optional(),
+})
+
+const product = z.strictObject({
+  title: short,
+  description: sentence.default(''),
+  /** Where it comes from, such as a preset or a document's title. */
+  source: short.optional(),
+  protocol: z
+    .enum(['http-api', 'site-analytics', 'social-v2'] as const satisfies readonly DataProtocolName[])
+    .default('http-api'),
+  operations: z.record(
+    z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]*(?:\/[a-z0-9_{}-]+)*$/, 'must be lower-case letters, digits, "_", "-" and "/"')
+      .max(60),
+    operation,
+  ),
+})
+
+export const products = z.record(
+  z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{1,38}$/, 'must be 2 to 39 lower-case letters, digits and "-", beginning with a letter'),
+  product,
+)
+
+type Products = z.output<typeof products>
+type Operation = z.output<typeof operation>
+
+interface Priced {
+  readonly routes: readonly { readonly protocol: string }[]
+  readonly pricing: Pricing
+  readonly cache?: unknown
+}
+
+interface Problem {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+/** What the fixed endpoints have below `/v1`, and what stands for all data of a kind. */
+const TAKEN: ReadonlySet<string> = new Set([
+  ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases].map((one) => one.split('/')[2] ?? '')),
+  ...['socialapi', 'siteanalytics', 'mcp', 'products'],
+])
+
+/** What is wrong with products beside their own fields. */
+export function productsProblems(given: Products, endpoints: Readonly<Record<string, Priced>>): Problem[] {
+  return Object.entries(given).flatMap(([id, { protocol, operations }]) => {
+    const problems: Problem[] = []
+    if (TAKEN.has(id)) problems.push({ path: ['products', id], message: `"${id}" is a name of the gateway itself` })
+    const routes = new Set<string>()
+    for (const [name, one] of Object.entries(operations)) {
+      const uid = `${id}/${name}`
+      const place = ['products', id, 'operations', name]
+      const add = (message: string, ...path: string[]) => problems.push({ path: [...place, ...path], message })
+      const priced = Object.hasOwn(endpoints, uid) ? endpoints[uid] : undefined
+      if (!priced) add(`has no price: "endpoints" has no "${uid}"`)
+      else if (priced.routes.some((route) => route.protocol !== protocol))
+        problems.push({
+          path: ['endpoints', uid, 'routes'],
+          message: `must have the protocol "${protocol}" of its product`,
+        })
+      const shape = one.route.replaceAll(/\{\w+\}/g, '{}')
+      if (routes.has(shape)) add(`another operation has the same address`, 'route')
+      routes.add(shape)
+      for (const problem of operationProblems(one)) add(problem.message, ...problem.path.map(String))
+      if (priced)
+        for (const problem of priceProblems(one, priced, protocol)) add(problem.message, ...problem.path.map(String))
+    }
+    return problems
+  })
+}
+
+const namesIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+function operationProblems({ route, vendorPath, params, body, pageToken }: Operation): Problem[] {
+  const problems: Problem[] = []
+  const inPath = namesIn(route)
+  if (new Set(inPath).size !== inPath.length) problems.push({ path: ['route'], message: 'has a name twice' })
+  for (const name of inPath)
+    if (params[name]?.in !== 'path')
+      problems.push({ path: ['params'], message: `must describe {${name}}, with "in": "path"` })
+  for (const name of namesIn(vendorPath))
+    if (!Object.hasOwn(params, name))
+      problems.push({ path: ['vendorPath'], message: `has {${name}}, which is no parameter` })
+  for (const [name, one] of Object.entries(params)) {
+    const add = (message: string) => problems.push({ path: ['params', name], message })
+    if (one.in === 'path' && !inPath.includes(name)) add('is in the path, but the route does not have it')
+    if (one.in === 'header' && (RESERVED_HEADERS.test(name.toLowerCase()) || !/^[\w-]+$/.test(name)))
+      add('is a header that callers cannot set')
+  }
+  if (body && /^(?:GET|DELETE) /.test(route)) problems.push({ path: ['body'], message: 'does not go with this method' })
+  if (pageToken && params[pageToken.param]?.kind !== 'text')
+    problems.push({ path: ['pageToken', 'param'], message: 'must be a parameter of the kind "text"' })
+  return problems
+}
+
+/** Units that an answer must be read for: an answer that is relayed unread cannot be counted. */
+function priceProblems(one: Operation, { pricing, cache }: Priced, protocol: string): Problem[] {
+  const problems: Problem[] = []
+  const isPriced = (unit: 'row' | 'metered' | 'byte') => pricing.tiers.some((tier) => tier[unit] !== undefined)
+  const isJson = one.answers.every(isJsonType)
+  for (const unit of ['row', 'metered'] as const) {
+    const rule = one.counts[unit]
+    if (!rule) {
+      if (isPriced(unit) && protocol === 'http-api')
+        problems.push({
+          path: ['counts', unit],
+          message: `is missing: the price is by the ${unit === 'row' ? 'row' : 'unit'}`,
+        })
+      continue
+    }
+    const place = ['counts', unit, 'expression']
+    const read = readExpression(rule.expression)
+    const bound = typeof read === 'string' ? read : boundOf(read, scopeOf(one))
+    if (typeof bound === 'string') problems.push({ path: place, message: bound })
+    if (!isJson) problems.push({ path: ['counts', unit], message: 'needs answers in JSON' })
+  }
+  if (isPriced('byte') && one.bytesMax === undefined)
+    problems.push({ path: ['bytesMax'], message: 'is missing: the price is by the byte, and so many are held for' })
+  if (one.pageToken && cache !== undefined)
+    problems.push({ path: ['pageToken'], message: 'does not go with a cache, which all accounts share' })
+  if (one.pageToken && !isJson) problems.push({ path: ['pageToken'], message: 'needs answers in JSON' })
+  return problems
+}
+
+export const isJsonType = (type: string) => /^(?:application|text)\/(?:[\w.-]+\+)?json$/.test(type)
+
+/** What an expression can know before anybody asks. */
+function scopeOf({
+  params,
+  body,
+  answer,
+}: Pick<Operation, 'params' | 'body' | 'answer'>): Record<'request' | 'answer', Known> {
+  return { request: requestSchema(params, body), answer: { schema: answer ?? {}, root: answer } }
+}
+
+/** The parameters by their names, and the body as `request.body`. */
+export function requestSchema(params: Readonly<Record<string, Field>>, body: JsonSchema | undefined): Known {
+  const properties = Object.fromEntries(
+    Object.entries(params).map(([name, one]) => [
+      name,
+      one.kind === 'integer' || one.kind === 'number' ? { minimum: one.min, maximum: one.max } : {},
+    ]),
+  )
+  return { schema: { properties: { ...properties, ...(body ? { body } : {}) } }, root: body }
+}
+
+// Every endpoint: those of the code, and those of the catalog's products.
+
+interface Described {
+  readonly products: Products
+}
+
+const known = new WeakMap<Products, readonly EndpointSpec[]>()
+
+/** All that this catalog offers, in the order of the reference. Made once for each version. */
+export function endpointsOf({ document }: { readonly document: Described }): readonly EndpointSpec[] {
+  const { products: given } = document
+  let specs = known.get(given)
+  if (!specs) {
+    specs = Object.keys(given).length === 0 ? ENDPOINTS : [...ENDPOINTS, ...specsOf(given)]
+    known.set(given, specs)
+  }
+  return specs
+}
+
+function specsOf(given: Products): DataEndpointSpec[] {
+  return Object.entries(given).flatMap(([id, { operations, protocol }]) =>
+    Object.entries(operations).map(([name, one]): DataEndpointSpec => {
+      const [method, path] = one.route.split(' ') as [DataEndpointSpec['method'], string] // As the check has seen.
+      const {
+        title,
+        description,
+        returns,
+        params,
+        vendorPath,
+        window: days,
+        pairs,
+        modes,
+        rowsMax,
+        body,
+        answer,
+        tool,
+      } = one
+      const uid = `${id}/${name}`
+      return {
+        ...{ id: uid, product: uid, restriction: id, protocol, sells: 'data', tag: 'Products', surface: 'native' },
+        ...{
+          method,
+          path: `/v1/${id}${path === '/' ? '' : path}`,
+          aliases: [],
+          title,
+          vendorPath,
+          pairs,
+          modes,
+          rowsMax,
+          params,
+        },
+        description: description === '' ? title : description,
+        returns: returns ?? 'What the source answers, as it is.',
+        ...(days ? { window: withoutUndefined(days) } : {}),
+        ...(body ? { body: { ...body, examples: body.examples ?? [sampleOf(body)] } } : {}),
+        ...(answer ? { answer } : {}),
+        ...(one.answers.every(isJsonType) ? {} : { gives: one.answers.find((type) => !isJsonType(type)) ?? '' }),
+        tool: {
+          name: tool?.name ?? uid.replaceAll(/[^a-z0-9]+/g, '_'),
+          ...(tool?.advice ? { advice: tool.advice } : {}),
+        },
+        ...(protocol === 'http-api' ? { operation: factsOf(one) } : {}),
+      }
+    }),
+  )
+}
+
+const withoutUndefined = <T extends object>(given: T) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  } // Members that are not there are left out.
+
+function factsOf({ counts, bytesMax, answers, example, bodyAs, pageToken }: Operation): OperationFacts {
+  const rules = (['row', 'metered'] as const satisfies readonly CountedUnit[]).flatMap((unit) => {
+    const rule = counts[unit]
+    const expression = rule && readExpression(rule.expression)
+    // The check has read it.
+    return rule && typeof expression === 'object' ? [[unit, { expression, least: rule.least }] as const] : []
+  })
+  return { counts: Object.fromEntries(rules), bytesMax, answers, example, bodyAs, pageToken }
+}

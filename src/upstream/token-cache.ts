@@ -1,0 +1,172 @@
+// Tokens that live for an hour: renewed ahead of their end, by one process for all. While a renewal fails, the old token is used for as long as it is valid.
+import { type Database, statement } from '../database/database.ts'
+import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import { sleep } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+
+export interface Token {
+  readonly value: string
+  readonly expiresMs: number
+}
+
+export interface TokenCache {
+  /** At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at a time. */
+  get(id: string, fetch: () => Promise<Token>): string | Promise<string>
+}
+
+interface Kept extends Token {
+  readonly renewMs: number
+}
+
+interface Entry {
+  kept?: Kept
+  renewing?: Promise<Kept> | undefined
+  /** After a failure: not before this time again. */
+  retryMs: number
+  failure?: unknown
+}
+
+/** Where all processes see the same token. */
+interface TokenStore {
+  read(id: string): Promise<Kept | undefined>
+  /** True: this process renews it. */
+  claim(id: string): Promise<boolean>
+  /** Also ends the claim. */
+  write(id: string, token: Kept): Promise<void>
+  release(id: string): Promise<void>
+}
+
+/** A token is renewed this long before its end, or at four fifths of its life. */
+const AHEAD_MS = 300_000
+const AHEAD_PART = 0.2
+/** Nobody is asked again sooner after a failure. */
+const RETRY_MS = 5_000
+const LOOK_MS = 200
+/** As long as a claim holds, and a little more. */
+const LOOKS_MAX = 150
+const TOKENS_MAX = 10_000
+
+export function createTokenCache({ world, store }: { world: World; store?: TokenStore | undefined }): TokenCache {
+  const entries = new Map<string, Entry>()
+
+  async function renew(id: string, fetch: () => Promise<Token>): Promise<Kept> {
+    for (let looks = 0; store && looks < LOOKS_MAX; looks++) {
+      const found = await store.read(id)
+      if (found && found.renewMs > world.nowMs()) return found
+      if (await store.claim(id)) break
+      // Another process renews it. A token that still works is good enough meanwhile.
+      if (found && found.expiresMs > world.nowMs()) return found
+      await sleep(world, LOOK_MS)
+    }
+    try {
+      // Whoever renewed it may have finished between the look and the claim.
+      const found = await store?.read(id)
+      if (found && found.renewMs > world.nowMs()) {
+        await store?.release(id)
+        return found
+      }
+      const nowMs = world.nowMs()
+      const token = await fetch()
+      const lifeMs = token.expiresMs - nowMs
+      const kept = { ...token, renewMs: token.expiresMs - Math.min(AHEAD_MS, lifeMs * AHEAD_PART) }
+      await store?.write(id, kept)
+      return kept
+    } catch (error) {
+      await store?.release(id).catch(() => undefined)
+      throw error
+    }
+  }
+
+  function entryOf(id: string): Entry {
+    const known = entries.get(id)
+    if (known) return known
+    // The oldest goes: it is read from the store again.
+    const oldest = entries.size < TOKENS_MAX ? undefined : entries.keys().next().value
+    if (oldest !== undefined) entries.delete(oldest)
+    const entry: Entry = { retryMs: 0 }
+    entries.set(id, entry)
+    return entry
+  }
+
+  function begin(entry: Entry, id: string, fetch: () => Promise<Token>): Promise<Kept> {
+    entry.renewing ??= renew(id, fetch)
+      .then(
+        (kept) => {
+          entry.kept = kept
+          entry.failure = undefined
+          // One that another process is about to renew is looked at again soon.
+          entry.retryMs = kept.renewMs > world.nowMs() ? 0 : world.nowMs() + RETRY_MS
+          return kept
+        },
+        (error: unknown) => {
+          entry.failure = error
+          entry.retryMs = world.nowMs() + RETRY_MS
+          throw error
+        },
+      )
+      .finally(() => {
+        entry.renewing = undefined
+      })
+    return entry.renewing
+  }
+
+  return {
+    get(id, fetch) {
+      const entry = entryOf(id)
+      const nowMs = world.nowMs()
+      const { kept } = entry
+      if (kept && kept.renewMs > nowMs) return kept.value // The usual case.
+      const isValid = kept !== undefined && kept.expiresMs > nowMs
+      const mayAsk = entry.retryMs <= nowMs
+      if (isValid) {
+        if (mayAsk) begin(entry, id, fetch).catch(() => undefined)
+        return kept.value
+      }
+      if (!mayAsk && entry.failure !== undefined && !entry.renewing) return Promise.reject(entry.failure)
+      return begin(entry, id, fetch).then(({ value }) => value)
+    },
+  }
+}
+
+const READ = statement('login_token_read', 'select sealed, renew_at, expires_at from login_token where id = $1')
+const CLAIM = statement(
+  'login_token_claim',
+  `insert into login_token (id, claimed_until) values ($1, now() + interval '25 seconds')
+   on conflict (id) do update set claimed_until = excluded.claimed_until where login_token.claimed_until < now()
+   returning id`,
+)
+const WRITE = statement(
+  'login_token_write',
+  `with gone as (delete from login_token where expires_at < now() - interval '1 day' and claimed_until < now())
+   update login_token set sealed = $2, renew_at = $3, expires_at = $4, claimed_until = '-infinity' where id = $1`,
+)
+const RELEASE = statement('login_token_release', `update login_token set claimed_until = '-infinity' where id = $1`)
+
+interface Row {
+  readonly sealed: Buffer | null
+  readonly renew_at: Date | null
+  readonly expires_at: Date | null
+}
+
+export function createTokenStore(options: { database: Database; world: World; secrets: Secrets }): TokenStore {
+  const { database, world } = options
+  const key = options.secrets.key('credential')
+  // The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened.
+  const placeOf = (id: string) => `login_token|${id}|sealed|1`
+  return {
+    async read(id) {
+      const [row] = await database.query<Row>(READ, [id])
+      const value = row?.sealed ? unseal(key, placeOf(id), row.sealed) : undefined
+      if (value === undefined || !row?.renew_at || !row.expires_at) return undefined
+      return { value, renewMs: row.renew_at.getTime(), expiresMs: row.expires_at.getTime() }
+    },
+    claim: async (id) => (await database.query(CLAIM, [id])).length > 0,
+    async write(id, { value, renewMs, expiresMs }) {
+      const sealed = seal(key, placeOf(id), value, world)
+      await database.query(WRITE, [id, sealed, new Date(renewMs), new Date(expiresMs)])
+    },
+    async release(id) {
+      await database.query(RELEASE, [id])
+    },
+  }
+}
