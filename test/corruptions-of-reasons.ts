@@ -310,6 +310,35 @@ export const OTHERS: readonly Corruption[] = [
   [`update payment set currency = 'JPY'`, /Payment pay_1 is not what audit row .* says/],
   [`update payment set provider_id = 'pi_2'`, /Payment pay_1 is not what audit row .* says/],
   [`update payment set id = 'pay_2'`, /is of payment pay_1, but there is no such payment/],
+  // Invoices: no gap, one for the payment, and its sums.
+  [
+    `delete from invoice where kind = 'payment'`,
+    /Payment pay_1 has the invoice none, but audit row .* says INV-\d+-000001/,
+  ],
+  [
+    `delete from invoice where kind = 'credit_note'`,
+    /series INV in \d+ go to 2, but there are 1, and the highest is 1/,
+  ],
+  [`update invoice_counter set last = 3`, /series INV in \d+ go to 3, but there are 2/],
+  [`update invoice_counter set series = 'ANY'`, /series ANY in \d+ go to 2, but there are 0/],
+  [`update invoice_counter set year = 1999`, /series INV in 1999 go to 2, but there are 0/],
+  [`update invoice set sequence = 3 where kind = 'credit_note'`, /000002 .* has another number than its place/],
+  [`update invoice set series = 'ANY'`, /series INV in \d+ go to 2, but there are 0/],
+  [`update invoice set year = 1999`, /series INV in \d+ go to 2, but there are 0/],
+  [`update invoice set number = 'INV-9' where kind = 'payment'`, /Invoice INV-9 .* has another number than its place/],
+  [`update invoice set gross_minor = 399 where kind = 'payment'`, /is over 399 EUR, but 400 EUR were paid/],
+  [
+    `update invoice set gross_minor = 99 where kind = 'credit_note'`,
+    /is over 400 EUR, of which 100 were refunded and 99 credited/,
+  ],
+  [`update invoice set tax_minor = 0`, /is not what its document says/],
+  [`update invoice set currency = 'JPY'`, /is over 400 JPY, but 400 EUR were paid/],
+  [`update invoice set document = '{}'`, /is not what its document says/],
+  [`update invoice set kind = 'month' where kind = 'payment'`, /Payment pay_1 has the invoice none/],
+  [`update invoice set payment_id = 'pay_9'`, /is for payment pay_9, for which nothing was granted/],
+  [`update invoice set corrects = 'x' where kind = 'credit_note'`, /000002 .* corrects no invoice of its payment/],
+  [`update invoice set account_id = '$other'`, /Payment pay_1 has the invoice none/],
+  [`update invoice set id = 'x' where kind = 'payment'`, /000002 .* corrects no invoice of its payment/],
   // Its name is what its calls are found by.
   [`update batch set id = 'batch_9'`, /has the price of batches, but account \$account has no batch "batch_1"/],
   [
@@ -322,7 +351,7 @@ const PEOPLE = 'people and programs: who may do something, not what it costs'
 const CONTENT = 'what was asked and answered, and where it lies'
 const OWN_WORK = 'how far a process has come with its own work'
 const CODES = 'codes and who redeemed them: what they granted is a transfer of which the audit knows'
-const INVOICES = 'documents about payments: each is fixed when it is issued, and its file has a hash of its own'
+const INVOICES = 'whom invoices are made out to from now on, and their files, which have a hash of their own'
 const SENT = 'what goes to other systems or comes from them: calls are read for it, and not written'
 /** Tables without money or anything that decides it, and why. A table that is neither here nor corrupted is one that nobody thought of. */
 export const NO_MONEY: Readonly<Record<string, string>> = {
@@ -369,7 +398,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     alert_state: 'what was told',
     alert_setting: 'what was told',
   },
-  ...{ invoice: INVOICES, invoice_counter: INVOICES, invoice_file: INVOICES, billing_details: INVOICES },
+  ...{ invoice_file: INVOICES, billing_details: INVOICES },
   ...{ export: SENT, export_customer: SENT },
   ...{ vendor_report: SENT, vendor_report_line: SENT },
   label_name: 'names by which calls are grouped',
@@ -421,4 +450,6 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   payment:
     'provider kind offer_id price_minor tax_minor catalog_version reason person_id as_of created_at paid_at detail',
   gateway_instance: 'id started_at report reported_at',
+  // Of months: what is invoiced was worked out then. Whose name it has is in its document.
+  invoice: 'month credits customer issued_at',
 }

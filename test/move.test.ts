@@ -94,7 +94,8 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
         rule as (insert into recording_policy values ($1, 'account', 7, 1024)), body as (insert into recording (account_id, id, key_id, sealed, expires_at) values ($1, $2, 'k', '', now() + interval '1 day'))
         , billed as (insert into billing_details values ($1, '{}')), filed as (insert into invoice_file values ($1, $2, '\\x255044', '\\x00')),
         invoiced as (insert into invoice (account_id, id, number, series, year, sequence, kind, currency, gross_minor, tax_minor, customer, issued_at, document)
-          values ($1, $2, 'X-1', $2, 2026, 1, 'payment', 'EUR', 100, 0, 'c', now(), '{}'))
+          values ($1, $2, $2 || '-2026-000001', $2, 2026, 1, 'month', 'EUR', 100, 0, 'c', now(),
+            jsonb_build_object('number', $2 || '-2026-000001', 'grossMinor', '100', 'taxMinor', '0', 'currency', 'EUR', 'kind', 'month')))
         insert into refusal (account_id, id, key_id, product, endpoint, status, fault, message, count) values ($1, $2, 'k', '', 'chat', 402, 'credits_short', 'm', 3)`,
     },
     [account.id, newId(realWorld)],

@@ -6,6 +6,7 @@ import { storedCatalogs } from '../src/catalog/store.ts'
 import { runCli } from '../src/cli/run.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { realWorld } from '../src/kernel/world.ts'
+import { checkStep } from '../src/sales/payments.ts'
 import type { PaymentView, ReconciliationView, SalesView } from '../src/sales/views.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
@@ -86,6 +87,11 @@ async function paid(account: string, order: object = { pack: 'starter' }) {
   return { payment, intent }
 }
 
+const cardsOf = (account: string) =>
+  gateway.gateway.database.query<{ method_id: string }>(
+    { text: 'select method_id from payment_customer where account_id = $1' },
+    [account],
+  )
 const read = async (payment: string) => (await gateway.operator<PaymentView>('GET', `/payments/${payment}`)).data
 
 /** As any other provider signs it. */
@@ -215,6 +221,17 @@ test('an unknown price, currency, amount or account is quarantined, never grante
   assert.deepEqual([accepted.status, accepted.data.state], [200, 'paid'])
   assert.equal(await balance(account), 100n * ONE)
   assert.equal((await gateway.operator('POST', `/payments/${payment}/accept`, { account, credits: '100' })).status, 409)
+  // Nor for an account that is closed or is not there, or money that went back.
+  const accept = async (to: string, id = other.payment) =>
+    (await gateway.operator('POST', `/payments/${id}/accept`, { account: to, credits: '1' })).status
+  const closed = await newAccount()
+  await gateway.operator('POST', `/accounts/${closed}/close`, { reason: 'a test', balance: 'writeoff' })
+  assert.deepEqual([await accept(closed), await accept(`${account}_test`), await accept('acc_nobody')], [409, 404, 404])
+  const [{ id: refunded } = assert.fail()] = data.items.filter(({ providerId }) => providerId === stranger.id)
+  stripe.refund(stranger.id, 100)
+  await send(stripe.event('charge.refunded', { object: 'charge', payment_intent: stranger.id }))
+  assert.equal(await accept(account, refunded), 409)
+  assert.equal(await balance(account), 100n * ONE)
   const dismissed = await gateway.operator<PaymentView>('POST', `/payments/${other.payment}/dismiss`)
   assert.deepEqual([dismissed.status, dismissed.data.state], [200, 'failed'])
   await send(stripe.event('payment_intent.succeeded', yen))
@@ -377,6 +394,84 @@ test('automatic top-up charges a saved card when the balance is low, once for al
   }
 })
 
+test('the ceiling of automatic top-up counts the tax that Stripe adds', async () => {
+  const account = await newAccount()
+  await paid(account, { amount: '5.00', saveCard: true })
+  await gateway.operator('PATCH', '/payment-settings', { tax: 'exclusive' })
+  try {
+    const before = stripe.intents.size
+    const input = { below: '600', amount: '10.00', ceiling: '11.00' }
+    assert.equal((await gateway.operator('PUT', `/accounts/${account}/top-up`, input)).status, 200)
+    const problem = async () =>
+      (await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)).data.topUp?.problem
+    await gateway.gateway.sales.topUps.look()
+    await until(async () => (await problem()) === 'The ceiling of 11.00 EUR for this month is reached.')
+    assert.deepEqual([stripe.intents.size, await balance(account)], [before, 500n * ONE])
+    await gateway.operator('PUT', `/accounts/${account}/top-up`, { ...input, ceiling: '11.90' })
+    await gateway.gateway.sales.topUps.look()
+    await until(async () => (await balance(account)) === 1_500n * ONE)
+    await gateway.operator('DELETE', `/accounts/${account}/top-up`)
+  } finally {
+    await gateway.operator('PATCH', '/payment-settings', { tax: 'off' })
+  }
+})
+
+test('a card is saved without a purchase, an old payment does not bring its card back, and the portal is the customer’s own', async () => {
+  const account = await newAccount()
+  const card = async () => (await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)).data.card?.last4
+  const page = async (name: string) =>
+    (await gateway.operator<{ url: string }>('POST', `/accounts/${account}/${name}`)).data.url
+  const session = (await page('card')).split('/').at(-1) ?? ''
+  const { mode, customer } = stripe.sessions.get(session) ?? assert.fail()
+  assert.equal(mode, 'setup')
+  assert.equal(await page('portal'), `${stripe.url}/portal?customer=${customer}`)
+  stripe.webhook = { url: `${gateway.url}/webhooks/stripe`, secret: STRIPE_SECRET }
+  try {
+    // The click on "Save card", and the event that follows.
+    await fetch(`${stripe.url}/pay/${session}`, { method: 'POST', redirect: 'manual' })
+  } finally {
+    stripe.webhook = undefined
+  }
+  assert.equal(await card(), '4242')
+  const { intent } = await paid(account, { amount: '5.00', saveCard: true })
+  const [bought] = await cardsOf(account)
+  await gateway.gateway.database.query(
+    {
+      text: `update payment_customer set method_id = 'pm_newer', card = card || '{"last4": "9999"}' where account_id = $1`,
+    },
+    [account],
+  )
+  // Looked at again by an event, a refund and the night's comparison.
+  await send(stripe.event('charge.updated', intent.latest_charge))
+  await gateway.operator('POST', '/reconciliations', {})
+  assert.deepEqual([await card(), intent.payment_method.id], ['9999', bought?.method_id])
+})
+
+test('amounts that Stripe does not take are rejected, and those of odd currencies arrive as they were meant', async () => {
+  const { createStripe } = await import('../src/sales/providers/stripe.ts')
+  const provider = createStripe({
+    ...{ world: realWorld, baseUrl: stripe.url, apiKey: () => STRIPE_KEY, webhookSecret: () => STRIPE_SECRET },
+    tax: async () => 'off',
+  })
+  assert.deepEqual(
+    ['EUR', 'JPY', 'KWD', 'MGA'].map((currency) => provider.step(currency)),
+    [1n, 1n, 10n, 100n],
+  )
+  const asked = async (currency: string, priceMinor: bigint) => {
+    const purchase = { payment: `pay_${currency}`, account: 'acc_1', name: 'x', currency, priceMinor }
+    const options = { customer: null, email: null, saveCard: false, returnUrl: 'https://gateway.example/' }
+    const { reference } = await provider.checkout(purchase, options)
+    const intent = stripe.pay(reference ?? '')
+    const facts = await provider.remote?.read({ providerId: intent.id, reference: null })
+    stripe.intents.delete(intent.id)
+    return [intent.amount, facts?.amountMinor]
+  }
+  assert.deepEqual(await asked('MGA', 500_000n), [5_000, 500_000n])
+  assert.deepEqual(await asked('UGX', 5_000n), [500_000, 5_000n])
+  assert.deepEqual(await asked('KWD', 1_250n), [1_250, 1_250n])
+  assert.throws(() => checkStep(provider, 'KWD', 1_255n), /takes only multiples of 0\.010 KWD/)
+})
+
 test('a refund stops automatic top-up, and a test account has neither card nor top-up', async () => {
   const account = await newAccount()
   const { payment } = await paid(account, { amount: '5.00', saveCard: true })
@@ -414,6 +509,23 @@ test('reconciliation applies what no event told, and names every difference', as
     [false, 'It is paid here, but Stripe does not list it.'],
   )
   assert.equal(await balance(account), 2_800n * ONE)
+  // One that cannot be applied is named, and those after it are compared all the same.
+  const moving = await newAccount()
+  const freeze = (until: string) =>
+    gateway.gateway.database.query({ text: `update account set frozen_until = ${until} where id = $1` }, [moving])
+  const stuck = await buy(moving, { pack: 'starter' })
+  const [first, held, last] = [
+    await buy(account, { amount: '5.00' }),
+    stuck,
+    await buy(account, { amount: '7.00' }),
+  ].map(({ session }) => stripe.pay(session).id)
+  await freeze(`now() + interval '1 hour'`)
+  const broken = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
+  const named = new Map(broken.data.differences.map((one) => [one.providerId, one.mended]))
+  assert.deepEqual([named.get(first ?? ''), named.get(held ?? ''), named.get(last ?? '')], [true, false, true])
+  await freeze('null')
+  const later = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
+  assert.equal(later.data.differences.find(({ providerId }) => providerId === held)?.mended, true)
   const again = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
   assert.deepEqual(
     again.data.differences.map(({ providerId }) => providerId),

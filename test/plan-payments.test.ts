@@ -226,7 +226,7 @@ test('a declined card is tried for three more days, with a mail to the owners; t
     assert.deepEqual([due?.due, due?.problem, charges()], [true, 'Your card was declined.', before + 1])
     const mail = await post.newest(email)
     assert.match(mail.headers.get('subject') ?? '', /^Pro at .* could not be renewed$/)
-    assert.match(mail.text, /Your card was declined\..*\/console\/a\/.*\/plan/s)
+    assert.match(mail.text, /Your card was declined\..*\/console\/a\/.*\/billing/s)
     const refused = await choose(account, 'pro')
     assert.deepEqual([refused.status, refused.message], [409, 'The card was declined: Your card was declined.'])
     // Another card on the provider's page pays the month.
@@ -303,6 +303,55 @@ test('a month that was paid twice is quarantined the second time; its refund tak
   assert.equal((await balanceOf(other)).lots[0]?.endsAt, ends)
   const back = await gateway.operator<PaymentView>('POST', `/payments/${id}/refund`, { amount: '4.50' })
   assert.deepEqual([back.data.takenBack, (await balanceOf(other)).balance], ['500', '500'])
+})
+
+test('the tax that Stripe works out is on the invoice, be it 0; a charge whose answer was lost is asked for again with the same tax', async () => {
+  const invoiced = async (account: string) =>
+    (await gateway.operator<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)).data.items.map(
+      ({ gross, tax }) => `${gross} ${tax}`,
+    )
+  await gateway.operator('PATCH', '/payment-settings', { tax: 'exclusive' })
+  try {
+    const account = await newAccount()
+    const { checkout } = await choose(account, 'pro')
+    const session = stripe.sessions.get(checkout?.url.split('/').at(-1) ?? '')
+    assert.equal(session?.asked.automatic_tax.enabled, 'true')
+    const paid = await paidAt(checkout, account)
+    assert.deepEqual([paid.state, paid.amount, paid.tax], ['paid', '10.71', '1.71'])
+    stripe.taxPercent = 0
+    await pass(account, 32)
+    await renew()
+    assert.deepEqual(await invoiced(account), ['9.00 0.00', '10.71 1.71'])
+    const page = await choose(await newAccount(), 'basic')
+    assert.ok(page.checkout?.payment)
+    const [untaxed] = await rows<{ account_id: string }>('select account_id from payment where id = $1', [
+      page.checkout.payment,
+    ])
+    await paidAt(page.checkout, untaxed?.account_id ?? '')
+    assert.deepEqual(await invoiced(untaxed?.account_id ?? ''), ['4.00 0.00'])
+    // Charged, and the answer is lost.
+    stripe.taxPercent = 19
+    await pass(account, 32)
+    const before = stripe.intents.size
+    stripe.before = (name) => {
+      if (name === CHARGE) throw new Error('lost')
+    }
+    await renew()
+    stripe.before = undefined
+    assert.equal((await paymentsOf(account))[0]?.state, 'pending')
+    stripe.taxPercent = 7
+    await gateway.operator('PATCH', '/payment-settings', { tax: 'inclusive' })
+    await rows(`update payment set created_at = created_at - interval '1 minute' where account_id = $1`, [account])
+    await renew()
+    assert.deepEqual([stripe.intents.size, (await invoiced(account))[0]], [before + 1, '10.71 1.71'])
+    // In the price.
+    await pass(account, 32)
+    await renew()
+    assert.equal((await invoiced(account))[0], '9.00 0.59')
+  } finally {
+    Object.assign(stripe, { before: undefined, taxPercent: 19 })
+    await gateway.operator('PATCH', '/payment-settings', { tax: 'off' })
+  }
 })
 
 test('a provider that only sends signed webhooks sells plans: by its page, and by its own charges of each month', async () => {

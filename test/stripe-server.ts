@@ -26,6 +26,8 @@ export interface StripeServer {
   event(type: string, object: Obj, id?: string): { body: string; signature: string }
   /** Where events of clicked checkouts go. */
   webhook: { url: string; secret: string } | undefined
+  /** What Stripe Tax works out, in percent. */
+  taxPercent: number
   /** What the next charges of saved cards get: a decline with this message. */
   declines: string | undefined
   /** Called before an answer to this request leaves. */
@@ -81,7 +83,7 @@ export async function startStripe(): Promise<StripeServer> {
 
   const server: StripeServer = {
     url: '',
-    ...{ intents, sessions, asked: [], webhook: undefined, declines: undefined, before: undefined },
+    ...{ intents, sessions, asked: [], webhook: undefined, taxPercent: 19, declines: undefined, before: undefined },
     pay(id, change = {}) {
       const session = sessions.get(id)!
       if (session.payment_intent) return intents.get(session.payment_intent)!
@@ -135,6 +137,15 @@ export async function startStripe(): Promise<StripeServer> {
   })
   const newest = (of: Iterable<Obj>) => [...of].reverse()
 
+  function taxOn(price: number, behaviour: string): { amount: number; tax: number } {
+    const { taxPercent } = server
+    if (behaviour === 'exclusive') {
+      const tax = Math.round((price * taxPercent) / 100)
+      return { amount: price + tax, tax }
+    }
+    return { amount: price, tax: Math.round((price * taxPercent) / (100 + taxPercent)) }
+  }
+
   const ROUTES: Readonly<Record<string, (given: Obj, id: string) => Obj>> = {
     'POST /v1/customers'(given) {
       const customer = { object: 'customer', id: newId('cus'), ...given }
@@ -149,10 +160,12 @@ export async function startStripe(): Promise<StripeServer> {
     'POST /v1/checkout/sessions'(given) {
       const id = newId('cs')
       const [line] = Object.values<Obj>(given.line_items ?? {})
-      const amount = Number(line?.price_data?.unit_amount ?? 0)
+      const price = Number(line?.price_data?.unit_amount ?? 0)
+      const isTaxed = given.automatic_tax?.enabled === 'true'
+      const { amount, tax } = isTaxed ? taxOn(price, line?.price_data?.tax_behavior) : { amount: price, tax: 0 }
       const session = {
         ...{ object: 'checkout.session', id, created: now(), asked: given, mode: given.mode, status: 'open' },
-        ...{ amount_total: amount, amount_subtotal: amount, total_details: { amount_tax: 0 }, payment_intent: null },
+        ...{ amount_total: amount, amount_subtotal: price, total_details: { amount_tax: tax }, payment_intent: null },
         ...{
           currency: line?.price_data?.currency ?? 'eur',
           customer: given.customer ?? null,
@@ -214,14 +227,11 @@ export async function startStripe(): Promise<StripeServer> {
     }),
     'POST /v1/tax/calculations'(given) {
       const [line] = Object.values<Obj>(given.line_items ?? {})
-      const price = Number(line?.amount)
-      const tax = Math.round(price * 0.19)
+      const { amount, tax } = taxOn(Number(line?.amount), line?.tax_behavior)
+      const isAdded = line?.tax_behavior === 'exclusive'
       return {
-        object: 'tax.calculation',
-        id: newId('taxcalc'),
-        amount_total: price + tax,
-        tax_amount_exclusive: tax,
-        tax_amount_inclusive: 0,
+        ...{ object: 'tax.calculation', id: newId('taxcalc'), amount_total: amount },
+        ...{ tax_amount_exclusive: isAdded ? tax : 0, tax_amount_inclusive: isAdded ? 0 : tax },
       }
     },
   }

@@ -121,6 +121,10 @@ test('where the operator wants it, a month is invoiced for what was used beyond 
     await billing.change({ worth: { currency: 'EUR', rate: '0.01' } }, BY)
     await give(1_000n)
     await give(100n, 'correction')
+    // Added, ended and not used: nobody pays for that.
+    const lot = { source: 'given', endsAt: new Date(Date.now() - 1_000) } as const
+    await ledger.grant({ account, amount: 250n * CREDIT, note: 'test', actor: 'test', lot })
+    await ledger.sweep()
     // 400 are used: 100 were a gift, so 300 are to be paid.
     await database.query(
       {

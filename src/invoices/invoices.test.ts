@@ -150,7 +150,8 @@ test('each refund has a credit note; together they have the VAT of the invoice, 
   const payment = paid({ amountMinor: 1_001n })
   assert.equal(await refund(account, payment.id, 100n), null)
   const invoice = await issue(account, payment)
-  for (const part of [333n, 333n, 335n]) await refund(account, payment.id, part)
+  // The last is a refund that failed before and was made again.
+  for (const part of [333n, 333n, 900n]) await refund(account, payment.id, part)
   assert.equal(await refund(account, payment.id, 1n), null, 'nothing is left')
   const { items } = await invoices.list({ account, limit: 10 })
   const notes = items.filter(({ kind }) => kind === 'credit_note')

@@ -153,18 +153,12 @@ export function createApply(deps: ApplyDeps) {
     const about = detail.period ? inPeriod(description, detail.period) : { description }
     notes.push(async () => {
       const tax = detail.taxed ? { taxMinor: row.tax_minor } : {}
-      await deps.invoices.issue(tx, { account, payment: { id, currency, amountMinor, paidAt, ...about, ...tax } })
+      const payment = { id, currency, amountMinor, paidAt, ...about, ...tax }
+      const invoice = await deps.invoices.issue(tx, { account, payment })
+      const paid = { payment: id, providerId: row.provider_id, currency, paid: String(amountMinor), note }
+      const bought = { amount: formatCredits(row.credits), transfer: granted.id, invoice: invoice?.number ?? null }
+      await audit.write(tx, by, { action: 'payment.paid', object: account, detail: { ...paid, ...bought } })
     })
-    notes.push(() =>
-      audit.write(tx, by, {
-        action: 'payment.paid',
-        object: account,
-        detail: {
-          ...{ payment: id, providerId: row.provider_id, currency, paid: String(amountMinor), note },
-          ...{ amount: formatCredits(row.credits), transfer: granted.id },
-        },
-      }),
-    )
   }
 
   /** Credits follow the money: what went back, or is held back by a dispute, is taken; what came back after all is given again. */

@@ -225,6 +225,11 @@ async function useEverything(): Promise<void> {
 
 /** A payment of which a quarter went back, when half of that had been spent. */
 async function buy(): Promise<void> {
+  await sql(`insert into invoice_counter (series, year, last) values ('INV', 2026, 2)`)
+  await sql(`insert into invoice (account_id, id, number, series, year, sequence, kind, payment_id, corrects, currency, gross_minor, tax_minor, customer, issued_at, document)
+    select '${ids.buyer}', 'inv_' || n, 'INV-2026-00000' || n, 'INV', 2026, n, kind, 'pay_1', corrects, 'EUR', gross, tax, 'x', now(),
+      jsonb_build_object('number', 'INV-2026-00000' || n, 'grossMinor', gross::text, 'taxMinor', tax::text, 'currency', 'EUR', 'kind', kind)
+    from (values (1, 'payment', null, 400, 64), (2, 'credit_note', 'inv_1', 100, 16)) x (n, kind, corrects, gross, tax)`)
   const bought = { account: ids.buyer!, note: 'pay_1', actor: 'stripe' }
   await database.transaction(async (tx) => {
     const made = await ledger.grant({ ...bought, amount: 8_000n, kind: 'purchase' }, tx)
@@ -243,6 +248,7 @@ async function buy(): Promise<void> {
       paid: '400',
       amount: '0.008',
       transfer: ids.bought,
+      invoice: 'INV-2026-000001',
     }
     await audit.write(tx, { ...BY, actor: 'stripe' }, { action: 'payment.paid', object: ids.buyer!, detail })
   })
@@ -301,7 +307,7 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
 
 const TABLES =
   `account hold lease lot journal transfer usage usage_hour counter quota_slice setting idempotency job api_key batch background margin_hour
-  catalog_version audit credit_idempotency gateway_instance payment`.split(/\s+/)
+  catalog_version audit credit_idempotency gateway_instance payment invoice invoice_counter`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */
 async function keepTables(): Promise<(what: string) => Promise<void>> {

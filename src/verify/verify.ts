@@ -283,7 +283,9 @@ async function checkDocuments({ database, report }: AuditedCheck, rows: readonly
 
 const PAYMENTS = statement(
   'verify_audited_payments',
-  'select id, account_id, provider_id, currency, amount_minor, credits from payment where id = any($1)',
+  `select id, account_id, provider_id, currency, amount_minor, credits,
+     (select i.number from invoice i where i.account_id = payment.account_id and i.payment_id = payment.id and i.kind = 'payment') as invoice
+   from payment where id = any($1)`,
 )
 
 interface PaidRow {
@@ -293,9 +295,10 @@ interface PaidRow {
   readonly currency: string
   readonly amount_minor: bigint
   readonly credits: bigint
+  readonly invoice: string | null
 }
 
-/** What was paid, and for whom, is in the audit since the moment of payment. */
+/** What was paid, for whom, and the number of its invoice are in the audit since the moment of payment. */
 async function checkPayments({ database, report }: AuditedCheck, rows: readonly AuditRow[]): Promise<void> {
   if (rows.length === 0) return
   const found = await database.query<PaidRow>(PAYMENTS, [rows.map(({ detail }) => String(detail.payment))])
@@ -313,6 +316,10 @@ async function checkPayments({ database, report }: AuditedCheck, rows: readonly 
     if (!is) report(`Audit row ${id} is of payment ${detail.payment}, but there is no such payment.`)
     else if (JSON.stringify(is) !== JSON.stringify(said))
       report(`Payment ${detail.payment} is not what audit row ${id} says: ${said.join(' ')}, but ${is.join(' ')}.`)
+    if (row && typeof detail.invoice === 'string' && row.invoice !== detail.invoice)
+      report(
+        `Payment ${detail.payment} has the invoice ${row.invoice ?? 'none'}, but audit row ${id} says ${detail.invoice}.`,
+      )
   }
 }
 
