@@ -415,7 +415,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
 export const NO_REASON: Readonly<Record<string, string>> = {
   account: 'name created_at frozen_until search status_reason status_at',
   api_key:
-    'name digest prefix last4 models endpoints required_labels ip_ranges response_cache expires_at revoked_at replaced_by grant_id client last_used_at created_at',
+    'name digest prefix last4 models endpoints required_labels ip_ranges response_cache expires_at revoked_at replaced_by first_id grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.
   background:
     'id request sealed_request sealed_answer streams labels vendor_id tries created_at expires_at version lease_until step_at open',
@@ -431,17 +431,19 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   catalog_version: 'note actor at',
   credit_idempotency: 'request_hash answer at',
   // The minute's tokens, which come and go.
-  hold: 'id tokens',
+  hold: 'id tokens scopes',
   idempotency: 'key request_hash content_type body sealed created_at',
   // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
   journal:
-    'key_id status estimated stream duration_ms attempt_log client labels tokens second input_tokens output_tokens vendor',
+    'key_id status estimated stream duration_ms attempt_log client labels tokens second input_tokens output_tokens vendor scopes',
   // By whom it was spent, and in which order it is exported.
   usage: 'stream attempt_log vendor labels posting',
   usage_hour: 'input_tokens output_tokens',
-  lease: 'id recalled_at in_use',
+  // For which budgets it counts: what was counted is compared with usage.
+  lease: 'id recalled_at in_use scopes',
   // What began before is not taken off: of limits on tokens alone.
-  counter: 'since',
+  counter: 'since own_max',
+  budget: 'name alert_percent created_at',
   // Whose it is, what its process last said of itself, and when another lacked it: a dead one's goes back when somebody asks.
   quota_slice: 'process_id recalled_at turn',
   // Settings of the gateway, none of which is an amount that was charged; whether limits are in force is one.

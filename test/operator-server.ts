@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
+import { createBudgets } from '../src/admission/budgets.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
 import { createAlerts } from '../src/alerts/alerts.ts'
 import { openBranding } from '../src/branding/branding.ts'
@@ -134,6 +135,7 @@ export async function startOperatorServer(
   const deps: ConsoleDeps = {
     ...login,
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
+    budgets: createBudgets({ database, world, audit }),
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     members,
     statements: createStatements(database),

@@ -41,6 +41,8 @@ create table account (
   status_reason text,
   status_at timestamp with time zone,
   has_lots boolean not null default false,
+  budgets integer not null default 0,
+  budget_values integer not null default 0,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -123,6 +125,7 @@ create table api_key (
   created_at timestamp with time zone not null default now(),
   endpoints text[],
   required_labels text[],
+  first_id text collate "C",
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_digest_key UNIQUE (digest),
   constraint api_key_grant_id_key UNIQUE (grant_id),
@@ -256,6 +259,24 @@ create table billing_details (
   constraint billing_details_pkey PRIMARY KEY (account_id)
 );
 
+create table budget (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  name text not null,
+  scope text collate "C" not null,
+  value text collate "C",
+  unit text not null,
+  span text not null,
+  window_seconds integer,
+  max bigint not null,
+  hard boolean not null,
+  alert_percent smallint,
+  created_at timestamp with time zone not null default now(),
+  constraint budget_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint budget_check CHECK (((span = 'rolling'::text) = (window_seconds IS NOT NULL))),
+  constraint budget_pkey PRIMARY KEY (account_id, id)
+);
+
 create table byok_key (
   account_id text collate "C" not null,
   vendor text not null,
@@ -326,6 +347,9 @@ create table counter (
   second bigint not null default 0,
   seconds bigint[] not null default '{}'::bigint[],
   since timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  width integer not null default 1,
+  soft boolean not null default false,
+  own_max boolean not null default false,
   constraint counter_pkey PRIMARY KEY (account_id, scope, name)
 ) with (fillfactor=50, vacuum_truncate=off);
 
@@ -429,6 +453,7 @@ create table hold (
   tokens bigint not null default 0,
   created_at timestamp with time zone not null default now(),
   lots jsonb,
+  scopes jsonb,
   constraint hold_pkey PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off);
 
@@ -604,6 +629,7 @@ create table journal (
   at timestamp with time zone not null default now(),
   vendor text,
   labels jsonb,
+  scopes jsonb,
   constraint journal_pkey1 PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
 
@@ -624,6 +650,7 @@ create table lease (
   recalled_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   in_use bigint not null default 0,
+  scopes jsonb,
   constraint lease_pkey PRIMARY KEY (account_id, id)
 ) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX lease_process ON public.lease USING btree (process_id);
@@ -1228,6 +1255,64 @@ begin
   raise exception 'audit rows are never changed or removed';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.budget_full(account text, places jsonb, scopes jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return (select jsonb_build_object('as', 'limited', 'limit', 'budget', 'scope', s, 'full', true, 'max', '100000', 'wait', 3600) from jsonb_array_elements_text(scopes) s
+    where not coalesce(places, '{}') ? s and exists (select 1 from budget b where b.account_id = account and b.id = split_part(s, '=', 1) and b.hard) limit 1);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.budget_held(account text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return (select coalesce(jsonb_object_agg(y.scope, y.amount), '{}') from (
+    select s.scope, sum(x.amount) as amount from (select h.scopes, h.amount from hold h where h.account_id = account and h.scopes is not null
+      union all select e.scopes, e.amount from lease e where e.account_id = account and e.scopes is not null) x
+      cross join lateral jsonb_array_elements_text(x.scopes) s(scope) group by s.scope) y);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.budget_make(account text, scopes text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  missing text[] := array(select s from unnest(scopes) s where not exists (select 1 from counter c where c.account_id = account and c.scope = s));
+  n int;
+begin
+  if missing = '{}' then
+    return;
+  end if;
+  insert into counter (account_id, scope, name, unit, span, max, soft, width, second, since)
+  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), clock_timestamp()
+  from unnest(missing) s cross join lateral (select * from budget b where b.account_id = account and b.id = split_part(s, '=', 1) limit 1) b
+  limit greatest(100000 - (select a.budget_values from account a where a.id = account), 0)
+  on conflict do nothing;
+  get diagnostics n = row_count;
+  update account a set budget_values = a.budget_values + n where a.id = account and n > 0;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.budget_second(span text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case when span in ('day', 'week', 'month') then extract(epoch from date_trunc(span, clock_timestamp(), 'UTC'))::bigint else 0 end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.budget_width(window_seconds integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select coalesce((window_seconds + 59) / 60, 1)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.counter_add(c counter, at bigint[], amounts bigint[])
  RETURNS counter
  LANGUAGE plpgsql
@@ -1237,10 +1322,10 @@ declare
   b int;
 begin
   for i in 1 .. coalesce(cardinality(amounts), 0) loop
-    if c.span <> 'minute' then
+    if c.span not in ('minute', 'rolling') then
       c.used := c.used + case when amounts[i] > 0 or at[i] >= c.second then amounts[i] else 0 end;
-    elsif at[i] between c.second + 17 - 83 and c.second + 16 then
-      b := (at[i] % 83)::int + 1;
+    elsif at[i] / c.width between c.second + 17 - 83 and c.second + 16 then
+      b := (at[i] / c.width % 83)::int + 1;
       c.seconds[b] := c.seconds[b] + amounts[i]; c.used := c.used + amounts[i];
     end if;
   end loop;
@@ -1254,8 +1339,8 @@ CREATE OR REPLACE FUNCTION public.counter_held(c counter)
 AS $function$
 begin
   return case c.unit
-    when 'credits' then (select coalesce(sum(x.amount), 0) from (select h.key_id, h.amount from hold h where h.account_id = c.account_id
-      union all select e.key_id, e.amount from lease e where e.account_id = c.account_id) x where c.scope in ('account', x.key_id))
+    when 'credits' then (select coalesce(sum(x.amount), 0) from (select h.key_id, h.scopes, h.amount from hold h where h.account_id = c.account_id
+      union all select e.key_id, e.scopes, e.amount from lease e where e.account_id = c.account_id) x where c.scope in ('account', x.key_id) or x.scopes ? c.scope)
     when 'calls' then (select count(*) from hold h where h.account_id = c.account_id and c.scope in ('account', h.key_id))
     else 0 end;
 end $function$;
@@ -1275,20 +1360,21 @@ CREATE OR REPLACE FUNCTION public.counter_now(c counter, now_second bigint)
 AS $function$
 declare
   starts bigint;
+  slot bigint := now_second / c.width;
   b int;
 begin
-  if c.span = 'minute' then
-    if now_second - c.second >= 83 or c.second - now_second >= 60 or c.seconds = '{}' then
+  if c.span in ('minute', 'rolling') then
+    if slot - c.second >= 83 or c.second - slot >= 60 or c.seconds = '{}' then
       -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future that will come again.
-      c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := now_second;
-    elsif now_second > c.second then
-      for s in c.second + 17 - 83 .. now_second + 16 - 83 loop
+      c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := slot;
+    elsif slot > c.second then
+      for s in c.second + 17 - 83 .. slot + 16 - 83 loop
         b := (s % 83)::int + 1;
         if c.seconds[b] <> 0 then
           c.used := c.used - c.seconds[b]; c.seconds[b] := 0;
         end if;
       end loop;
-      c.second := now_second;
+      c.second := slot;
     end if;
   elsif c.span in ('day', 'week', 'month') then
     starts := extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint;
@@ -1298,6 +1384,16 @@ begin
     end if;
   end if;
   return c;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_places(counters counter[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return (select jsonb_object_agg(x.scope, x.places) from (
+    select (counters[i]).scope as scope, jsonb_agg(i order by i) as places from generate_subscripts(counters, 1) i group by 1) x);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.counter_put(changed counter[])
@@ -1317,27 +1413,45 @@ CREATE OR REPLACE FUNCTION public.counter_rank(unit text, span text)
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day}', span)
+  select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day,rolling}', span)
 $function$;
 
-CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamp with time zone[])
+CREATE OR REPLACE FUNCTION public.counter_room(c counter, came bigint, held jsonb)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return case when c.soft then 4000000000000000000
+    else c.max - counter_used(c, came) - case when c.name <> 'budget' then counter_held(c) when c.unit = 'credits' then coalesce((held ->> c.scope)::bigint, 0) else 0 end end;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamp with time zone[], scopes jsonb[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  m record;
   c counter;
 begin
-  for c in select * from counter o where o.account_id = account and o.scope = any(keys || 'account'::text) and o.unit in ('credits', 'tokens') loop
-    c := counter_now(c, now_second);
-    if c.unit = 'credits' then
-      c := counter_add(c, array[now_second], array(select sum(x.paid)::bigint from unnest(keys, paid) as x(key, paid) where c.scope in ('account', x.key)));
-    else
-      -- What was not counted is not taken off.
-      c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(keys, tokens, at, made) as x(key, tokens, at, made)
-        where c.scope in ('account', x.key) and (x.tokens > 0 or x.tokens < 0 and x.made >= c.since)) x;
-    end if;
-    perform counter_put(array[c]);
+  for m in
+    select s.scope, sum(x.paid)::bigint as paid, array_agg(x.at) as at, array_agg(x.tokens) as tokens, array_agg(x.made) as made
+    from unnest(keys, paid, tokens, at, made, scopes) as x(key, paid, tokens, at, made, scopes)
+      cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
+    group by s.scope
+  loop
+    for c in select * from counter o where o.account_id = account and o.scope = m.scope and o.unit in ('credits', 'tokens') loop
+      c := counter_now(c, now_second);
+      if c.unit = 'credits' then
+        c := counter_add(c, array[now_second], array[m.paid]);
+      else
+        -- What was not counted is not taken off.
+        c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(m.at, m.tokens, m.made) as x(at, tokens, made)
+          where x.tokens > 0 or x.tokens < 0 and x.made >= c.since) x;
+      end if;
+      perform counter_put(array[c]);
+    end loop;
   end loop;
 end $function$;
 
@@ -1349,8 +1463,8 @@ AS $function$
 declare
   used bigint := c.used;
 begin
-  if c.span = 'minute' and used <> 0 then
-    for s in c.second + 17 - 83 .. came - 61 loop
+  if c.span in ('minute', 'rolling') and used <> 0 then
+    for s in c.second + 17 - 83 .. came / c.width - 61 loop
       used := used - c.seconds[(s % 83)::int + 1];
     end loop;
   end if;
@@ -1364,22 +1478,34 @@ CREATE OR REPLACE FUNCTION public.counter_wait(c counter, excess bigint)
 AS $function$
 declare
   gone bigint := 0;
+  -- Of the present slot, what is over.
+  over bigint := case c.width when 1 then 0 else floor(extract(epoch from clock_timestamp()))::bigint % c.width end;
 begin
-  case c.span
-    when 'open' then return 1;
-    when 'total' then return 86400;
-    when 'minute' then
+  case
+    when c.span = 'open' then return 1;
+    when c.span = 'total' then return 86400;
+    when c.span in ('minute', 'rolling') then
       -- What was given ahead leaves it later than a minute from now.
       for age in reverse 60 .. -16 loop
         gone := gone + c.seconds[((c.second - age) % 83)::int + 1];
         if gone >= excess then
-          return 61 - age;
+          return (61 - age) * c.width - over;
         end if;
       end loop;
-      return 61;
+      return 61 * c.width - over;
     else
       return greatest(1, extract(epoch from (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || c.span)::interval) at time zone 'UTC' - clock_timestamp())::bigint);
   end case;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counters_of(places jsonb, key text, scopes jsonb)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return array(select p::int from (select 'account' union all select key union all select jsonb_array_elements_text(scopes)) s(scope)
+    cross join lateral jsonb_array_elements(places -> s.scope) p order by 1);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.id_at(moment timestamp with time zone, seed text)
@@ -1432,6 +1558,29 @@ begin
     union all
     select h.amount from hold h left join gateway_instance p on p.id = h.process_id
       where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_end_budget_values(account text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET lock_timeout TO '300ms'
+AS $function$
+declare
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  held jsonb;
+  n int;
+begin
+  perform 1 from account a where a.id = account for update;
+  held := budget_held(account);
+  delete from counter c using budget b
+  where c.account_id = account and c.name = 'budget' and not c.own_max and b.account_id = account and b.id = split_part(c.scope, '=', 1) and b.value is null
+    and not held ? c.scope
+    and case when c.span in ('day', 'week', 'month') then c.second < extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint
+      when c.span = 'rolling' then greatest(c.second * c.width, extract(epoch from c.since)::bigint) < now_second - 83 * c.width
+      else b.scope = 'session' and c.since < clock_timestamp() - interval '30 days' end;
+  get diagnostics n = row_count;
+  update account a set budget_values = a.budget_values - n where a.id = account and n > 0;
+  return n;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_end_lots(account text)
@@ -1550,18 +1699,24 @@ declare
   answers jsonb[] := '{}';
   counters counter[];
   room bigint[];
+  places jsonb; mine int[]; budgets_held jsonb; scopes text[]; p int;
   changed boolean[];
   freed bigint;
   added bigint;
   seconds int;
   slice jsonb;
 begin
-  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots into o from account a where a.id = account for update;
-  counters := array(select counter_now(c, now_second) from counter c
-    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
+  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  scopes := array(select distinct k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text;
+  if o.budgets > 0 then
+    scopes := scopes || array(select distinct s from jsonb_array_elements(changes) k cross join jsonb_array_elements_text(k -> 'scopes') s);
+    budgets_held := budget_held(account);
+  end if;
+  counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
+  places := counter_places(counters);
   for x in
     select c.*, e.amount, e.created_at
-    from jsonb_to_recordset(changes) as c(id text, key text, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
+    from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
       left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
     if x.amount is null and not x.fresh then
@@ -1570,45 +1725,49 @@ begin
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
     added := 0; slice := '{}'; seconds := 16;
-    for i in 1 .. cardinality(counters) loop
-      if counters[i].scope in ('account', x.key) and counters[i].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[i].since then
-        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]); changed[i] := true;
+    mine := coalesce(counters_of(places, x.key, x.scopes), '{}');
+    foreach p in array mine loop
+      if counters[p].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[p].since then
+        counters[p] := counter_add(counters[p], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[p].unit)::bigint]); changed[p] := true;
       end if;
-      room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
+      room[p] := counter_room(counters[p], now_second, budgets_held);
     end loop;
-    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
+    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and o.budgets = coalesce(x.budgets, 0)
+      and (x.scopes is null or coalesce(places, '{}') ?& array(select jsonb_array_elements_text(x.scopes))) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
       -- A small part of what is there, so that nobody is refused for what another only might need.
       added := least(x.add, (o.posted - o.held) / 8);
-      for i in 1 .. cardinality(counters) loop
-        continue when counters[i].scope not in ('account', x.key);
+      foreach p in array mine loop
         -- Calls at the same time are counted one by one.
-        added := least(added, case counters[i].unit when 'calls' then 0 when 'credits' then room[i] / 8 end);
+        added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
         -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
-        if room[i] / 64 < (case counters[i].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
+        if room[p] / 64 < (case counters[p].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
           seconds := 1;
         end if;
       end loop;
-      slice := ledger_slice(counters, room, x.key, array[x.requests, x.tokens], seconds);
+      slice := ledger_slice(counters, room, mine, array[x.requests, x.tokens], seconds);
       if added < x.least or (slice ->> 'requests')::bigint = 0 or (slice ->> 'tokens')::bigint < greatest(x.tokens / greatest(x.requests, 1), 1) then
-        added := 0; slice := ledger_slice(counters, room, x.key, array[x.requests * 0, x.tokens * 0], seconds);
+        added := 0; slice := ledger_slice(counters, room, mine, array[x.requests * 0, x.tokens * 0], seconds);
       end if;
     end if;
-    for i in 1 .. cardinality(counters) loop
-      continue when counters[i].scope not in ('account', x.key) or not slice ? counters[i].unit;
-      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]); changed[i] := true;
-      if counters[i].unit = 'requests' and counters[i].span = 'minute' then
-        slice := slice || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - (slice ->> 'requests')::bigint);
+    foreach p in array mine loop
+      continue when not slice ? counters[p].unit;
+      counters[p] := counter_add(counters[p], array[now_second + seconds], array[(slice ->> counters[p].unit)::bigint]); changed[p] := true;
+      if counters[p].unit = 'requests' and counters[p].span = 'minute' then
+        slice := slice || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - (slice ->> 'requests')::bigint);
       end if;
     end loop;
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
     elsif x.amount is null and added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount) values (account, x.id, x.key, process, added);
+      insert into lease (account_id, id, key_id, process_id, amount, scopes) values (account, x.id, x.key, process, added, x.scopes);
     elsif added <> freed then
       update lease e set amount = e.amount + added - freed where e.account_id = account and e.id = x.id;
     end if;
     o.held := o.held + added - freed;
     update account a set held = o.held where a.id = account and added <> freed;
+    if o.budgets > 0 and x.scopes is not null then
+      budgets_held := budgets_held || coalesce((select jsonb_object_agg(s, coalesce((budgets_held ->> s)::bigint, 0) + added - freed) from jsonb_array_elements_text(x.scopes) s), '{}');
+    end if;
     answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text)
       || case when o.has_lots then '{"rests": true}'::jsonb else '{}' end);
   end loop;
@@ -1625,7 +1784,7 @@ begin
   if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
     return '{"as": "tight"}';
   end if;
-  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, lacks));
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_make_job(account text, call text, key text, product text, version integer, name text, job jsonb)
@@ -1661,28 +1820,30 @@ declare
   leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
   -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
+  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
   -- Of an account with lots: when it is, what a call had of them, and by transfer what came out of them.
   moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.budgets into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
-  is_limited := exists (select 1 from counter c where c.account_id = account and c.unit in ('credits', 'tokens'));
+  -- An account may have a hundred thousand counters of budgets, all between these two.
+  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account and c.scope < 'bgt_' and c.unit in ('credits', 'tokens'))
+    or exists (select 1 from counter c where c.account_id = account and c.scope > 'bgt`' and c.unit in ('credits', 'tokens'));
   if others then
     wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
   known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes
     from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
     if r.lease_id is null then
-      select x.amount, x.tokens, x.created_at into h_amount, h_tokens, h_made from hold x where x.account_id = account and x.id = r.id;
+      select x.amount, x.tokens, x.created_at, x.scopes into h_amount, h_tokens, h_made, h_scopes from hold x where x.account_id = account and x.id = r.id;
       b_held[n] := coalesce(h_amount, 0);
     elsif at is null then
       select x.amount, x.created_at into e_amount, e_made from lease x where x.account_id = account and x.id = r.lease_id;
@@ -1723,6 +1884,8 @@ begin
         b_tokens := b_tokens || case when r.outcome = 'expired' then 0 when at is null then r.used - coalesce(h_tokens, r.tokens) else r.used - r.tokens end;
         b_second := b_second || case when at is null then coalesce(floor(extract(epoch from h_made))::bigint, r.second) else r.second end;
         b_made := b_made || case when at is null then h_made else lease_made[at] end;
+        -- A job's hold says it. One that has expired is known only to the process that made it.
+        b_scopes := b_scopes || case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
@@ -1741,10 +1904,10 @@ begin
     from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash, t_lots) as x(id, kind, place, moved_at, balance, hash, lots);
     if o.has_lots then
       -- What went back to a lot that has ended meanwhile expires at once.
-      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
+      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
     end if;
     if is_limited then
-      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
+      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made, b_scopes);
     end if;
     update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
     if with_holds then
@@ -1820,27 +1983,28 @@ begin
   return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_recall(account text, key text, but text)
+CREATE OR REPLACE FUNCTION public.ledger_recall(account text, scope text, but text)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
 begin
   update lease e set recalled_at = least(e.recalled_at, now())
   where e.account_id = account and e.amount > 0 and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-    and (key is null or e.key_id = key) and (but is null or e.process_id <> but);
+    and (scope is null or e.key_id = scope or e.scopes ? scope) and (but is null or e.process_id <> but);
   return found;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_refused(counters counter[], room bigint[], key text, tokens bigint, credits bigint)
+CREATE OR REPLACE FUNCTION public.ledger_refused(counters counter[], room bigint[], places integer[], need bigint[])
  RETURNS integer
  LANGUAGE plpgsql
  IMMUTABLE
 AS $function$
 declare
   found_at int;
+  i int;
 begin
-  for i in 1 .. cardinality(counters) loop
-    if counters[i].scope in ('account', key) and room[i] < counter_need(counters[i].unit, tokens, credits) then
+  foreach i in array places loop
+    if room[i] < counter_need(counters[i].unit, need[1], need[2]) then
       if found_at is null or counters[i].scope = counters[found_at].scope and counters[found_at].unit = 'credits' and room[i] < room[found_at] then
         found_at := i;
       end if;
@@ -1884,6 +2048,8 @@ declare
   o record; x record;
   r jsonb; answers jsonb[] := '{}';
   counters counter[] := '{}'; room bigint[]; counted bigint[];
+  -- Where the counters of each scope are, those of the present call, and of which key without budgets that is true as well.
+  places jsonb; mine int[]; mine_key text; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
   -- Of an account with lots: from which of them each hold took how much; and when it is.
@@ -1891,20 +2057,29 @@ declare
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
   moment := clock_timestamp();
   -- Not before the account is locked: new limits may be what was waited for.
-  counters := array(select counter_now(c, now_second) from counter c
-    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
-  for i in 1 .. cardinality(counters) loop
-    room[i] := counters[i].max - counter_used(counters[i], came) - counter_held(counters[i]); counted[i] := 0;
+  scopes := array(select distinct k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text;
+  if o.budgets > 0 then
+    mine_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
+    perform budget_make(account, mine_scopes);
+    scopes := scopes || mine_scopes; budgets_held := budget_held(account);
+  end if;
+  counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
+  for n in 1 .. cardinality(counters) loop
+    room[n] := counter_room(counters[n], came, budgets_held); counted[n] := 0;
   end loop;
+  if counters <> '{}' then
+    places := counter_places(counters);
+  end if;
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone
-    from jsonb_to_recordset(calls) as c(id text, key text, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text, job jsonb)
+    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text,
+        job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
   loop
@@ -1917,9 +2092,16 @@ begin
       answers := answers || jsonb_build_object('as', 'blocked', 'status', o.status, 'reason', o.status_reason, 'contact', (select s.value from setting s where s.name = 'contact'));
       continue;
     end if;
+    if o.budgets <> coalesce(x.budgets, 0) then
+      answers := answers || '{"as": "stale"}'::jsonb;
+      continue;
+    end if;
+    if places is not null and (x.scopes is not null or x.key is distinct from mine_key) then
+      mine := counters_of(places, x.key, x.scopes); mine_key := case when x.scopes is null then x.key end;
+    end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
-      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end;
+      n := case when places is not null then ledger_refused(counters, room, mine, array[x.tokens, x.floor]) end;
       amount := case when o.has_lots then lot_available(account, x.product, o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
@@ -1928,7 +2110,9 @@ begin
         r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
           'amount', x.want::text, 'available', amount::text);
       elsif n is not null then
-        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text);
+        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text, 'left', room[n]::text);
+      elsif x.scopes is not null then
+        r := budget_full(account, places, x.scopes);
       end if;
       if r is not null and x.idem is not null then
         delete from idempotency d where d.account_id = account and d.key = x.idem and d.hold_id = x.id;
@@ -1936,12 +2120,11 @@ begin
     end if;
     if r is null then
       r := '{"as": "held"}';
-      for i in 1 .. cardinality(counters) loop
-        continue when counters[i].scope not in ('account', x.key);
-        if counters[i].unit = 'credits' then
-          amount := least(amount, room[i]);
-        elsif counters[i].unit = 'requests' and counters[i].span = 'minute' then
-          r := r || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - 1);
+      foreach p in array coalesce(mine, '{}') loop
+        if counters[p].unit = 'credits' then
+          amount := least(amount, room[p]);
+        elsif counters[p].unit = 'requests' and counters[p].span = 'minute' then
+          r := r || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - 1);
         end if;
       end loop;
       if x.most > x.want and amount > x.want then
@@ -1954,10 +2137,9 @@ begin
         made_lots[cardinality(made) + 1] := lot_hold(account, x.product, o.posted - o.held, moment, amount);
       end if;
       o.held := o.held + amount;
-      for i in 1 .. cardinality(counters) loop
-        continue when counters[i].scope not in ('account', x.key);
-        room[i] := room[i] - counter_need(counters[i].unit, x.tokens, amount);
-        counted[i] := counted[i] + case when counters[i].unit in ('requests', 'tokens') then counter_need(counters[i].unit, x.tokens, 0) else 0 end;
+      foreach p in array coalesce(mine, '{}') loop
+        room[p] := room[p] - counter_need(counters[p].unit, x.tokens, amount);
+        counted[p] := counted[p] + case when counters[p].unit in ('requests', 'tokens') then counter_need(counters[p].unit, x.tokens, 0) else 0 end;
       end loop;
       made := made || x.id; made_amount := made_amount || amount;
       if x.job is not null then
@@ -1968,9 +2150,9 @@ begin
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)]
-    from account a cross join jsonb_to_recordset(calls) as c(id text, key text, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes
+    from account a cross join jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
     update account a set held = o.held where a.id = account;
   end if;
   if counters <> '{}' then
@@ -2024,7 +2206,7 @@ begin
   return answers || coalesce((select jsonb_agg(jsonb_build_array(x, 'already', '0', '0', '0')) from unnest(begun) x), '[]');
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_slice(counters counter[], room bigint[], key text, want bigint[], seconds integer)
+CREATE OR REPLACE FUNCTION public.ledger_slice(counters counter[], room bigint[], places integer[], want bigint[], seconds integer)
  RETURNS jsonb
  LANGUAGE plpgsql
  IMMUTABLE
@@ -2032,10 +2214,11 @@ AS $function$
 declare
   slice jsonb := '{}';
   wish bigint;
+  i int;
 begin
-  for i in 1 .. cardinality(counters) loop
+  foreach i in array places loop
     wish := case counters[i].unit when 'requests' then want[1] when 'tokens' then want[2] end;
-    if counters[i].scope in ('account', key) and wish is not null then
+    if wish is not null then
       slice := slice || jsonb_build_object(counters[i].unit, least((slice ->> counters[i].unit)::bigint, wish * seconds, greatest(room[i], 0) / 8));
     end if;
   end loop;

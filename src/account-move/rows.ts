@@ -29,6 +29,7 @@ const CHANGING: readonly Table[] = [
       'usage_month',
       'recording_policy',
       'label_name',
+      'budget',
       'payment',
       'payment_customer',
     ],
@@ -351,12 +352,12 @@ export const LOCK_ARRIVAL = statement(
 )
 export const PUT_ACCOUNT = statement(
   'move_put_account',
-  `insert into account (id, name, limits, created_at, moved_at, chain, chained_at, status, status_reason, status_at, has_lots, posted, frozen_until)
-   select x.id, x.name, x.limits, x.created_at, x.moved_at, x.chain, x.chained_at, x.status, x.status_reason, x.status_at, x.has_lots, $2, 'infinity'
+  `insert into account (id, name, limits, created_at, moved_at, chain, chained_at, status, status_reason, status_at, has_lots, budgets, budget_values, posted, frozen_until)
+   select x.id, x.name, x.limits, x.created_at, x.moved_at, x.chain, x.chained_at, x.status, x.status_reason, x.status_at, x.has_lots, x.budgets, x.budget_values, $2, 'infinity'
    from jsonb_to_record($1::jsonb) as x(id text, name text, limits jsonb, created_at timestamptz, moved_at timestamptz, chain bytea, chained_at timestamptz,
-     status text, status_reason text, status_at timestamptz, has_lots boolean)
+     status text, status_reason text, status_at timestamptz, has_lots boolean, budgets int, budget_values int)
    on conflict (id) do update set name = excluded.name, limits = excluded.limits, created_at = excluded.created_at, moved_at = excluded.moved_at, chain = excluded.chain, chained_at = excluded.chained_at,
-     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, posted = excluded.posted, frozen_until = excluded.frozen_until`,
+     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, budgets = excluded.budgets, budget_values = excluded.budget_values, posted = excluded.posted, frozen_until = excluded.frozen_until`,
 )
 export const PUT_ARRIVAL = statement(
   'move_put_arrival',

@@ -6,13 +6,15 @@ import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { singleFlight } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Reservation } from '../ledger/operation.ts'
+import type { Limited, Reservation } from '../ledger/operation.ts'
+import { spanWords } from '../meter/budget.ts'
 import { chargeOf, rateFor } from '../meter/charge.ts'
 import { LIMITS, type LimitName } from '../meter/limits.ts'
 import type { Pricing } from '../meter/price.ts'
 import { tokensOf } from '../meter/usage.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import { accountInactive, type Principal } from './api-key.ts'
+import type { Labels } from './labels.ts'
 
 export interface Application {
   readonly requestId: string
@@ -22,6 +24,8 @@ export interface Application {
   readonly product: Product
   /** The caller's own bound on what the call may cost. */
   readonly costMax?: Credits | undefined
+  /** Who spends it, and for what: by these its budgets are found. */
+  readonly labels?: Labels | undefined
   /** It may go by keys of the account's own. */
   readonly own?: OwnUse | undefined
   /** `keepsAll`: its answer is stored however large it is, because it is made again otherwise. */
@@ -95,6 +99,8 @@ export async function admit(
     floor,
     most: paidRequest.outputOpen && (costMax !== undefined && costMax < most ? costMax : most),
     tokens: tokensOf(paidRequest.worst),
+    labels: application.labels,
+    firstKey: principal.firstKeyId,
   }
   const repeatable = idempotency ? { ...plain, idempotency } : plain
   const reserved = await ledger.reserve(job ? { ...repeatable, job } : repeatable)
@@ -115,7 +121,9 @@ export async function admit(
         },
       })
     case 'limited':
-      throw limitFault(reserved.limit, reserved.max, reserved.waitSeconds)
+      throw reserved.limit === BUDGET
+        ? budgetFault(reserved)
+        : limitFault(reserved.limit, reserved.max, reserved.waitSeconds)
     case 'idem_conflict':
       throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
     case 'idem_running':
@@ -166,6 +174,38 @@ function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[]
   })
   return Math.max(1, Math.floor(Math.min(most, ...tokens) / (paidRequest.choices ?? 1)))
 }
+
+/** The name of all counters of budgets: functions/budget.sql. */
+const BUDGET = 'budget'
+/** The clients' own retries give up before such a budget has room again. */
+const PATIENCE_SECONDS = 60
+
+/** Which budget, what is left of it, and when it renews. */
+function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget }: Limited): Fault {
+  const { id, name, value, unit, span, windowSeconds } = budget ?? { ...UNKNOWN, id: scope.split('=', 1)[0] ?? '' }
+  const show = (amount: string) =>
+    unit === 'credits' ? `${formatCredits(BigInt(amount))} credits` : `${amount} ${unit}`
+  const label = budget?.scope ?? 'value'
+  const whose = `"${name}" for ${label} "${value ?? ''}"`
+  const rest = show(BigInt(left) > 0n ? left : '0')
+  const renews = span === 'total' ? 'It does not renew.' : `It has room again in ${waitSeconds} s.`
+  const message = isFull
+    ? `The budget ${whose} cannot be counted: this account has ${max} values with budgets already. Values that are not used any more are removed every hour.`
+    : `Budget exceeded: ${whose} allows ${show(max)} ${spanWords(span, windowSeconds)}, and ${rest} are left, which is too little for this call. ${renews}`
+  return new Fault('rate_limited', {
+    message,
+    param: label,
+    retryAfterSeconds: waitSeconds,
+    headers: {
+      'x-tollgate-limit': id,
+      ...(isFull ? {} : { 'x-tollgate-left': unit === 'credits' ? formatCredits(BigInt(left)) : left }),
+      ...(waitSeconds > PATIENCE_SECONDS ? { 'x-should-retry': 'false' } : {}),
+    },
+  })
+}
+
+/** It was ended a moment ago. */
+const UNKNOWN = { name: '', value: null, unit: 'requests', span: 'day', windowSeconds: null } as const
 
 function limitFault(limit: string, max: string, waitSeconds: number): Fault {
   const { unit, words } = LIMITS[limit as LimitName] // as the database was told

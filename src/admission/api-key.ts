@@ -20,6 +20,8 @@ import type { RecordingPolicy } from './views.ts'
 export interface Principal {
   readonly keyId: string
   readonly accountId: string
+  /** The first of the keys that it replaced; absent: it replaced none. */
+  readonly firstKeyId?: string | undefined
   /** Uids of models, `socialapi` and `siteanalytics`; null: everything. */
   readonly models: ReadonlySet<string> | null
   /** Names of endpoint-access.ts; null: every endpoint. */
@@ -147,6 +149,7 @@ export function isRangeWithin(range: string, others: readonly string[]): boolean
 
 interface KeyRow {
   id: string
+  first_id: string | null
   account_id: string
   models: string[] | null
   endpoints: string[] | null
@@ -167,7 +170,7 @@ const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes)
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.first_id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k join account a on a.id = k.account_id where k.digest = $1`,
   SHORT_MS,
@@ -176,7 +179,7 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.first_id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -382,6 +385,7 @@ function principalOf(row: KeyRow): Principal {
   return {
     keyId: row.id,
     accountId: row.account_id,
+    firstKeyId: row.first_id ?? undefined,
     models: row.models && new Set(row.models),
     endpoints: row.endpoints && new Set(row.endpoints),
     requiredLabels: row.required_labels ?? undefined,

@@ -324,7 +324,7 @@ export function createKeys(options: {
 }
 
 /** A closed account has keys that ended with it, and gets no new ones. */
-async function lockAccount(tx: Queryable, id: string, what?: 'new key'): Promise<void> {
+export async function lockAccount(tx: Queryable, id: string, what?: 'new key'): Promise<void> {
   const [found] = await tx.query<{ frozen: boolean | null; status: string }>(ACCOUNT, [id])
   if (!found) throw accountUnknown()
   if (found.frozen) throw accountMoving()
@@ -458,7 +458,10 @@ const REVOKE = statement(
 )
 const REPLACE = statement(
   'key_replace',
-  'update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1',
+  // Budgets of the first key go on.
+  `with old as (
+     update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1 returning coalesce(first_id, id) as first_id
+   ) update api_key k set first_id = coalesce(k.first_id, o.first_id) from old o where k.id = $2`,
 )
 const KEEP_CONTENT_RULE = statement(
   'key_keep_content_rule',

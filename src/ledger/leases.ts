@@ -63,6 +63,8 @@ interface Lease {
   readonly id: string
   readonly account: string
   readonly key: string
+  readonly scopes: readonly string[] | undefined
+  readonly budgets: number | undefined
   fresh: boolean
   /** At least this much is durably held. */
   amount: Credits
@@ -198,7 +200,8 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     lease.calls += 1
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
-    covers.set(id, { lease: lease.id, amount, staysLeased: true, tokens, second: window?.second ?? 0, reports })
+    const { scopes } = lease
+    covers.set(id, { lease: lease.id, amount, staysLeased: true, tokens, second: window?.second ?? 0, scopes, reports })
     if (freeOf(lease) < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
     return {
@@ -232,7 +235,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     })
   }
 
-  function made({ account, key }: Reservation, pace: Pace): Lease {
+  function made({ account, key, scopes, budgets }: Reservation, pace: Pace): Lease {
     const blank = {
       fresh: true,
       amount: 0n,
@@ -245,7 +248,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       changing: false,
       retired: false,
     }
-    const lease: Lease = { id: newId(world), account, key, pace, ...blank }
+    const lease: Lease = { id: newId(world), account, key, scopes, budgets, pace, ...blank }
     current.set(nameOf(lease), lease)
     all.set(lease.id, lease)
     return lease
@@ -284,8 +287,8 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     if (back) lease.window = OVER
     lease.changing = true
     lease.amount -= wish.give
-    const { id, account, key, fresh } = lease
-    const going = change({ id, account, key, fresh, back, ...wish })
+    const { id, account, key, scopes, budgets, fresh } = lease
+    const going = change({ id, account, key, scopes, budgets, fresh, back, ...wish })
       .then(then, () => {
         lease.fresh = false
         if (wish.close) forget(lease)
@@ -415,8 +418,9 @@ function shareOf(lease: Lease, { want, most = want }: Reservation): Credits {
   return share >= most ? most : share > want ? share : want
 }
 
-function nameOf({ account, key }: { readonly account: string; readonly key: string }): string {
-  return `${account} ${key}`
+/** No value has a line break, so that nobody's value names the budgets of another. */
+function nameOf({ account, key, scopes }: Pick<Reservation, 'account' | 'key' | 'scopes'>): string {
+  return scopes === undefined ? `${account} ${key}` : `${account} ${key}\n${scopes.join('\n')}`
 }
 
 type Wish = Pick<LeaseChange, 'give' | 'add' | 'least' | 'requests' | 'tokens' | 'close'>

@@ -8,6 +8,7 @@ import { SlotSet } from '../kernel/slot-set.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { singleFlight, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
+import { createBudgets } from './budgets.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
 import { createLiveness, type Forgotten } from './liveness.ts'
@@ -121,12 +122,13 @@ export function createLedger(options: LedgerOptions): Ledger {
   const resolveForMs = options.resolveForMs ?? 120_000
   const reserveForMs = options.reserveForMs ?? 2_000
   const reserveWaitMs = options.reserveWaitMs ?? 5_000
+  const budgets = createBudgets({ database })
   const system = createSystem({ database, world, processId })
   const queue = createQueue({ database, world, processId, observe: meters?.batch, system: () => system.version })
   /** Work that goes on after its call has ended; `idle` waits for it. */
   const background = new SlotSet<Promise<unknown>>()
-  /** Calls that have a hold of their own, from the moment they ask for it. */
-  const open = new Set<string>()
+  /** Calls that have a hold of their own, from the moment they ask for it, with their budgets. */
+  const open = new Map<string, Reservation['scopes']>()
 
   const retry = createRetry({ world, log: options.log, run: queue.run })
   /** How many operations of each account are not decided yet, those included that wait to be tried again. */
@@ -310,12 +312,12 @@ export function createLedger(options: LedgerOptions): Ledger {
     const lost = () => {
       unsure = true
     }
-    open.add(reservation.id)
+    open.set(reservation.id, reservation.scopes)
     try {
       const reserved = await within(hold(reservation, version, lost), reserveWaitMs, world)
       if (reserved.outcome === 'held') unsure = false
       // An id that is given up below must not be used again: a lease might cover it, and its settlement would find it released.
-      else if (unsure && reserved.outcome === 'no_slice')
+      else if (unsure && (reserved.outcome === 'no_slice' || reserved.outcome === 'stale'))
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'an answer was lost' } })
       else if (!unsure) open.delete(reservation.id)
       return reserved
@@ -334,7 +336,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** The gateway's limits are checked first. The database rejects a call whose process knows an older version of them. */
-  async function reserveWithin(reservation: Reservation, isUncovered: boolean): Promise<Reserved> {
+  async function reserveWithin(given: Reservation, isUncovered: boolean): Promise<Reserved> {
+    let reservation = given
     for (let asked = 0; asked < LEARNED_MAX; asked++) {
       const before = system.version
       const admitted = await system.admit(reservation)
@@ -351,26 +354,32 @@ export function createLedger(options: LedgerOptions): Ledger {
       } finally {
         if (admitted) system.decided(reservation, reserved?.outcome === 'held' ? reserved.amount : undefined)
       }
-      if (reserved.outcome !== 'no_slice') return decided(reserved)
-      await system.learn()
+      if (reserved.outcome === 'no_slice') await system.learn()
+      else if (reserved.outcome === 'stale') {
+        await budgets.learn(reservation.account)
+        reservation = budgets.placed(given)
+      } else return decided(reserved)
     }
-    throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'the limits of the gateway change' } })
+    throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'limits or budgets change' } })
   }
 
   const ledger: Ledger = {
-    async reserve(reservation) {
+    async reserve(asked) {
+      const reservation = budgets.placed(asked)
       const isFree = system.version === null
       const covered = isFree ? leases.admit(reservation) : undefined
       const reserved = covered ?? (await reserveWithin(reservation, isFree))
       if (reserved.outcome === 'held') moved(reservation.account, 'held', reserved.amount)
       else leases.refused(reservation)
-      return reserved
+      return budgets.named(reservation.account, reserved)
     },
-    async resolve(resolution) {
-      const { id, charge, kind } = resolution
+    async resolve(asked) {
+      const { id, charge, kind } = asked
       if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
       owed.add(id)
       const cover = leases.coverOf(id)
+      const scopes = open.get(id)
+      const resolution = scopes === undefined ? asked : { ...asked, scopes }
       // Without a recent heartbeat this process may have lost its leases, so it waits for the outcome before it states a price.
       if (!cover || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
         return resolveDirectly(resolution, cover)
@@ -444,7 +453,7 @@ function capped(reservation: Reservation, most: Credits): Reservation {
   return { ...reservation, want: atMost(reservation.want), most: atMost(reservation.most ?? reservation.want) }
 }
 
-function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' }>): Reserved {
+function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' | 'stale' }>): Reserved {
   if (reserved.outcome !== 'away' && reserved.outcome !== 'tight') return reserved
   throw new Fault('unavailable', {
     message:

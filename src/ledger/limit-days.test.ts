@@ -38,7 +38,7 @@ test('processes with leases admit together no more requests than the day has', a
 
 test('what comes back of yesterday is not taken off today', async () => {
   const [row] = await rows<{ used: bigint }>(
-    `select (counter_add(row('a', 'account', 'requestsPerDay', 'requests', 'day', 9, 5, 1000, '{}', now())::counter, '{999,1000,1001}', '{-3,-1,2}')).used as used`,
+    `select (counter_add(row('a', 'account', 'requestsPerDay', 'requests', 'day', 9, 5, 1000, '{}', now(), 1, false, false)::counter, '{999,1000,1001}', '{-3,-1,2}')).used as used`,
   )
   assert.equal(row?.used, 6n)
 })

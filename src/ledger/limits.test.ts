@@ -188,7 +188,7 @@ test('four processes admit as much as each limit allows, and not one call more',
 })
 
 test('what was given of a minute ahead is counted for as long as it could have been used, and not longer', async () => {
-  const MINUTE = `row('a', 's', 'n', 'requests', 'minute', 0, 0, $1::bigint, array_fill(0::bigint, array[83]), now())::counter`
+  const MINUTE = `row('a', 's', 'n', 'requests', 'minute', 0, 0, $1::bigint, array_fill(0::bigint, array[83]), now(), 1, false, false)::counter`
   const counted = async (secondsLater: number, more = 0) => {
     const [row] = await rows<{ used: bigint; sum: bigint; minute: bigint }>(
       `with c as (

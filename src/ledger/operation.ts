@@ -1,6 +1,7 @@
 // What the ledger is asked to do, and what becomes of it.
 import type { Credits } from '../kernel/credits.ts'
 import type { ChargeLine, CostBasis } from '../meter/charge.ts'
+import type { Budget } from './budgets.ts'
 import type { AttemptLog } from './views.ts'
 
 /** What a usage row says instead of a credential's name when the account's own was used. No name of a credential is in lower case. */
@@ -20,6 +21,12 @@ export interface Reservation {
   readonly most?: Credits | undefined
   /** What a limit on tokens counts until the settlement says better. */
   readonly tokens: number
+  /** Who spends it, and the first of the keys that its key replaced: by these its budgets are found. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly firstKey?: string | undefined
+  /** The version of the account's budgets, and those that it counts for: the ledger finds them. */
+  readonly budgets?: number | undefined
+  readonly scopes?: readonly string[] | undefined
   readonly idempotency?: { readonly key: string; readonly requestHash: string }
   /** A job's row, made by the same statement; its hold outlives this process. */
   readonly job?: {
@@ -48,17 +55,32 @@ export interface Blocked {
 export type Reserved =
   | { outcome: 'held'; amount: Credits; rate: Rate | null }
   | { outcome: 'short'; available: Credits; required: Credits }
-  | { outcome: 'limited'; limit: string; max: string; waitSeconds: number; available: Credits }
+  | Limited
   | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
   /** The account is being moved to another database, or was. */
   | { outcome: 'frozen' }
   /** The account is suspended or closed. */
   | ({ outcome: 'blocked' } & Blocked)
 
+export interface Limited {
+  readonly outcome: 'limited'
+  readonly limit: string
+  readonly max: string
+  readonly waitSeconds: number
+  readonly available: Credits
+  /** Of a budget: its counter, what is left of it, and whether the account has too many values for another. */
+  readonly scope?: string | undefined
+  readonly left?: string | undefined
+  readonly isFull?: boolean | undefined
+  readonly budget?: Budget | undefined
+}
+
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
 export type Undecided =
   | { outcome: 'tight' }
   | { outcome: 'no_slice' }
+  /** The account has other budgets than this process knows. */
+  | { outcome: 'stale' }
   /** What is missing lies with a process that does not answer; it comes back when that one is taken for dead. */
   | { outcome: 'away' }
 
@@ -75,6 +97,8 @@ export interface Resolution {
   /** Which agent called, if one did. */
   readonly client?: string | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined
+  /** Of its budgets: the ledger knows them. */
+  readonly scopes?: readonly string[] | undefined
   readonly status: number
   readonly estimated: boolean
   readonly stream: boolean
@@ -127,6 +151,8 @@ export interface Cover {
   /** What limits on tokens counted for it, and in which second. */
   readonly tokens: number
   readonly second: number
+  /** Of its budgets. */
+  readonly scopes: readonly string[] | undefined
 }
 
 /** Credits that a process holds in advance are made, moved or given back. */
@@ -134,6 +160,9 @@ export interface LeaseChange {
   readonly id: string
   readonly account: string
   readonly key: string
+  /** The budgets that its calls count for, by which version. */
+  readonly scopes?: readonly string[] | undefined
+  readonly budgets?: number | undefined
   /** Nothing was leased yet. Otherwise a lease that is not there has expired, and none is made. */
   readonly fresh: boolean
   readonly give: Credits

@@ -2,7 +2,19 @@
 import { type Database, plain, SHORT_MS, statement, type Value } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { SILENT_SECONDS } from './liveness.ts'
-import type { Cover, Done, Leased, Op, OpOf, Rate, Reserved, Resolution, Resolved, Undecided } from './operation.ts'
+import type {
+  Cover,
+  Done,
+  Leased,
+  Limited,
+  Op,
+  OpOf,
+  Rate,
+  Reserved,
+  Resolution,
+  Resolved,
+  Undecided,
+} from './operation.ts'
 
 interface Store {
   readonly database: Pick<Database, 'query'>
@@ -71,8 +83,9 @@ const RUN = {
 
 function callOf({ value, last, open }: OpOf<'reserve'>): object {
   const { id, key, want, floor, most = want, product, catalogVersion: version, tokens, idempotency, job } = value
+  const { scopes, budgets } = value
   const { key: idem, requestHash: hash } = idempotency ?? {}
-  return { id, key, want, floor, most, open, product, version, tokens, last, idem, hash, job }
+  return { id, key, scopes, budgets, want, floor, most, open, product, version, tokens, last, idem, hash, job }
 }
 
 interface ReserveAnswer {
@@ -82,6 +95,9 @@ interface ReserveAnswer {
   readonly limit?: string
   readonly max?: string
   readonly wait?: number
+  readonly scope?: string
+  readonly left?: string
+  readonly full?: boolean
   readonly rate_max?: number
   readonly rate_left?: number
   readonly status?: string
@@ -101,7 +117,7 @@ function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
     case 'no_account':
       return { outcome: 'short', required: 0n, available: 0n }
     case 'limited':
-      return { outcome, limit, max, waitSeconds: Math.max(1, wait), available }
+      return { outcome, limit, max, waitSeconds: Math.max(1, wait), available, ...ofBudget(answer) }
     case 'blocked':
       return { outcome, status: answer.status ?? '', reason: answer.reason ?? null, contact: answer.contact ?? null }
     case 'gone':
@@ -109,6 +125,10 @@ function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
     default:
       return { outcome } as Reserved | Undecided // one of the words that say all by themselves
   }
+}
+
+function ofBudget({ limit, scope, left, full }: ReserveAnswer): Pick<Limited, 'scope' | 'left' | 'isFull'> {
+  return limit === 'budget' ? { scope, left, isFull: full ?? false } : {}
 }
 
 function readRate({
@@ -180,7 +200,7 @@ export const JOURNAL_COLUMNS = [
   ] as const),
   ...(['input_tokens', 'output_tokens', 'product', 'endpoint', 'status', 'catalog_version', 'lines'] as const),
   ...(['estimated', 'stream', 'route', 'duration_ms', 'first_byte_ms', 'attempt_log', 'cost', 'cost_basis'] as const),
-  ...(['attributes', 'credential', 'client', 'vendor', 'labels'] as const),
+  ...(['attributes', 'credential', 'client', 'vendor', 'labels', 'scopes'] as const),
 ]
 
 type JournalRow = Readonly<Record<(typeof JOURNAL_COLUMNS)[number], unknown>>
@@ -227,6 +247,7 @@ export function journalRow(one: Resolution, cover?: Cover): JournalRow {
     client: one.client ?? '',
     vendor: one.vendor,
     labels: one.labels,
+    scopes: cover ? cover.scopes : one.scopes,
   }
 }
 

@@ -1,6 +1,7 @@
 // Accounts, limits, usage and movements as operators and owners see them.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
+import { BUDGET_SPANS, BUDGET_UNITS } from '../meter/budget.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import { limitsView } from '../meter/limits.ts'
 
@@ -313,3 +314,47 @@ export const verificationState = z.object({
   nextAt: time.nullable(),
 })
 export type VerificationState = z.infer<typeof verificationState>
+
+/** What a counter of a budget says now. `max`, `used`, `held` and `left` are credits, or whole numbers of requests or tokens. */
+const budgetState = {
+  max: credits,
+  used: credits,
+  /** Of credits: what running calls hold. */
+  held: credits,
+  left: credits,
+  /** Used of the maximum: 1 is all of it. */
+  share: z.number(),
+  /** When it begins anew; null: it never does, or bit by bit. */
+  renewsAt: time.nullable(),
+}
+
+/** How much a value may use: a user, a tag, a session, a key, a member, a team or a project. */
+export const budgetView = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** user, session, key, member, team, project, or a tag such as `tag:feature`. */
+  scope: z.string(),
+  /** Null: a budget of its own for each value, from its first call on. */
+  value: z.string().nullable(),
+  unit: z.enum(BUDGET_UNITS),
+  span: z.enum(BUDGET_SPANS),
+  /** Of a rolling window. */
+  windowSeconds: count.nullable(),
+  /** Calls beyond it are rejected with 429; otherwise it only counts and alerts. */
+  hard: z.boolean(),
+  /** Used of the maximum, in percent, at which an alert fires; null: as the rule for limits says. */
+  alertPercent: count.nullable(),
+  createdAt: time,
+  /** How many values it has counted for. */
+  values: count,
+  ...budgetState,
+})
+export type BudgetView = z.infer<typeof budgetView>
+
+export const budgetValueView = z.object({
+  value: z.string(),
+  /** Its maximum was set for this value alone. */
+  ownMax: z.boolean(),
+  ...budgetState,
+})
+export type BudgetValueView = z.infer<typeof budgetValueView>

@@ -1,5 +1,6 @@
 // The operator API: every resource, for whoever holds a token.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Budgets } from '../admission/budgets.ts'
 import type { Keys } from '../admission/keys.ts'
 import { FIRST, type Tokens } from '../identity/tokens.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -12,6 +13,7 @@ import {
   memberResources,
 } from './resources/accounts.ts'
 import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } from './resources/alerts.ts'
+import { budgetResources } from './resources/budgets.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type ExportDeps, exportResources } from './resources/exports.ts'
@@ -66,6 +68,7 @@ export interface ResourceDeps
     LoginDeps,
     MemberDeps {
   readonly keys: Keys
+  readonly budgets: Budgets
 }
 
 /** What both the operator token and the console's people reach. */
@@ -73,6 +76,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
   return [
     ...accountResources(deps),
     ...keyResources(deps),
+    ...budgetResources(deps),
     ...usageResources(deps),
     ...callResources(deps),
     ...batchResources(deps),

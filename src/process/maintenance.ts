@@ -16,6 +16,7 @@ import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
+import { pruneBudgets } from '../ledger/budgets.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { storeUsageMonths } from '../ledger/usage-months.ts'
@@ -100,6 +101,7 @@ export function startMaintenance(
     await invoices.makeFiles()
     await refusals.prune(config.TOLLGATE_RETENTION_REJECTED_DAYS)
     await contents.prune()
+    await pruneBudgets(database)
     await deliveries.prune()
     await sales.payments.prune()
     for (const one of hourly) await one.prune()

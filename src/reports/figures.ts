@@ -107,7 +107,7 @@ const COUNTERS = statement(
   'figures_counters',
   `select n.scope, n.name, n.unit, n.max, counter_used(n, n.second) as used, counter_held(n) as held
    from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
-   where c.account_id = $1 order by n.scope, counter_rank(n.unit, n.span) limit 1000`,
+   where c.account_id = $1 and c.name <> 'budget' order by n.scope, counter_rank(n.unit, n.span) limit 1000`,
 )
 const KEY_SUMS = statement(
   'figures_keys',

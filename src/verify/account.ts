@@ -7,6 +7,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { MOVED_BY, movedBy } from '../reports/movements.ts'
+import { checkBudgets } from './budgets.ts'
 import {
   BATCH,
   checkCharge,
@@ -350,6 +351,7 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
     const { written, counted } = await readYoungHours(tx, account, { since, oldest: mark.oldest })
     problems.push(...compareHours(account, written, counted))
     problems.push(...(await checkLimits(tx, account, mark.settled + state.spent)))
+    problems.push(...(await checkBudgets(tx, account, mark.settled + state.spent)))
     problems.push(...(await checkLots(tx, account)))
     return problems
   })

@@ -54,7 +54,7 @@ const COUNTERS = statement(
      coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and c.scope in ('account', u.key_id) and ${IN_SPAN()}), 0)::bigint as own,
      coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and (c.scope in ('account', u.key_id)
        or exists (select 1 from earlier e where e.scope = c.scope and e.id = u.key_id)) and ${AND_HOUR_BEFORE}), 0)::bigint as all
-   from counter c where c.account_id = $1 order by c.scope, c.name`,
+   from counter c where c.account_id = $1 and c.name <> 'budget' order by c.scope, c.name`,
 )
 const ALL_HOURS = statement(
   'verify_all_hours',

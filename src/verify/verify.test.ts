@@ -173,6 +173,10 @@ async function job(name: string, verdict: 'COMPLETED' | 'FAILED' | undefined): P
 
 /** Every kind of row that there is. */
 async function useEverything(): Promise<void> {
+  await sql(`insert into budget (account_id, id, name, scope, unit, span, max, hard, created_at)
+    select '${ids.account}', x.id, '', 'key', x.unit, x.span, 1000000000, true, now() - interval '2 minutes'
+    from (values ('bgt_1', 'credits', 'month'), ('bgt_2', 'requests', 'total')) as x(id, unit, span)`)
+  await sql(`update account set budgets = 1 where id = '${ids.account}'`)
   ids.call = await call({ usage: { input: 100, output: 50 } })
   await call({ usage: { input: 1200, cachedInput: 400, output: 70 } })
   ids.estimated = await call({ usage: { input: 900_000, output: 70_000 }, estimated: true })
@@ -218,6 +222,8 @@ async function useEverything(): Promise<void> {
   await sql(`update migration set at = at - interval '2 days' where name like '%_batch_calls.sql'`)
   await sql(`insert into background (account_id, id, key_id, product, request, status, answer, call_id, ended_at, open)
     values ('${ids.account}', 'resp_1', '${ids.key}', 'beta', '{}', 'completed', '{}', '${ids.background}', now(), false)`)
+  // As if they had counted since they were made.
+  await sql(`update counter set since = since - interval '2 minutes' where name = 'budget'`)
   ids.waiting = newId(realWorld)
   await sql(journalRow(ids.waiting, ids.strange))
   await sql(`update account set held = held + 500 where id = '${ids.other}'`)
@@ -307,7 +313,7 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
 
 const TABLES =
   `account hold lease lot journal transfer usage usage_hour counter quota_slice setting idempotency job api_key batch background margin_hour
-  catalog_version audit credit_idempotency gateway_instance payment invoice invoice_counter`.split(/\s+/)
+  catalog_version audit credit_idempotency gateway_instance payment invoice invoice_counter budget`.split(/\s+/)
 
 /** Copies what is there; the answer puts back those tables that a statement names. */
 async function keepTables(): Promise<(what: string) => Promise<void>> {

@@ -26,6 +26,7 @@ const SHORT_DEADLINE = `alter table job alter column deadline_at set default now
 /** Everything that a story writes. Rows are deleted and not truncated with their tables, which would cost every plan. */
 const WRITTEN = [
   'api_key',
+  'budget',
   'account',
   'hold',
   'lease',

@@ -17,6 +17,12 @@ export interface Plot {
   readonly bursts: ReadonlyArray<{ readonly atMs: number; readonly count: number; readonly forMs: number }>
   readonly granted: bigint
   readonly limits: ReadonlyArray<{ readonly scope: Scope; readonly limits: Limits }>
+  /** What each key may use in all, in credits or calls: budgets. */
+  readonly budgets: ReadonlyArray<{
+    readonly unit: 'credits' | 'requests'
+    readonly max: number
+    readonly hard: boolean
+  }>
   /** When an operator sets the same limits again, and takes credits back. */
   readonly limitsAgainMs: number | undefined
   readonly takeback: { readonly atMs: number; readonly amount: bigint } | undefined
@@ -60,6 +66,12 @@ export function drawPlot(
       .filter(({ kind }) => chance.is(0.2) || (kind === 'system' && limited))
       .map((scope) => ({ scope, limits: drawLimits(chance) }))
       .filter(({ limits }) => Object.keys(limits).length > 0),
+    budgets: chance.is(0.4)
+      ? [
+          { unit: 'credits', max: 500 + chance.below(10_000), hard: chance.is(0.8) },
+          { unit: 'requests', max: 3 + chance.below(40), hard: chance.is(0.8) },
+        ]
+      : [],
     limitsAgainMs: chance.is(0.3) ? chance.below(STORY_MS) : undefined,
     takeback: chance.is(0.2) ? { atMs: chance.below(STORY_MS), amount: BigInt(1 + chance.below(5_000)) } : undefined,
     steady,
@@ -93,7 +105,23 @@ export async function setLimits(line: Line, plot: Plot): Promise<void> {
       if (scope.kind === 'key') await tx.query(OF_KEY, [scope.account, limits, scope.key])
       await storeLimits(tx, scope, limits)
     })
+  if (plot.budgets.length > 0)
+    await line.arrange('limits', async (tx) => {
+      await tx.query(LOCK)
+      for (const [n, { unit, max, hard }] of plot.budgets.entries())
+        await tx.query(BUDGET, [`bgt_${n}`, unit, max, hard])
+      // The same again, under another version: every process must learn it.
+      await tx.query(CHANGED)
+      await tx.query(RECALL)
+    })
 }
+
+const LOCK = { text: 'select 1 from account for update' }
+const BUDGET = {
+  text: `insert into budget (account_id, id, name, scope, unit, span, max, hard) select a.id, $1, $1, 'key', $2, 'total', $3, $4 from account a on conflict do nothing`,
+}
+const CHANGED = { text: 'update account set budgets = budgets + 1' }
+const RECALL = { text: 'update lease set recalled_at = least(recalled_at, now())' }
 
 const OF_ACCOUNT = { text: 'update account set limits = $2 where id = $1' }
 const OF_KEY = {

@@ -1,6 +1,7 @@
--- Limits count here. A counter has a unit (requests, tokens, credits, calls) and a span (minute, day, week, month, total, open); what a call
+-- Limits and budgets count here. A counter has a unit (requests, tokens, credits, calls) and a span (minute, rolling, day, week, month, total, open); what a call
 -- needs of it follows from the unit, and when it forgets what it counted from the span. A new limit is a row with a new name.
 --
+-- A rolling window is a minute whose seconds are longer: each is a slot of `width` seconds, and all that is said of a minute holds for it in slots.
 -- A minute has 83 seconds: the present one, the 60 before it, 6 of calls that waited, and 16 ahead, to which is counted what a process was
 -- given in advance. No 60 seconds admit more than the limit: a call is judged by the second in which it came and the 60 before, and counted
 -- when it is judged, which is not earlier.
@@ -8,7 +9,7 @@
 -- In which order counters of a scope are asked: who may not call at all is told that first, and of budgets the one that lasts longest.
 create or replace function counter_rank(unit text, span text) returns int
 language sql immutable as $$
-  select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day}', span)
+  select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day,rolling}', span)
 $$;
 
 -- What a call needs of a counter.
@@ -22,20 +23,21 @@ create or replace function counter_now(c counter, now_second bigint) returns cou
 language plpgsql stable as $$
 declare
   starts bigint;
+  slot bigint := now_second / c.width;
   b int;
 begin
-  if c.span = 'minute' then
-    if now_second - c.second >= 83 or c.second - now_second >= 60 or c.seconds = '{}' then
+  if c.span in ('minute', 'rolling') then
+    if slot - c.second >= 83 or c.second - slot >= 60 or c.seconds = '{}' then
       -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future that will come again.
-      c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := now_second;
-    elsif now_second > c.second then
-      for s in c.second + 17 - 83 .. now_second + 16 - 83 loop
+      c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := slot;
+    elsif slot > c.second then
+      for s in c.second + 17 - 83 .. slot + 16 - 83 loop
         b := (s % 83)::int + 1;
         if c.seconds[b] <> 0 then
           c.used := c.used - c.seconds[b]; c.seconds[b] := 0;
         end if;
       end loop;
-      c.second := now_second;
+      c.second := slot;
     end if;
   elsif c.span in ('day', 'week', 'month') then
     starts := extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint;
@@ -53,8 +55,8 @@ language plpgsql immutable as $$
 declare
   used bigint := c.used;
 begin
-  if c.span = 'minute' and used <> 0 then
-    for s in c.second + 17 - 83 .. came - 61 loop
+  if c.span in ('minute', 'rolling') and used <> 0 then
+    for s in c.second + 17 - 83 .. came / c.width - 61 loop
       used := used - c.seconds[(s % 83)::int + 1];
     end loop;
   end if;
@@ -69,10 +71,10 @@ declare
   b int;
 begin
   for i in 1 .. coalesce(cardinality(amounts), 0) loop
-    if c.span <> 'minute' then
+    if c.span not in ('minute', 'rolling') then
       c.used := c.used + case when amounts[i] > 0 or at[i] >= c.second then amounts[i] else 0 end;
-    elsif at[i] between c.second + 17 - 83 and c.second + 16 then
-      b := (at[i] % 83)::int + 1;
+    elsif at[i] / c.width between c.second + 17 - 83 and c.second + 16 then
+      b := (at[i] / c.width % 83)::int + 1;
       c.seconds[b] := c.seconds[b] + amounts[i]; c.used := c.used + amounts[i];
     end if;
   end loop;
@@ -84,19 +86,21 @@ create or replace function counter_wait(c counter, excess bigint) returns bigint
 language plpgsql stable as $$
 declare
   gone bigint := 0;
+  -- Of the present slot, what is over.
+  over bigint := case c.width when 1 then 0 else floor(extract(epoch from clock_timestamp()))::bigint % c.width end;
 begin
-  case c.span
-    when 'open' then return 1;
-    when 'total' then return 86400;
-    when 'minute' then
+  case
+    when c.span = 'open' then return 1;
+    when c.span = 'total' then return 86400;
+    when c.span in ('minute', 'rolling') then
       -- What was given ahead leaves it later than a minute from now.
       for age in reverse 60 .. -16 loop
         gone := gone + c.seconds[((c.second - age) % 83)::int + 1];
         if gone >= excess then
-          return 61 - age;
+          return (61 - age) * c.width - over;
         end if;
       end loop;
-      return 61;
+      return 61 * c.width - over;
     else
       return greatest(1, extract(epoch from (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || c.span)::interval) at time zone 'UTC' - clock_timestamp())::bigint);
   end case;
@@ -114,23 +118,32 @@ begin
 end $$;
 
 -- Counts what settlements spent, and the tokens that they used instead of the worst case. The arrays have an element for each settlement. `made`: when its
--- hold or lease was made. The account is locked.
-create or replace function counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamptz[]) returns void
+-- hold or lease was made; `scopes`: of its budgets. The account is locked.
+drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[]);
+create or replace function counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamptz[], scopes jsonb[]) returns void
 language plpgsql as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  m record;
   c counter;
 begin
-  for c in select * from counter o where o.account_id = account and o.scope = any(keys || 'account'::text) and o.unit in ('credits', 'tokens') loop
-    c := counter_now(c, now_second);
-    if c.unit = 'credits' then
-      c := counter_add(c, array[now_second], array(select sum(x.paid)::bigint from unnest(keys, paid) as x(key, paid) where c.scope in ('account', x.key)));
-    else
-      -- What was not counted is not taken off.
-      c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(keys, tokens, at, made) as x(key, tokens, at, made)
-        where c.scope in ('account', x.key) and (x.tokens > 0 or x.tokens < 0 and x.made >= c.since)) x;
-    end if;
-    perform counter_put(array[c]);
+  for m in
+    select s.scope, sum(x.paid)::bigint as paid, array_agg(x.at) as at, array_agg(x.tokens) as tokens, array_agg(x.made) as made
+    from unnest(keys, paid, tokens, at, made, scopes) as x(key, paid, tokens, at, made, scopes)
+      cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
+    group by s.scope
+  loop
+    for c in select * from counter o where o.account_id = account and o.scope = m.scope and o.unit in ('credits', 'tokens') loop
+      c := counter_now(c, now_second);
+      if c.unit = 'credits' then
+        c := counter_add(c, array[now_second], array[m.paid]);
+      else
+        -- What was not counted is not taken off.
+        c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(m.at, m.tokens, m.made) as x(at, tokens, made)
+          where x.tokens > 0 or x.tokens < 0 and x.made >= c.since) x;
+      end if;
+      perform counter_put(array[c]);
+    end loop;
   end loop;
 end $$;
 
@@ -139,8 +152,8 @@ create or replace function counter_held(c counter) returns bigint
 language plpgsql stable as $$
 begin
   return case c.unit
-    when 'credits' then (select coalesce(sum(x.amount), 0) from (select h.key_id, h.amount from hold h where h.account_id = c.account_id
-      union all select e.key_id, e.amount from lease e where e.account_id = c.account_id) x where c.scope in ('account', x.key_id))
+    when 'credits' then (select coalesce(sum(x.amount), 0) from (select h.key_id, h.scopes, h.amount from hold h where h.account_id = c.account_id
+      union all select e.key_id, e.scopes, e.amount from lease e where e.account_id = c.account_id) x where c.scope in ('account', x.key_id) or x.scopes ? c.scope)
     when 'calls' then (select count(*) from hold h where h.account_id = c.account_id and c.scope in ('account', h.key_id))
     else 0 end;
 end $$;

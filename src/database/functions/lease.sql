@@ -1,5 +1,5 @@
--- Changes leases of one account: credits that a process holds in advance for calls of a key, with a slice of what limits on requests and tokens leave.
--- changes: [{id, key, fresh, give, add, least, requests, tokens, close, back: {requests, tokens, second}}, …].
+-- Changes leases of one account: credits that a process holds in advance for calls of a key (and of the budgets in `scopes`), with a slice of what limits on requests and tokens leave.
+-- changes: [{id, key, scopes, budgets, fresh, give, add, least, requests, tokens, close, back: {requests, tokens, second}}, …].
 -- give, add: what goes back and what it would like to have more; least: the least that is worth having. requests, tokens: what it would like for a second, null where
 -- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
 -- not there has expired, and none is made. close: all goes back.
@@ -21,18 +21,24 @@ declare
   answers jsonb[] := '{}';
   counters counter[];
   room bigint[];
+  places jsonb; mine int[]; budgets_held jsonb; scopes text[]; p int;
   changed boolean[];
   freed bigint;
   added bigint;
   seconds int;
   slice jsonb;
 begin
-  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots into o from account a where a.id = account for update;
-  counters := array(select counter_now(c, now_second) from counter c
-    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
+  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  scopes := array(select distinct k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text;
+  if o.budgets > 0 then
+    scopes := scopes || array(select distinct s from jsonb_array_elements(changes) k cross join jsonb_array_elements_text(k -> 'scopes') s);
+    budgets_held := budget_held(account);
+  end if;
+  counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
+  places := counter_places(counters);
   for x in
     select c.*, e.amount, e.created_at
-    from jsonb_to_recordset(changes) as c(id text, key text, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
+    from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
       left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
     if x.amount is null and not x.fresh then
@@ -41,45 +47,49 @@ begin
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
     added := 0; slice := '{}'; seconds := 16;
-    for i in 1 .. cardinality(counters) loop
-      if counters[i].scope in ('account', x.key) and counters[i].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[i].since then
-        counters[i] := counter_add(counters[i], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[i].unit)::bigint]); changed[i] := true;
+    mine := coalesce(counters_of(places, x.key, x.scopes), '{}');
+    foreach p in array mine loop
+      if counters[p].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[p].since then
+        counters[p] := counter_add(counters[p], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[p].unit)::bigint]); changed[p] := true;
       end if;
-      room[i] := counters[i].max - counter_used(counters[i], now_second) - counter_held(counters[i]);
+      room[p] := counter_room(counters[p], now_second, budgets_held);
     end loop;
-    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
+    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and o.budgets = coalesce(x.budgets, 0)
+      and (x.scopes is null or coalesce(places, '{}') ?& array(select jsonb_array_elements_text(x.scopes))) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
       -- A small part of what is there, so that nobody is refused for what another only might need.
       added := least(x.add, (o.posted - o.held) / 8);
-      for i in 1 .. cardinality(counters) loop
-        continue when counters[i].scope not in ('account', x.key);
+      foreach p in array mine loop
         -- Calls at the same time are counted one by one.
-        added := least(added, case counters[i].unit when 'calls' then 0 when 'credits' then room[i] / 8 end);
+        added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
         -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
-        if room[i] / 64 < (case counters[i].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
+        if room[p] / 64 < (case counters[p].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
           seconds := 1;
         end if;
       end loop;
-      slice := ledger_slice(counters, room, x.key, array[x.requests, x.tokens], seconds);
+      slice := ledger_slice(counters, room, mine, array[x.requests, x.tokens], seconds);
       if added < x.least or (slice ->> 'requests')::bigint = 0 or (slice ->> 'tokens')::bigint < greatest(x.tokens / greatest(x.requests, 1), 1) then
-        added := 0; slice := ledger_slice(counters, room, x.key, array[x.requests * 0, x.tokens * 0], seconds);
+        added := 0; slice := ledger_slice(counters, room, mine, array[x.requests * 0, x.tokens * 0], seconds);
       end if;
     end if;
-    for i in 1 .. cardinality(counters) loop
-      continue when counters[i].scope not in ('account', x.key) or not slice ? counters[i].unit;
-      counters[i] := counter_add(counters[i], array[now_second + seconds], array[(slice ->> counters[i].unit)::bigint]); changed[i] := true;
-      if counters[i].unit = 'requests' and counters[i].span = 'minute' then
-        slice := slice || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - (slice ->> 'requests')::bigint);
+    foreach p in array mine loop
+      continue when not slice ? counters[p].unit;
+      counters[p] := counter_add(counters[p], array[now_second + seconds], array[(slice ->> counters[p].unit)::bigint]); changed[p] := true;
+      if counters[p].unit = 'requests' and counters[p].span = 'minute' then
+        slice := slice || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - (slice ->> 'requests')::bigint);
       end if;
     end loop;
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
     elsif x.amount is null and added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount) values (account, x.id, x.key, process, added);
+      insert into lease (account_id, id, key_id, process_id, amount, scopes) values (account, x.id, x.key, process, added, x.scopes);
     elsif added <> freed then
       update lease e set amount = e.amount + added - freed where e.account_id = account and e.id = x.id;
     end if;
     o.held := o.held + added - freed;
     update account a set held = o.held where a.id = account and added <> freed;
+    if o.budgets > 0 and x.scopes is not null then
+      budgets_held := budgets_held || coalesce((select jsonb_object_agg(s, coalesce((budgets_held ->> s)::bigint, 0) + added - freed) from jsonb_array_elements_text(x.scopes) s), '{}');
+    end if;
     answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text)
       || case when o.has_lots then '{"rests": true}'::jsonb else '{}' end);
   end loop;
@@ -88,15 +98,17 @@ begin
 end $$;
 
 -- What a lease gets of the limits on requests and tokens: {requests, tokens}, without what nothing limits. want: for a second, null where it keeps what it has.
-create or replace function ledger_slice(counters counter[], room bigint[], key text, want bigint[], seconds int) returns jsonb
+drop function if exists ledger_slice(counter[], bigint[], text, bigint[], int);
+create or replace function ledger_slice(counters counter[], room bigint[], places int[], want bigint[], seconds int) returns jsonb
 language plpgsql immutable as $$
 declare
   slice jsonb := '{}';
   wish bigint;
+  i int;
 begin
-  for i in 1 .. cardinality(counters) loop
+  foreach i in array places loop
     wish := case counters[i].unit when 'requests' then want[1] when 'tokens' then want[2] end;
-    if counters[i].scope in ('account', key) and wish is not null then
+    if wish is not null then
       slice := slice || jsonb_build_object(counters[i].unit, least((slice ->> counters[i].unit)::bigint, wish * seconds, greatest(room[i], 0) / 8));
     end if;
   end loop;

@@ -27,28 +27,30 @@ declare
   leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
   -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[];
+  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
   -- Of an account with lots: when it is, what a call had of them, and by transfer what came out of them.
   moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.budgets into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
-  is_limited := exists (select 1 from counter c where c.account_id = account and c.unit in ('credits', 'tokens'));
+  -- An account may have a hundred thousand counters of budgets, all between these two.
+  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account and c.scope < 'bgt_' and c.unit in ('credits', 'tokens'))
+    or exists (select 1 from counter c where c.account_id = account and c.scope > 'bgt`' and c.unit in ('credits', 'tokens'));
   if others then
     wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
   known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes
     from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
     if r.lease_id is null then
-      select x.amount, x.tokens, x.created_at into h_amount, h_tokens, h_made from hold x where x.account_id = account and x.id = r.id;
+      select x.amount, x.tokens, x.created_at, x.scopes into h_amount, h_tokens, h_made, h_scopes from hold x where x.account_id = account and x.id = r.id;
       b_held[n] := coalesce(h_amount, 0);
     elsif at is null then
       select x.amount, x.created_at into e_amount, e_made from lease x where x.account_id = account and x.id = r.lease_id;
@@ -89,6 +91,8 @@ begin
         b_tokens := b_tokens || case when r.outcome = 'expired' then 0 when at is null then r.used - coalesce(h_tokens, r.tokens) else r.used - r.tokens end;
         b_second := b_second || case when at is null then coalesce(floor(extract(epoch from h_made))::bigint, r.second) else r.second end;
         b_made := b_made || case when at is null then h_made else lease_made[at] end;
+        -- A job's hold says it. One that has expired is known only to the process that made it.
+        b_scopes := b_scopes || case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
@@ -107,10 +111,10 @@ begin
     from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash, t_lots) as x(id, kind, place, moved_at, balance, hash, lots);
     if o.has_lots then
       -- What went back to a lot that has ended meanwhile expires at once.
-      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
+      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
     end if;
     if is_limited then
-      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made);
+      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made, b_scopes);
     end if;
     update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
     if with_holds then

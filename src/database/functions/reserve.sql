@@ -1,10 +1,12 @@
 -- Makes holds for calls of one account, in the order of their arrival, as if they had come one by one.
--- calls: [{id, key, want, floor, most, open, product, version, tokens, last, idem, hash, job: {id, input, request, callback, answer}}, …].
+-- calls: [{id, key, scopes, budgets, want, floor, most, open, product, version, tokens, last, idem, hash, job: {id, input, request, callback, answer}}, …].
 -- want, floor, most: what is held while it is there, the least that is worth holding, and the most that the call can cost. What lies between is shared:
 -- of what is available, a call gets one part in twice the account's open calls, so that a lone call is seldom cut short and many at once are all
 -- served. open: calls of the account that leases of the process cover. last: it has waited for what others have leased, and now takes no for an answer.
+-- scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
--- Answers [{as, amount, available, limit, max, wait, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short or limited; tight: others were asked for what they have leased; away:
+-- Answers [{as, amount, available, limit, scope, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short or limited; stale: the account has other
+-- budgets; tight: others were asked for what they have leased; away:
 -- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
 language plpgsql
@@ -22,6 +24,8 @@ declare
   o record; x record;
   r jsonb; answers jsonb[] := '{}';
   counters counter[] := '{}'; room bigint[]; counted bigint[];
+  -- Where the counters of each scope are, those of the present call, and of which key without budgets that is true as well.
+  places jsonb; mine int[]; mine_key text; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
   -- Of an account with lots: from which of them each hold took how much; and when it is.
@@ -29,20 +33,29 @@ declare
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
   moment := clock_timestamp();
   -- Not before the account is locked: new limits may be what was waited for.
-  counters := array(select counter_now(c, now_second) from counter c
-    where c.account_id = account and c.scope = any(array(select k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text) order by c.scope, counter_rank(c.unit, c.span));
-  for i in 1 .. cardinality(counters) loop
-    room[i] := counters[i].max - counter_used(counters[i], came) - counter_held(counters[i]); counted[i] := 0;
+  scopes := array(select distinct k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text;
+  if o.budgets > 0 then
+    mine_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
+    perform budget_make(account, mine_scopes);
+    scopes := scopes || mine_scopes; budgets_held := budget_held(account);
+  end if;
+  counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
+  for n in 1 .. cardinality(counters) loop
+    room[n] := counter_room(counters[n], came, budgets_held); counted[n] := 0;
   end loop;
+  if counters <> '{}' then
+    places := counter_places(counters);
+  end if;
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone
-    from jsonb_to_recordset(calls) as c(id text, key text, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text, job jsonb)
+    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text,
+        job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
   loop
@@ -55,9 +68,16 @@ begin
       answers := answers || jsonb_build_object('as', 'blocked', 'status', o.status, 'reason', o.status_reason, 'contact', (select s.value from setting s where s.name = 'contact'));
       continue;
     end if;
+    if o.budgets <> coalesce(x.budgets, 0) then
+      answers := answers || '{"as": "stale"}'::jsonb;
+      continue;
+    end if;
+    if places is not null and (x.scopes is not null or x.key is distinct from mine_key) then
+      mine := counters_of(places, x.key, x.scopes); mine_key := case when x.scopes is null then x.key end;
+    end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
-      n := case when counters <> '{}' then ledger_refused(counters, room, x.key, x.tokens, x.floor) end;
+      n := case when places is not null then ledger_refused(counters, room, mine, array[x.tokens, x.floor]) end;
       amount := case when o.has_lots then lot_available(account, x.product, o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
@@ -66,7 +86,9 @@ begin
         r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
           'amount', x.want::text, 'available', amount::text);
       elsif n is not null then
-        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text);
+        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text, 'left', room[n]::text);
+      elsif x.scopes is not null then
+        r := budget_full(account, places, x.scopes);
       end if;
       if r is not null and x.idem is not null then
         delete from idempotency d where d.account_id = account and d.key = x.idem and d.hold_id = x.id;
@@ -74,12 +96,11 @@ begin
     end if;
     if r is null then
       r := '{"as": "held"}';
-      for i in 1 .. cardinality(counters) loop
-        continue when counters[i].scope not in ('account', x.key);
-        if counters[i].unit = 'credits' then
-          amount := least(amount, room[i]);
-        elsif counters[i].unit = 'requests' and counters[i].span = 'minute' then
-          r := r || jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - 1);
+      foreach p in array coalesce(mine, '{}') loop
+        if counters[p].unit = 'credits' then
+          amount := least(amount, room[p]);
+        elsif counters[p].unit = 'requests' and counters[p].span = 'minute' then
+          r := r || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - 1);
         end if;
       end loop;
       if x.most > x.want and amount > x.want then
@@ -92,10 +113,9 @@ begin
         made_lots[cardinality(made) + 1] := lot_hold(account, x.product, o.posted - o.held, moment, amount);
       end if;
       o.held := o.held + amount;
-      for i in 1 .. cardinality(counters) loop
-        continue when counters[i].scope not in ('account', x.key);
-        room[i] := room[i] - counter_need(counters[i].unit, x.tokens, amount);
-        counted[i] := counted[i] + case when counters[i].unit in ('requests', 'tokens') then counter_need(counters[i].unit, x.tokens, 0) else 0 end;
+      foreach p in array coalesce(mine, '{}') loop
+        room[p] := room[p] - counter_need(counters[p].unit, x.tokens, amount);
+        counted[p] := counted[p] + case when counters[p].unit in ('requests', 'tokens') then counter_need(counters[p].unit, x.tokens, 0) else 0 end;
       end loop;
       made := made || x.id; made_amount := made_amount || amount;
       if x.job is not null then
@@ -106,9 +126,9 @@ begin
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)]
-    from account a cross join jsonb_to_recordset(calls) as c(id text, key text, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes
+    from account a cross join jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
     update account a set held = o.held where a.id = account;
   end if;
   if counters <> '{}' then
@@ -117,14 +137,16 @@ begin
   return to_jsonb(answers);
 end $$;
 
--- Which of the counters, if any, has no room for a call of a key: the first in their order, and of those that count credits the tightest.
-create or replace function ledger_refused(counters counter[], room bigint[], key text, tokens bigint, credits bigint) returns int
+-- Which of the counters at these places, if any, has no room for a call: the first in their order, and of those that count credits the tightest. need: tokens and credits.
+drop function if exists ledger_refused(counter[], bigint[], text, bigint, bigint);
+create or replace function ledger_refused(counters counter[], room bigint[], places int[], need bigint[]) returns int
 language plpgsql immutable as $$
 declare
   found_at int;
+  i int;
 begin
-  for i in 1 .. cardinality(counters) loop
-    if counters[i].scope in ('account', key) and room[i] < counter_need(counters[i].unit, tokens, credits) then
+  foreach i in array places loop
+    if room[i] < counter_need(counters[i].unit, need[1], need[2]) then
       if found_at is null or counters[i].scope = counters[found_at].scope and counters[found_at].unit = 'credits' and room[i] < room[found_at] then
         found_at := i;
       end if;
@@ -154,17 +176,18 @@ begin
   if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
     return '{"as": "tight"}';
   end if;
-  return jsonb_build_object('as', 'limited', 'limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, lacks));
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $$;
 
--- Asks processes for what they have leased of an account, or of a key alone. What was asked for longer ago has been given back, but for what calls need.
+-- Asks processes for what they have leased of an account, or of a key or budget alone. What was asked for longer ago has been given back, but for what calls need.
 -- Answers whether something may come back.
-create or replace function ledger_recall(account text, key text, but text) returns boolean
+drop function if exists ledger_recall(text, text, text);
+create or replace function ledger_recall(account text, scope text, but text) returns boolean
 language plpgsql as $$
 begin
   update lease e set recalled_at = least(e.recalled_at, now())
   where e.account_id = account and e.amount > 0 and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-    and (key is null or e.key_id = key) and (but is null or e.process_id <> but);
+    and (scope is null or e.key_id = scope or e.scopes ? scope) and (but is null or e.process_id <> but);
   return found;
 end $$;
 

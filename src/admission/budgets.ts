@@ -1,0 +1,288 @@
+// Budgets as an account's managers and operators see them: made, listed, changed, ended. A change locks the account as the ledger does, gives the account's budgets a new
+// version, which every process must know before its next hold, and recalls what was leased under the old ones.
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { newId, type World } from '../kernel/world.ts'
+import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
+import type { BudgetSpan, BudgetUnit } from '../meter/budget.ts'
+import { lockAccount } from './keys.ts'
+
+export interface BudgetInput {
+  readonly name: string
+  readonly scope: string
+  readonly value: string | null
+  readonly unit: BudgetUnit
+  readonly span: BudgetSpan
+  readonly windowSeconds: number | null
+  readonly max: string | number
+  readonly hard: boolean
+  readonly alertPercent: number | null
+}
+/** What is counted cannot be changed: end it, and make another. */
+type BudgetPatch = { readonly [F in 'name' | 'max' | 'hard' | 'alertPercent']?: BudgetInput[F] | undefined }
+
+export interface Budgets {
+  list(account: string): Promise<BudgetView[]>
+  get(account: string, id: string): Promise<BudgetView>
+  create(account: string, input: BudgetInput, by: By): Promise<BudgetView>
+  change(account: string, id: string, patch: BudgetPatch, by: By): Promise<BudgetView>
+  end(account: string, id: string, by: By): Promise<BudgetView>
+  /** Those that used most of it first. */
+  values(account: string, id: string, query: { limit: number; value?: string | undefined }): Promise<BudgetValueView[]>
+  /** Gives one value a maximum of its own; null: the budget's again. */
+  setValue(
+    account: string,
+    id: string,
+    given: { value: string; max: string | number | null },
+    by: By,
+  ): Promise<BudgetValueView>
+}
+
+/** Each of them is asked for every call. */
+const BUDGETS_MAX = 64
+const COUNT_MAX = 1_000_000_000_000n
+
+interface BudgetRow {
+  id: string
+  name: string
+  scope: string
+  value: string | null
+  unit: BudgetUnit
+  span: BudgetSpan
+  window_seconds: number | null
+  max: bigint
+  hard: boolean
+  alert_percent: number | null
+  created_at: Date
+  values: number
+  used: bigint | null
+  held: bigint | null
+  renews_at: Date | null
+}
+
+interface ValueRow {
+  scope: string
+  unit: string
+  max: bigint
+  own_max: boolean
+  used: bigint
+  held: bigint
+  renews_at: Date | null
+}
+
+export function createBudgets(options: { database: Database; world: World; audit: Audit }): Budgets {
+  const { database, world, audit } = options
+
+  /** The transaction of a change. */
+  function changing<T>(account: string, run: (tx: Queryable) => Promise<T>): Promise<T> {
+    return database.transaction(async (tx) => {
+      await lockAccount(tx, account)
+      return run(tx)
+    })
+  }
+
+  async function find(on: Queryable, account: string, id: string): Promise<BudgetView> {
+    const [row] = await on.query<BudgetRow>(FIND, [account, id])
+    if (!row) throw new Fault('not_found', { message: 'There is no budget with this id.' })
+    return shown(row)
+  }
+
+  async function normalValue(tx: Queryable, account: string, { scope, value }: Pick<BudgetInput, 'scope' | 'value'>) {
+    if (value === null || scope !== 'key') return value
+    const [key] = await tx.query<{ id: string }>(KEY, [account, value])
+    if (!key) throw invalid('value: this account has no key with this id.', 'value')
+    return key.id
+  }
+
+  return {
+    async list(account) {
+      const rows = await database.query<BudgetRow>(LIST, [account])
+      return rows.map(shown)
+    },
+    get: (account, id) => find(database, account, id),
+    create(account, input, by) {
+      const max = readMax(input.unit, input.max)
+      return changing(account, async (tx) => {
+        const [counted] = await tx.query<{ count: number }>(COUNT, [account])
+        if ((counted?.count ?? 0) >= BUDGETS_MAX)
+          throw new Fault('conflict', { message: `An account has at most ${BUDGETS_MAX} budgets. End one first.` })
+        const id = `bgt_${newId(world)}`
+        const { name, scope, unit, span, windowSeconds, hard, alertPercent } = input
+        const value = await normalValue(tx, account, input)
+        const facts = [id, name, scope, value, unit, span, windowSeconds, max, hard, alertPercent]
+        await tx.query(INSERT, [account, ...facts])
+        await tx.query(CHANGED, [account])
+        await tx.query(RECALL, [account])
+        const view = await find(tx, account, id)
+        const after = told(view)
+        await audit.write(tx, by, {
+          ...{ action: 'budget.create', object: id, detail: { account, ...after }, before: {}, after },
+        })
+        return view
+      })
+    },
+    change(account, id, patch, by) {
+      return changing(account, async (tx) => {
+        const was = await find(tx, account, id)
+        const { name = was.name, hard = was.hard, alertPercent = was.alertPercent } = patch
+        const max = patch.max === undefined ? null : readMax(was.unit, patch.max)
+        await tx.query(CHANGE, [account, id, name, max, hard, alertPercent])
+        await tx.query(CHANGE_COUNTERS, [account, `${id}=`, `${id}>`, max, !hard])
+        await tx.query(CHANGED, [account])
+        await tx.query(RECALL, [account])
+        const view = await find(tx, account, id)
+        await audit.write(tx, by, {
+          ...{ action: 'budget.change', object: id, detail: { account, ...told(view) } },
+          before: told(was),
+          after: told(view),
+        })
+        return view
+      })
+    },
+    end(account, id, by) {
+      return changing(account, async (tx) => {
+        const was = await find(tx, account, id)
+        await tx.query(END, [account, id])
+        await tx.query(END_COUNTERS, [account, `${id}=`, `${id}>`])
+        await tx.query(CHANGED, [account])
+        await tx.query(RECALL, [account])
+        await audit.write(tx, by, {
+          ...{ action: 'budget.end', object: id, detail: { account, ...told(was) }, before: told(was), after: {} },
+        })
+        return was
+      })
+    },
+    async values(account, id, { limit, value }) {
+      await find(database, account, id)
+      const exact = value === undefined ? null : `${id}=${value}`
+      const rows = await database.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, limit, exact])
+      return rows.map((row) => shownValue(row))
+    },
+    setValue(account, id, { value, max }, by) {
+      return changing(account, async (tx) => {
+        const budget = await find(tx, account, id)
+        if (budget.value !== null)
+          throw invalid('value: this budget is for one value only; change its maximum instead.', 'value')
+        const scope = `${id}=${(await normalValue(tx, account, { scope: budget.scope, value })) ?? value}`
+        const amount = max === null ? null : readMax(budget.unit, max)
+        const [before] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope])
+        await tx.query(MAKE, [account, [scope]])
+        await tx.query(SET_VALUE, [account, scope, amount, id])
+        await tx.query(RECALL, [account])
+        const [row] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope])
+        if (!row) throw new Fault('conflict', { message: 'This account has 100,000 values with budgets already.' })
+        const view = shownValue(row)
+        await audit.write(tx, by, {
+          ...{ action: 'budget.value', object: id, detail: { account, value, max: view.max } },
+          before: { value, max: before ? shownValue(before).max : budget.max },
+          after: { value, max: view.max },
+        })
+        return view
+      })
+    },
+  }
+}
+
+function readMax(unit: BudgetUnit, max: string | number): bigint {
+  if (unit === 'credits') {
+    const amount = parseCredits(max)
+    if (amount === undefined || amount < 0n)
+      throw invalid('max: must be an amount of credits such as "12.5", with at most six decimals.', 'max')
+    return amount
+  }
+  if (!/^\d{1,13}$/.test(String(max)) || BigInt(max) > COUNT_MAX)
+    throw invalid(`max: must be a whole number of ${unit}.`, 'max')
+  return BigInt(max)
+}
+
+/** What the audit keeps of a budget. */
+function told({ name, scope, value, unit, span, windowSeconds, max, hard, alertPercent }: BudgetView) {
+  return { name, scope, value, unit, span, windowSeconds, max, hard, alertPercent }
+}
+
+function shown(row: BudgetRow): BudgetView {
+  const { id, name, scope, value, unit, span, hard, max } = row
+  return {
+    ...{ id, name, scope, value, unit, span, hard },
+    windowSeconds: row.window_seconds,
+    alertPercent: row.alert_percent,
+    createdAt: row.created_at.toISOString(),
+    values: row.values,
+    ...state({ unit, max, used: row.used ?? 0n, held: row.held ?? 0n, renews_at: row.renews_at }),
+  }
+}
+
+function shownValue(row: ValueRow): BudgetValueView {
+  return { value: row.scope.slice(row.scope.indexOf('=') + 1), ownMax: row.own_max, ...state(row) }
+}
+
+function state({ unit, max, used, held, renews_at }: Omit<ValueRow, 'scope' | 'own_max'>) {
+  const show = (amount: bigint) => (unit === 'credits' ? formatCredits(amount) : String(amount))
+  const left = max - used - held
+  return {
+    max: show(max),
+    used: show(used),
+    held: show(held),
+    left: show(left > 0n ? left : 0n),
+    share: max === 0n ? 1 : Math.round((Number(used) / Number(max)) * 1000) / 1000,
+    renewsAt: renews_at?.toISOString() ?? null,
+  }
+}
+
+const RENEWS = `case when b.span in ('day', 'week', 'month') then (date_trunc(b.span, clock_timestamp() at time zone 'UTC') + ('1 ' || b.span)::interval) at time zone 'UTC' end as renews_at`
+const NOW = `cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n`
+const STATE = `counter_used(n, floor(extract(epoch from clock_timestamp()))::bigint) as used, counter_held(n) as held`
+const LIST = statement(
+  'budget_list',
+  `select b.*, ${RENEWS}, x.used, x.held,
+     (select count(*)::int from counter c where c.account_id = b.account_id and c.scope >= b.id || '=' and c.scope < b.id || '>') as values
+   from budget b left join lateral (
+     select ${STATE} from counter c ${NOW} where b.value is not null and c.account_id = b.account_id and c.scope = b.id || '=' || b.value) x on true
+   where b.account_id = $1 order by b.id`,
+)
+const FIND = statement('budget_find', LIST.text.replace('order by b.id', 'and b.id = $2'))
+const COUNT = statement('budget_count', 'select count(*)::int as count from budget where account_id = $1')
+const KEY = statement(
+  'budget_key',
+  'select coalesce(first_id, id) as id from api_key where account_id = $1 and id = $2',
+)
+const INSERT = statement(
+  'budget_insert',
+  `insert into budget (account_id, id, name, scope, value, unit, span, window_seconds, max, hard, alert_percent)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+)
+const CHANGE = statement(
+  'budget_change',
+  'update budget set name = $3, max = coalesce($4, max), hard = $5, alert_percent = $6 where account_id = $1 and id = $2',
+)
+const CHANGE_COUNTERS = statement(
+  'budget_change_counters',
+  `update counter set max = case when own_max then max else coalesce($4, max) end, soft = $5 where account_id = $1 and scope >= $2 and scope < $3`,
+)
+const END = statement('budget_end', 'delete from budget where account_id = $1 and id = $2')
+const END_COUNTERS = statement(
+  'budget_end_counters',
+  `with gone as (delete from counter where account_id = $1 and scope >= $2 and scope < $3 returning 1)
+   update account set budget_values = budget_values - (select count(*) from gone) where id = $1`,
+)
+const CHANGED = statement('budget_changed', 'update account set budgets = budgets + 1 where id = $1')
+const RECALL = statement(
+  'budget_recall',
+  'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
+)
+const MAKE = statement('budget_make', 'select budget_make($1, $2)')
+const SET_VALUE = statement(
+  'budget_set_value',
+  `update counter c set own_max = $3::bigint is not null, max = coalesce($3::bigint, b.max) from budget b
+   where c.account_id = $1 and c.scope = $2 and b.account_id = $1 and b.id = $4`,
+)
+const VALUES = statement(
+  'budget_values',
+  `select b.scope, b.unit, b.max, b.own_max, b.used, ${RENEWS}, counter_held(b.counter) as held from (
+     select n.scope, n.unit, n.span, n.max, n.own_max, n.used, n.counter from counter c cross join lateral (
+       select n.*, n as counter from counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n) n
+     where c.account_id = $1 and c.scope >= $2 and c.scope < $3 and ($5::text is null or c.scope = $5)
+     order by n.used::float8 / greatest(n.max, 1) desc, n.used desc, n.scope limit $4) b`,
+)

@@ -1,0 +1,92 @@
+// Budgets as a process knows them: for which of an account's budgets a call counts. What they count stands in the database (functions/budget.sql), which rejects a call
+// whose process knows other budgets than the account has. So an account that never had one costs nothing.
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { singleFlight } from '../kernel/timers.ts'
+import type { BudgetSpan, BudgetUnit } from '../meter/budget.ts'
+import type { Reservation, Reserved } from './operation.ts'
+
+/** As the message of a refused call needs it. */
+export interface Budget {
+  readonly id: string
+  readonly name: string
+  readonly scope: string
+  readonly value: string | null
+  readonly unit: BudgetUnit
+  readonly span: BudgetSpan
+  readonly windowSeconds: number | null
+}
+
+interface Budgets {
+  /** The same call with its budgets. */
+  placed(reservation: Reservation): Reservation
+  /** Reads an account's budgets again. */
+  learn(account: string): Promise<void>
+  /** Says which budget refused a call. */
+  named(account: string, reserved: Reserved): Reserved
+}
+
+/** Accounts whose budgets are remembered; the oldest are asked for again. */
+const ACCOUNTS_MAX = 20_000
+
+/** The label whose values a budget is for. Names that begin with a colon are the gateway's own. */
+export function labelOf(scope: string): string {
+  if (scope.startsWith('tag:')) return scope.slice('tag:'.length)
+  return scope === 'user' || scope === 'session' ? scope : `:${scope}`
+}
+
+interface Known {
+  readonly version: number
+  readonly budgets: ReadonlyArray<Budget & { readonly label: string }>
+}
+
+export function createBudgets({ database }: { readonly database: Pick<Database, 'query'> }): Budgets {
+  const known = new Map<string, Known>()
+  const learning = singleFlight<void>()
+
+  async function learn(account: string): Promise<void> {
+    const rows = await database.query<{ version: number; budgets: Budget[] }>(READ, [account])
+    const [row] = rows
+    known.delete(account)
+    if (!row) return
+    if (known.size >= ACCOUNTS_MAX) known.delete(known.keys().next().value ?? '')
+    const budgets = row.budgets.map((budget) => ({ ...budget, label: labelOf(budget.scope) }))
+    known.set(account, { version: row.version, budgets })
+  }
+
+  return {
+    placed(reservation) {
+      const of = known.size === 0 ? undefined : known.get(reservation.account)
+      if (!of) return reservation
+      const scopes: string[] = []
+      for (const { id, label, value } of of.budgets) {
+        const given = label === ':key' ? (reservation.firstKey ?? reservation.key) : reservation.labels?.[label]
+        if (given !== undefined && (value === null || value === given)) scopes.push(`${id}=${given}`)
+      }
+      return { ...reservation, budgets: of.version, scopes: scopes.length === 0 ? undefined : scopes }
+    },
+    learn: (account) => learning(account, () => learn(account)),
+    named(account, reserved) {
+      if (reserved.outcome !== 'limited' || reserved.scope === undefined) return reserved
+      const [id = ''] = reserved.scope.split('=', 1)
+      const budget = known.get(account)?.budgets.find((one) => one.id === id)
+      return budget ? { ...reserved, budget: { ...budget, value: reserved.scope.slice(id.length + 1) } } : reserved
+    },
+  }
+}
+
+/** Removes counters of values whose span is over. An account that somebody else has locked waits for the next time. */
+export async function pruneBudgets(database: Pick<Database, 'query'>): Promise<void> {
+  for (const { id } of await database.query<{ id: string }>(COUNTING))
+    await database.query(END_VALUES, [id]).catch(() => undefined)
+}
+
+const COUNTING = statement('budgets_counting', 'select id from account where budget_values > 0 order by id')
+const END_VALUES = statement('ledger_end_budget_values', 'select ledger_end_budget_values($1)')
+const READ = statement(
+  'budgets_read',
+  // One statement, so that the version is that of these budgets.
+  `select a.budgets as version, coalesce((select jsonb_agg(jsonb_build_object('id', b.id, 'name', b.name, 'scope', b.scope, 'value', b.value, 'unit', b.unit, 'span', b.span,
+     'windowSeconds', b.window_seconds) order by b.id) from budget b where b.account_id = a.id), '[]') as budgets
+   from account a where a.id = $1 and a.budgets > 0`,
+  SHORT_MS,
+)

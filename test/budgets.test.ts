@@ -1,0 +1,103 @@
+// Budgets as callers and managers meet them: the 429 that names the budget, the API, and what counts for it.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { BudgetValueView, BudgetView } from '../src/ledger/views.ts'
+import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+let vendor: ChatVendor
+let g: TestGateway
+before(async () => {
+  vendor = await startVendor()
+  vendor.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20)))
+  g = await startGateway({
+    catalog(document) {
+      document.vendors.mock = { baseUrl: vendor.url }
+      document.models.mock = faultModel(['mock'])
+    },
+  })
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+  await vendor.close()
+})
+
+const MESSAGES = [{ role: 'user' as const, content: 'Hello' }]
+const ask = (key: string, more: object = {}, headers: Record<string, string> = {}) =>
+  g.call('/v1/chat/completions', key, { model: 'mock', messages: MESSAGES, max_tokens: 20, ...more }, { headers })
+const make = async (account: string, more: object) =>
+  (
+    await g.operator<BudgetView>('POST', `/accounts/${account}/budgets`, {
+      ...{ name: 'Trial', scope: 'user', unit: 'requests', span: 'week', max: 2, ...more },
+    })
+  ).data
+
+test('each user has the default budget, and the 429 names it, what is left and when it renews', async () => {
+  const { id, key } = await g.account()
+  const budget = await make(id, {})
+  assert.deepEqual([budget.value, budget.max, budget.hard, budget.values], [null, '2', true, 0])
+  for (const user of ['alice', 'böb'])
+    for (const status of [200, 200, 429]) assert.equal((await ask(key, { user })).status, status, user)
+  const refused = await ask(key, { user: 'alice' })
+  const { error } = (await refused.json()) as { error: { message: string } }
+  assert.match(error.message, /"Trial" for user "alice" allows 2 requests per week \(UTC\), and 0 requests are left/)
+  const monday = Math.floor((Date.now() / 1_000 + 3 * 86_400) / 604_800) * 604_800 - 3 * 86_400 + 604_800
+  const wait = Number(refused.headers.get('retry-after'))
+  assert.ok(Math.abs(Date.now() / 1_000 + wait - monday) < 60, `${wait}`)
+  assert.equal(refused.headers.get('x-tollgate-limit'), budget.id)
+  assert.equal(refused.headers.get('x-tollgate-left'), '0')
+  assert.equal(refused.headers.get('x-should-retry'), 'false')
+  assert.equal((await ask(key)).status, 200)
+  const { data } = await g.operator<{ items: BudgetValueView[] }>('GET', `/accounts/${id}/budgets/${budget.id}/values`)
+  assert.deepEqual(data.items.map(({ value, used, left }) => [value, used, left]).toSorted(), [
+    ['alice', '2', '0'],
+    ['böb', '2', '0'],
+  ])
+  await g.operator('PUT', `/accounts/${id}/budgets/${budget.id}/values`, { value: 'alice', max: 3 })
+  assert.deepEqual([(await ask(key, { user: 'alice' })).status, (await ask(key, { user: 'alice' })).status], [200, 429])
+  await g.operator('PATCH', `/accounts/${id}/budgets/${budget.id}`, { hard: false })
+  assert.equal((await ask(key, { user: 'alice' })).status, 200)
+  await g.operator('DELETE', `/accounts/${id}/budgets/${budget.id}`)
+  assert.equal((await ask(key, { user: 'alice' })).status, 200)
+  const { data: none } = await g.operator<{ items: BudgetView[] }>('GET', `/accounts/${id}/budgets`)
+  assert.deepEqual(none.items, [])
+})
+
+test('tags, sessions and keys have budgets too, and of several the one that refuses takes nothing of the others', async () => {
+  const { id, key } = await g.account()
+  const one = await make(id, { name: 'Feature', scope: 'tag:feature', max: 1 })
+  const all = await make(id, { name: 'Key', scope: 'key', max: 5 })
+  await make(id, { name: 'Session', scope: 'session', span: 'rolling', windowSeconds: 3_600, max: 1 })
+  assert.equal((await ask(key, {}, { 'x-tollgate-tags': 'feature=chat' })).status, 200)
+  assert.equal((await ask(key, {}, { 'x-tollgate-tags': 'feature=chat' })).status, 429)
+  const session = { 'x-tollgate-session': 's-1' }
+  assert.equal((await ask(key, {}, session)).status, 200)
+  const refused = await ask(key, {}, session)
+  assert.equal(refused.status, 429)
+  assert.match(await refused.text(), /in any 1 hours/)
+  const used = async (budget: string) => {
+    const { data } = await g.operator<{ items: BudgetValueView[] }>('GET', `/accounts/${id}/budgets/${budget}/values`)
+    return data.items.map((item) => item.used)
+  }
+  assert.deepEqual([await used(one.id), await used(all.id)], [['1'], ['2']])
+})
+
+for (const [why, body, field] of [
+  ['an unknown scope', { scope: 'planet' }, 'scope'],
+  ['the tag of a reserved name', { scope: 'tag:user' }, 'scope'],
+  ['a window without a rolling span', { windowSeconds: 60 }, 'windowSeconds'],
+  ['a rolling span without a window', { span: 'rolling' }, 'windowSeconds'],
+  ['half a request', { max: 1.5 }, 'max'],
+  ['a negative amount', { unit: 'credits', max: '-1' }, 'max'],
+  ['a key of another account', { scope: 'key', value: 'key_of_others' }, 'value'],
+  ['an empty value', { value: '' }, 'value'],
+] as const)
+  test(`a budget with ${why} is refused by its field`, async () => {
+    const { id } = await g.account()
+    const { status, data } = await g.operator<unknown>('POST', `/accounts/${id}/budgets`, {
+      ...{ name: 'Trial', scope: 'user', unit: 'requests', span: 'week', max: 2, ...body },
+    })
+    assert.deepEqual([status, JSON.stringify(data).includes(field)], [400, true], JSON.stringify(data))
+  })
