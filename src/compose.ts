@@ -5,7 +5,6 @@ import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
-import { createBudgets } from './admission/budgets.ts'
 import { createKeys } from './admission/keys.ts'
 import { createLabelNames } from './admission/labels.ts'
 import { createAlerts } from './alerts/alerts.ts'
@@ -147,7 +146,6 @@ export async function createGateway(options: GatewayOptions) {
     ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
     ...{ statements: createStatements(database), alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
     contentRules: createRecordingPolicies({ database, changes, audit }),
-    budgets: createBudgets({ database, world, audit }),
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
     ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },

@@ -52,6 +52,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
     ...(await oneBatch(key, ask)),
     ...(await onePayment(id)),
+    budgetId: await madeBy(`/accounts/${id}/budgets`, { name: 'a', scope: 'key', span: 'day', max: '1' }),
   }
   const days = `${values.month}-01`
   const others: Record<string, string> = {

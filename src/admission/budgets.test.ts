@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
 import { createAudit } from '../database/audit.ts'
 import { realWorld } from '../kernel/world.ts'
+import { pruneBudgets } from '../ledger/budgets.ts'
 import { type BudgetInput, createBudgets } from './budgets.ts'
 
 const budgets = () => createBudgets({ database, world: realWorld, audit: createAudit({ database, world: realWorld }) })
@@ -47,4 +48,177 @@ test('each new user gets the default budget by its first call, and no process ad
   )
   assert.deepEqual(used, { used: 20n, n: 4n })
   assert.equal((await reserve(processes[0]!, acc, 1n)).outcome, 'held')
+})
+
+const used = async (acc: string, scope = '') => {
+  const found = await rows<{ used: bigint }>(
+    'select used from counter where account_id = $1 and scope like $2 order by scope',
+    [acc, `${scope}%`],
+  )
+  return found.map((row) => Number(row.used))
+}
+
+test('calls that a lease covers count for their budgets, and the lease holds what they may spend', async () => {
+  const acc = await account(1_000_000n)
+  const ledgers = [await processOf(), await processOf()] as const
+  const budget = await make(acc, { scope: 'user', max: '0.0004' })
+  for (const ledger of ledgers) {
+    for (let i = 0; i < 6; i++) {
+      const { id, outcome } = await reserve(ledger, acc, 1n, by('alice'))
+      if (outcome === 'held') await settle(ledger, acc, id, 1n)
+    }
+  }
+  const leased = await rows<{ scopes: string[] }>('select scopes from lease where account_id = $1', [acc])
+  assert.ok(leased.length > 0, 'nothing was leased')
+  for (const { scopes } of leased) assert.deepEqual(scopes, [`${budget.id}=alice`])
+  let held = 12
+  for (let i = 0; i < 220; i++)
+    for (const ledger of ledgers) {
+      const { id, outcome } = await reserve(ledger, acc, 2n, by('alice'))
+      if (outcome !== 'held') continue
+      await settle(ledger, acc, id, 2n)
+      held += 2
+    }
+  for (const ledger of ledgers) await ledger.posted(acc)
+  assert.ok(held <= 400 && held > 390, `${held} of 400`)
+  assert.deepEqual(await used(acc), [held])
+})
+
+test('what a killed process leased of a budget comes back, and what it spent stays counted', async () => {
+  const acc = await account(1_000_000n)
+  await make(acc, { max: '0.001' })
+  const dead = await processOf()
+  for (let i = 0; i < 6; i++) {
+    const { id, outcome } = await reserve(dead, acc, 10n, by('alice'))
+    if (outcome === 'held') await settle(dead, acc, id, 10n)
+  }
+  await dead.posted(acc)
+  const open = await reserve(dead, acc, 10n, by('alice'))
+  assert.equal(open.outcome, 'held')
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '1 hour' where id = $1`, [dead.id])
+  const living = await processOf()
+  await living.sweep()
+  assert.deepEqual(await rows('select 1 from lease where account_id = $1', [acc]), [])
+  assert.deepEqual(await used(acc), [60])
+  // It was only asleep: what it spent after all is taken anew, and counts.
+  assert.equal((await settle(dead, acc, open.id, 10n)).outcome, 'late')
+  assert.deepEqual(await used(acc), [70])
+  const all = await reserve(living, acc, 930n, by('alice'))
+  assert.equal(all.outcome, 'held')
+})
+
+test('a budget that is made or changed while others have leases holds from the next hold on, and a lease does not outlive it', async () => {
+  const acc = await account(1_000_000n)
+  const ledger = await processOf()
+  for (let i = 0; i < 6; i++) {
+    const { id } = await reserve(ledger, acc, 10n, by('alice'))
+    await settle(ledger, acc, id, 10n)
+  }
+  const { id } = await make(acc, { max: '0.00001' })
+  await ledger.returned(acc)
+  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'held')
+  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'limited')
+  assert.equal((await reserve(ledger, acc, 10n, by('bob'))).outcome, 'held')
+  await budgets().change(acc, id, { max: '0.00002' }, BY)
+  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'held')
+  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'limited')
+  await budgets().end(acc, id, BY)
+  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'held')
+  assert.deepEqual(await used(acc), [])
+})
+
+test('a day, a week and a month end by UTC, and a call that began before counts for the span in which it is paid', async () => {
+  const acc = await account(1_000_000n)
+  const ledger = await processOf({ leases: false })
+  for (const span of ['day', 'week', 'month'] as const) await make(acc, { name: span, span, max: '0.00001' })
+  const running = await reserve(ledger, acc, 4n, by('alice'))
+  const done = await reserve(ledger, acc, 6n, by('alice'))
+  await settle(ledger, acc, done.id, 6n)
+  const refused = await reserve(ledger, acc, 1n, by('alice'))
+  assert.ok(refused.outcome === 'limited' && refused.left === '0')
+  // As if what was counted had been counted in the span before.
+  await rows(
+    `update counter set second = extract(epoch from date_trunc(span, now(), 'UTC') - ('1 ' || span)::interval)::bigint where account_id = $1`,
+    [acc],
+  )
+  const next = await reserve(ledger, acc, 7n, by('alice'))
+  assert.ok(next.outcome === 'limited' && next.left === '6', 'what runs still holds its part')
+  await settle(ledger, acc, running.id, 3n)
+  assert.deepEqual(await used(acc), [3, 3, 3])
+  const starts = await rows<{ day: number }>(
+    `select extract(isodow from to_timestamp(second) at time zone 'UTC')::int as day from counter where account_id = $1 and span = 'week'`,
+    [acc],
+  )
+  assert.deepEqual(starts, [{ day: 1 }])
+})
+
+test('a rolling window forgets slot by slot, and never early', async () => {
+  const acc = await account(1_000_000n)
+  const ledger = await processOf({ leases: false })
+  await make(acc, { unit: 'requests', span: 'rolling', windowSeconds: 3_600, max: 2 })
+  const slots = (back: number) =>
+    rows(
+      `update counter set second = second - $2::int, seconds = array(select seconds[((i - 1 + $2::int) % 83) + 1] from generate_series(1, 83) i) where account_id = $1`,
+      [acc, String(back)],
+    )
+  assert.equal((await reserve(ledger, acc, 1n, by('a'))).outcome, 'held')
+  assert.equal((await reserve(ledger, acc, 1n, by('a'))).outcome, 'held')
+  const refused = await reserve(ledger, acc, 1n, by('a'))
+  assert.ok(refused.outcome === 'limited' && refused.waitSeconds > 3_540 && refused.waitSeconds <= 3_660)
+  await slots(59)
+  assert.equal((await reserve(ledger, acc, 1n, by('a'))).outcome, 'limited')
+  await slots(2)
+  assert.equal((await reserve(ledger, acc, 1n, by('a'))).outcome, 'held')
+})
+
+test('tokens are counted at the worst case and then as they were; a soft budget counts and refuses nobody', async () => {
+  const acc = await account(1_000_000n)
+  const ledger = await processOf({ leases: false })
+  const { id } = await make(acc, { unit: 'tokens', span: 'total', max: 15 })
+  const first = await reserve(ledger, acc, 1n, by('a'))
+  assert.equal((await reserve(ledger, acc, 1n, by('a'))).outcome, 'limited')
+  await settle(ledger, acc, first.id, 1n, { inputTokens: 2, outputTokens: 1 })
+  assert.deepEqual(await used(acc), [3])
+  await budgets().change(acc, id, { hard: false }, BY)
+  for (let i = 0; i < 4; i++) assert.equal((await reserve(ledger, acc, 1n, by('a'))).outcome, 'held')
+  assert.deepEqual(await used(acc), [43])
+})
+
+test('a value of one user never names the budget or the lease of another', async () => {
+  const acc = await account(1_000_000n)
+  const ledger = await processOf()
+  const first = await make(acc, { unit: 'requests', max: 1 })
+  const second = await make(acc, { unit: 'requests', max: 1, scope: 'tag:a' })
+  const both = { labels: { user: 'x', a: 'y' } }
+  assert.equal((await reserve(ledger, acc, 1n, both)).outcome, 'held')
+  const forged = { labels: { user: `x ${second.id}=y` } }
+  assert.equal((await reserve(ledger, acc, 1n, forged)).outcome, 'held')
+  for (const user of [`=`, `'; drop`, '💥'.repeat(32), '%', `${first.id}=x`, '"]', '\\'])
+    for (const outcome of ['held', 'limited'])
+      assert.equal((await reserve(ledger, acc, 1n, { labels: { user } })).outcome, outcome, user)
+  assert.equal((await reserve(ledger, acc, 1n, both)).outcome, 'limited')
+})
+
+test('values are bounded: a new one is refused at the bound where the budget is hard, and those whose span is over are removed', async () => {
+  const acc = await account(1_000_000n)
+  const ledger = await processOf({ leases: false })
+  await make(acc, { span: 'day' })
+  assert.equal((await reserve(ledger, acc, 1n, by('old'))).outcome, 'held')
+  const done = await reserve(ledger, acc, 1n, by('over'))
+  await settle(ledger, acc, done.id, 1n)
+  await rows('update account set budget_values = 100000 where id = $1', [acc])
+  const refused = await reserve(ledger, acc, 1n, by('new'))
+  assert.ok(refused.outcome === 'limited' && refused.isFull && refused.budget?.value === 'new')
+  assert.equal((await reserve(ledger, acc, 1n, by('old'))).outcome, 'held')
+  assert.deepEqual((await used(acc)).length, 2)
+  await rows('update counter set second = second - 86400 where account_id = $1', [acc])
+  await pruneBudgets(database)
+  // What runs keeps its counter.
+  assert.deepEqual(
+    (await rows<{ scope: string }>('select scope from counter where account_id = $1', [acc])).map(
+      ({ scope }) => scope.split('=')[1],
+    ),
+    ['old'],
+  )
+  assert.equal((await reserve(ledger, acc, 1n, by('new'))).outcome, 'held')
 })

@@ -29,7 +29,7 @@ interface Budgets {
 const ACCOUNTS_MAX = 20_000
 
 /** The label whose values a budget is for. Names that begin with a colon are the gateway's own. */
-export function labelOf(scope: string): string {
+function labelOf(scope: string): string {
   if (scope.startsWith('tag:')) return scope.slice('tag:'.length)
   return scope === 'user' || scope === 'session' ? scope : `:${scope}`
 }

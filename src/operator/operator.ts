@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
+import { createBudgets } from '../admission/budgets.ts'
 import type { Database, Queryable } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
 import { createFlows } from '../identity/flows.ts'
@@ -48,7 +49,7 @@ export function openBackOffice(
   app: FastifyInstance,
   parts: Omit<
     ResourceDeps,
-    'sales' | 'codes' | 'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
+    'sales' | 'codes' | 'budgets' | 'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
   > & {
     readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
     readonly database: Database
@@ -89,7 +90,8 @@ export function openBackOffice(
   const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })
   const codes = createCodes({ ...identity, ledger: parts.ledger })
   const sales = openSales({ ...parts, mails, publicUrl, stripeUrl: config.TOLLGATE_STRIPE_URL })
-  const own = { sales, codes, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
+  const budgets = createBudgets(identity)
+  const own = { sales, codes, budgets, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
   const deps = { ...parts, ...login, ...own }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
