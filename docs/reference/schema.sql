@@ -1288,8 +1288,9 @@ begin
   if missing = '{}' then
     return;
   end if;
+  -- Since the transaction began, as the hold of this call: what it does not use is given back.
   insert into counter (account_id, scope, name, unit, span, max, soft, width, second, since)
-  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), clock_timestamp()
+  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), now()
   from unnest(missing) s cross join lateral (select * from budget b where b.account_id = account and b.id = split_part(s, '=', 1) limit 1) b
   limit greatest(100000 - (select a.budget_values from account a where a.id = account), 0)
   on conflict do nothing;
