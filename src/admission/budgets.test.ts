@@ -5,11 +5,11 @@ import { account, database, processOf, reserve, rows, settle } from '../../test/
 import { createAudit } from '../database/audit.ts'
 import { realWorld } from '../kernel/world.ts'
 import { pruneBudgets } from '../ledger/budgets.ts'
-import { type BudgetInput, createBudgets } from './budgets.ts'
+import { type Budgets, createBudgets } from './budgets.ts'
 
 const budgets = () => createBudgets({ database, world: realWorld, audit: createAudit({ database, world: realWorld }) })
 const BY = { actor: 'test', ip: null, requestId: null }
-const make = (acc: string, more: Partial<BudgetInput>) =>
+const make = (acc: string, more: Partial<Parameters<Budgets['create']>[1]>) =>
   budgets().create(
     acc,
     {

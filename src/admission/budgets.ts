@@ -9,7 +9,7 @@ import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 import type { BudgetSpan, BudgetUnit } from '../meter/budget.ts'
 import { lockAccount } from './keys.ts'
 
-export interface BudgetInput {
+interface BudgetInput {
   readonly name: string
   readonly scope: string
   readonly value: string | null
