@@ -63,7 +63,7 @@ let g: TestGateway
 before(async () => {
   fresh = await freshDatabase()
   const made: Scripted[] = []
-  for (let count = 0; count < 8; count++) made.push(await scripted(accept))
+  for (let count = 0; count < 12; count++) made.push(await scripted(accept))
   waiting.push(...made)
   env.TOLLGATE_OUTBOUND_ALLOW = made.map(({ url }) => new URL(url).host).join()
   g = await startGateway({ database: fresh, env })
@@ -100,6 +100,9 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
   let differing = 0
   let repeated = 0
   let requests = 0
+  /** Of this process: the gateway, the receiver and what the receiver remembers. */
+  let mostBytes = 0
+  const begun = performance.now()
   const take = ({ body }: Got) => {
     const events = JSON.parse(body.toString()) as { id: string; time: string; data: object }[]
     for (const event of events) {
@@ -116,6 +119,7 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
   const hostile: Answer = (got, response) => {
     requests += 1
     receiver.got.length = 0
+    mostBytes = Math.max(mostBytes, process.memoryUsage.rss())
     const turn = requests % 7
     if (turn === 1) return void response.writeHead(500).end('no')
     if (turn === 3) return void response.socket?.destroy()
@@ -174,7 +178,9 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
   assert.equal(differing, 0)
   assert.ok(repeated > 0, 'the receiver took nothing twice, so nothing was shown')
   assert.equal((await seen(id)).state, 'running')
-  t.diagnostic(`${made} events, ${repeated} of them again, ${requests} requests`)
+  const seconds = Math.round((performance.now() - begun) / 1000)
+  const megabytes = Math.round(mostBytes / 1_048_576)
+  t.diagnostic(`${made} events, ${repeated} of them again, ${requests} requests, ${seconds} s, at most ${megabytes} MB`)
   await ask('DELETE', `/exports/${id}`)
 })
 
@@ -261,6 +267,9 @@ test('Lago gets batches of a hundred, and what it has already is taken for accep
   await ask('PUT', `/exports/${id}/credential`, { value: 'lago-secret' })
   await ask('PUT', `/exports/${id}/customers`, { account, customer: 'sub_1' })
   await sql(rowsOf(account, 1, 230))
+  await sql(`update usage set labels = '{"team": "a", "target_wallet_code": "theirs"}' where account_id = $1`, [
+    account,
+  ])
   await ask('POST', `/exports/${id}/resume`)
   await until(async () => (await seen(id)).sent === 230)
   assert.equal(known.size, 230)
@@ -270,6 +279,8 @@ test('Lago gets batches of a hundred, and what it has already is taken for accep
   assert.equal(event.external_subscription_id, 'sub_1')
   assert.equal(event.code, 'calls')
   assert.equal(event.properties.charged, '0.001001')
+  // A caller's label does not choose whose wallet pays.
+  assert.deepEqual([event.properties.team, 'target_wallet_code' in event.properties], ['a', false])
   await ask('DELETE', `/exports/${id}`)
 })
 
@@ -314,6 +325,53 @@ test('Stripe gets meter events by request id, for the accounts whose customer it
   assert.equal(receiver.got[0]?.url, '/v1/billing/meter_events')
   assert.equal(receiver.got[0]?.headers.authorization, 'Bearer sk_test_1')
   await ask('DELETE', `/exports/${id}`)
+})
+
+test('a test asks the receiver whether it would take usage, and leaves nothing in its meters', async () => {
+  const asked: string[] = []
+  const receiver = await scripted(({ method, url, body }, response) => {
+    const type = { 'content-type': 'application/json' }
+    asked.push(`${method} ${url.split('?')[0]} ${/"type":"([^"]*)"/.exec(body.toString())?.[1] ?? ''}`.trim())
+    if (url.startsWith('/v1/billing/meters'))
+      return void response
+        .writeHead(200, type)
+        .end(JSON.stringify({ object: 'list', has_more: false, data: [{ id: 'mtr_1', event_name: 'tokens' }] }))
+    if (url.includes('billable_metrics/gone')) return void response.writeHead(404, type).end('{"code":"not_found"}')
+    response.writeHead(200, type).end('{}')
+  })
+  const gone = await scripted(accept)
+  await new Promise((resolve) => gone.server.close(resolve))
+  const { url } = receiver
+  const stripe = { url, credential: 'STRIPE_KEY', value: 'calls' }
+  const tried: [kind: string, settings: object, says: RegExp | null][] = [
+    ['webhook', { url }, null],
+    ['openmeter', { url }, null],
+    ['lago', { url, credential: 'LAGO_KEY', code: 'calls' }, null],
+    ['lago', { url, credential: 'LAGO_KEY', code: 'gone' }, /status 404/],
+    ['stripe', { ...stripe, event: 'tokens' }, null],
+    ['stripe', { ...stripe, event: 'other' }, /no active meter with the event "other"/],
+    ['s3', { url, credential: 'BUCKET', bucket: 'books' }, null],
+    ['webhook', { url: gone.url }, /connection/],
+    ['lago', { url, credential: 'NOT_STORED', code: 'calls' }, /NOT_STORED is not stored/],
+  ]
+  for (const [at, [kind, settings, says]] of tried.entries()) {
+    const { id } = await create(`tested-${at}`, kind, settings)
+    if (says?.source.includes('NOT_STORED') !== true && 'credential' in settings)
+      await ask('PUT', `/exports/${id}/credential`, { value: 'AKIA:secret' })
+    const told = await ask<{ ok: boolean; error: string | null }>('POST', `/exports/${id}/test`)
+    assert.equal(told.ok, says === null, told.error ?? kind)
+    if (says) assert.match(told.error ?? '', says)
+    await ask('DELETE', `/exports/${id}`)
+  }
+  assert.deepEqual(asked, [
+    'POST / tollgate.test',
+    'GET /api/v1/meters',
+    'GET /api/v1/billable_metrics/calls',
+    'GET /api/v1/billable_metrics/gone',
+    'GET /v1/billing/meters',
+    'GET /v1/billing/meters',
+    'PUT /books/usage/tollgate-test.txt',
+  ])
 })
 
 test('a backfill by date sends calls of the past, also those from before exports existed', async () => {

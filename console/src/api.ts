@@ -145,6 +145,7 @@ export const CALL_FILTERS = [
 export type CallFilter = Partial<Record<(typeof CALL_FILTERS)[number], string | undefined>>
 type Order = { sort?: string | undefined; order?: string | undefined }
 type Steps = { by: string; per?: string | undefined }
+type Compared = { verdict?: string | undefined; tolerance: string }
 type ByLabel = { label: string; sort?: string | undefined }
 
 export const api = {
@@ -385,6 +386,38 @@ export const api = {
   statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),
   margins: (query: MarginFilter, signal?: AbortSignal) => get<wire.Margins>('/margins', { ...query }, signal),
   marginsCsv: (query: MarginFilter) => csv('/margins', { ...query }),
+  exports: (signal?: AbortSignal) => get<wire.Page<wire.Export>>('/exports', undefined, signal),
+  export: (id: string, signal?: AbortSignal) => get<wire.Export>(`/exports/${encode(id)}`, undefined, signal),
+  createExport: (input: { name: string; kind: string; settings: Record<string, unknown> }) =>
+    post<wire.Export>('/exports', input),
+  changeExport: (id: string, input: { name: string; settings: Record<string, unknown> }) =>
+    patch<wire.Export>(`/exports/${encode(id)}`, input),
+  removeExport: (id: string) => remove<wire.Export>(`/exports/${encode(id)}`),
+  exportDeed: (id: string, deed: 'pause' | 'resume') => post<wire.Export>(`/exports/${encode(id)}/${deed}`),
+  testExport: (id: string) => post<wire.ExportTest>(`/exports/${encode(id)}/test`),
+  backfillExport: (id: string, days: { from: string; to: string }) =>
+    post<wire.Export>(`/exports/${encode(id)}/backfill`, days),
+  storeExportCredential: (id: string, value: string) => put<unknown>(`/exports/${encode(id)}/credential`, { value }),
+  exportCustomers: (id: string, query: Paging, signal?: AbortSignal) =>
+    get<wire.Page<wire.ExportCustomer>>(`/exports/${encode(id)}/customers`, { ...query }, signal),
+  nameExportCustomer: (id: string, whose: string, customer: string | null) =>
+    put<unknown>(`/exports/${encode(id)}/customers`, { account: whose, customer }),
+  focusCsv: (days: { from: string; to: string }) => csv('/focus', { ...days }),
+  vendorReports: (signal?: AbortSignal) => get<wire.Page<wire.VendorReport>>('/vendor-reports', undefined, signal),
+  vendorReport: (id: string, signal?: AbortSignal) =>
+    get<wire.VendorReport>(`/vendor-reports/${encode(id)}`, undefined, signal),
+  createVendorReport: (input: Readonly<Record<string, unknown>>) => post<wire.VendorReport>('/vendor-reports', input),
+  removeVendorReport: (id: string) => remove<wire.VendorReport>(`/vendor-reports/${encode(id)}`),
+  storeReportCredential: (input: { source: string; value: string; url?: string }) =>
+    put<{ name: string }>('/vendor-reports/credential', input),
+  comparedLines: (id: string, query: Compared & Paging, signal?: AbortSignal) =>
+    get<wire.ComparedPage>(`/vendor-reports/${encode(id)}/lines`, { ...query }, signal),
+  comparedCsv: (id: string, query: Compared) => csv(`/vendor-reports/${encode(id)}/lines`, { ...query }),
+  comparedCalls: (
+    id: string,
+    query: { day: string; model: string; credential?: string | undefined } & Paging,
+    signal?: AbortSignal,
+  ) => get<wire.Page<wire.ComparedCall>>(`/vendor-reports/${encode(id)}/calls`, { ...query }, signal),
   billing: (signal?: AbortSignal) => get<wire.Billing>('/billing', undefined, signal),
   changeBilling: (input: { worth?: wire.CreditWorth | null; contact?: string | null }) =>
     patch<wire.Billing>('/billing', input),

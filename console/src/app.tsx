@@ -77,6 +77,13 @@ const operatorRoutes: typeof routes = [
   ['/operator/payments', page(() => import('./pages/operator/payments.tsx'), 'PaymentsPage')],
   ['/operator/payments/settings', page(() => import('./pages/operator/payment-settings.tsx'), 'PaymentSettingsPage')],
   ['/operator/plans', page(() => import('./pages/operator/plans.tsx'), 'PlansPage')],
+  ['/operator/finance/exports', page(() => import('./pages/operator/exports.tsx'), 'ExportsPage')],
+  ['/operator/finance/exports/:export', page(() => import('./pages/operator/exports.tsx'), 'ExportPage')],
+  ['/operator/finance/vendor-reports', page(() => import('./pages/operator/vendor-reports.tsx'), 'VendorReportsPage')],
+  [
+    '/operator/finance/vendor-reports/:report',
+    page(() => import('./pages/operator/vendor-reports.tsx'), 'VendorReportPage'),
+  ],
   ['/operator/vendors/:vendor', page(() => import('./pages/operator/vendor.tsx'), 'VendorPage')],
   ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
   ['/operator/alerts', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],

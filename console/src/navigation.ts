@@ -182,6 +182,18 @@ const OPERATOR: readonly Section[] = [
         also: 'stripe key webhook secret provider tax sell checklist',
         right: 'payment-settings:read',
       },
+      {
+        to: '/operator/finance/exports',
+        label: 'Exports',
+        also: 'cloudevents webhook openmeter lago stripe meters parquet s3 bucket focus backfill usage events',
+        right: 'exports:read',
+      },
+      {
+        to: '/operator/finance/vendor-reports',
+        label: 'Vendors’ reports',
+        also: 'compare openai anthropic openrouter bill reconcile discrepancy csv',
+        right: 'vendor-reports:read',
+      },
       { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read' },
     ],
   },

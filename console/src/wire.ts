@@ -36,6 +36,15 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
+export type {
+  ComparedCall,
+  ComparedLine,
+  ComparedPage,
+  ExportCustomer,
+  ExportTest,
+  ExportView as Export,
+  ReportView as VendorReport,
+} from '../../src/exports/views.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
   MailPreview,

@@ -1,9 +1,9 @@
 // Where usage goes, on the command line.
-import type { ExportCustomer, ExportView, NamedCredential } from '../exports/views.ts'
+import type { ExportCustomer, ExportTest, ExportView, NamedCredential } from '../exports/views.ts'
 import { EXPORT_KINDS } from '../exports/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
-import { type Columns, card, list, query } from './table.ts'
+import { type Columns, card, list, listPages, PAGE_OPTIONS, query } from './table.ts'
 
 const DAYS: Readonly<Record<string, Option>> = {
   from: { type: 'string', value: 'day', help: 'The first day, such as 2026-11-01.' },
@@ -98,13 +98,13 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'exports change',
-    summary: 'Changes the settings of a destination; those that are not named stay.',
+    summary: 'Changes the name or the settings of a destination; those that are not named stay.',
     args: ['export'],
-    options: SET,
+    options: { ...SET, name: { type: 'string', value: 'name', help: 'Its new name.' } },
     async run(call) {
       const id = await idOf(call)
       const { settings } = await call.api.call<ExportView>('GET', at`/exports/${id}`)
-      const body = { settings: { ...settings, ...settingsOf(text(call, 'set')) } }
+      const body = { name: text(call, 'name'), settings: { ...settings, ...settingsOf(text(call, 'set')) } }
       return told(call.api.call<ExportView>('PATCH', at`/exports/${id}`, body), show)
     },
   },
@@ -119,6 +119,33 @@ export const EXPORT_COMMANDS: readonly Command[] = [
       const stored = call.api.call<NamedCredential>('PUT', at`/exports/${id}/credential`, { value })
       return told(stored, ({ name }) => `Stored as ${name}.`)
     },
+  },
+  {
+    name: 'exports test',
+    summary: 'Asks the receiver whether it would take usage; nothing is counted there.',
+    args: ['export'],
+    async run(call) {
+      const answer = await call.api.call<ExportTest>('POST', at`/exports/${await idOf(call)}/test`)
+      if (!answer.ok) throw new CliError(answer.error ?? 'The receiver does not take it.')
+      return { answer, words: 'The receiver takes it.' }
+    },
+  },
+  {
+    name: 'exports customers',
+    summary: 'Lists by which names a destination knows accounts.',
+    args: ['export'],
+    options: PAGE_OPTIONS,
+    run: async (call) =>
+      listPages<ExportCustomer>(call, at`/exports/${await idOf(call)}/customers`, {
+        filter: {},
+        columns: { ACCOUNT: 'account', CUSTOMER: 'customer' },
+        empty: 'It knows accounts by their ids. Name one with: tollgate exports customer',
+      }),
+  },
+  {
+    name: 'exports webhook-secret',
+    summary: 'Shows the secret by which receivers check the gateway’s own webhooks.',
+    run: (call) => told(call.api.call<{ secret: string }>('GET', '/webhook-secret'), ({ secret }) => secret),
   },
   {
     name: 'exports pause',

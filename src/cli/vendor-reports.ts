@@ -3,13 +3,14 @@ import { readFile } from 'node:fs/promises'
 import {
   type ComparedCall,
   type ComparedLine,
+  type ComparedPage,
   type NamedCredential,
   type ReportView,
   VERDICTS,
 } from '../exports/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, type Invocation, text, told } from './command.ts'
-import { type Columns, card, list, query } from './table.ts'
+import { type Columns, card, list, listPages, PAGE_OPTIONS, query } from './table.ts'
 
 const COLUMNS: Columns<ReportView> = {
   REPORT: 'id',
@@ -62,6 +63,17 @@ export const VENDOR_REPORT_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'vendor-reports show',
+    summary: 'Shows one report, and how many of its lines match.',
+    args: ['report'],
+    async run(call) {
+      const path = at`/vendor-reports/${call.args[0]}`
+      const report = await call.api.call<ReportView>('GET', path)
+      const { counts } = await call.api.call<ComparedPage>('GET', `${path}/lines${query({ limit: '1' })}`)
+      return { answer: { ...report, counts }, words: card({ ...report, ...counts }) }
+    },
+  },
+  {
     name: 'vendor-reports fetch',
     summary: 'Fetches a vendor’s report of usage and costs, or reads it from a CSV file.',
     args: ['vendor', 'source'],
@@ -105,33 +117,35 @@ export const VENDOR_REPORT_COMMANDS: readonly Command[] = [
     args: ['report'],
     options: {
       verdict: { type: 'string', value: 'word', allowed: VERDICTS, help: `One of ${VERDICTS.join(', ')}.` },
+      ...PAGE_OPTIONS,
       tolerance: { type: 'string', value: 'percent', help: 'How far figures may be apart; 1 by default.' },
       csv: { type: 'boolean', help: 'Exports all lines as CSV to standard output.' },
     },
     async run(call) {
-      const filter = { verdict: text(call, 'verdict'), tolerance: text(call, 'tolerance'), limit: '200' }
-      const path = at`/vendor-reports/${call.args[0]}/lines` + query(filter)
+      const filter = { verdict: text(call, 'verdict'), tolerance: text(call, 'tolerance') }
+      const path = at`/vendor-reports/${call.args[0]}/lines`
       if (call.values.csv) {
-        await call.api.download(path, 'text/csv', call.say)
+        await call.api.download(path + query(filter), 'text/csv', call.say)
         return undefined
       }
-      const answer = await call.api.call<Page<ComparedLine>>('GET', path)
-      return { ...list(answer.items, LINES, 'No lines.'), answer }
+      return listPages<ComparedLine>(call, path, { filter, columns: LINES, empty: 'No lines.' })
     },
   },
   {
     name: 'vendor-reports calls',
     summary: 'The recorded calls behind a line of a report.',
     args: ['report', 'day', 'model', '[credential]'],
-    async run(call) {
+    options: PAGE_OPTIONS,
+    run(call) {
       const [report, day, model, credential] = call.args
-      const path = at`/vendor-reports/${report}/calls` + query({ day, model, credential, limit: '200' })
-      const { items } = await call.api.call<Page<ComparedCall>>('GET', path)
       const columns: Columns<ComparedCall> = {
         ...({ CALL: 'id', TIME: 'at', ACCOUNT: 'account', MODEL: 'product', CREDENTIAL: 'credential' } as const),
         ...({ INPUT: 'inputTokens', OUTPUT: 'outputTokens', COST: 'cost' } as const),
       }
-      return list(items, columns, 'No calls were recorded.')
+      return listPages<ComparedCall>(call, at`/vendor-reports/${report}/calls`, {
+        filter: { day, model, credential },
+        ...{ columns, empty: 'No calls were recorded.' },
+      })
     },
   },
   {

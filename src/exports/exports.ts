@@ -23,7 +23,7 @@ import {
   webhookReceiver,
 } from './receivers.ts'
 import { type Cursor, countAfter, readAfter, readWithin, type UsageRow } from './usage-rows.ts'
-import { type ExportCustomer, type ExportKind, type ExportView, SETTINGS } from './views.ts'
+import { type ExportCustomer, type ExportKind, type ExportTest, type ExportView, SETTINGS } from './views.ts'
 
 export interface Exports {
   list(): Promise<ExportView[]>
@@ -37,6 +37,8 @@ export interface Exports {
   resume(id: string, by: By): Promise<ExportView>
   /** Sends the calls that began in a range of time, again or for the first time. */
   backfill(id: string, range: { fromMs: number; toMs: number }, by: By): Promise<ExportView>
+  /** Asks the receiver whether it would take usage, without a trace in its meters. */
+  test(id: string): Promise<ExportTest>
   customers(id: string, paging: Paging): Promise<Page<ExportCustomer>>
   /** Null: the destination knows the account by its id again, or not at all. */
   nameCustomer(id: string, account: string, customer: string | null, by: By): Promise<ExportCustomer[]>
@@ -159,7 +161,7 @@ export function createExports(options: ExportOptions): Exports {
     }
   }
 
-  async function receiverOf(row: ExportRow): Promise<Receiver | Problem> {
+  async function receiverOf(row: Pick<ExportRow, 'id' | 'kind' | 'settings'>): Promise<Receiver | Problem> {
     const parsed = SETTINGS[row.kind].safeParse(row.settings)
     const name = credentialOf(row.settings)
     const secret = name === undefined ? '' : credentials.get(name)
@@ -226,11 +228,17 @@ export function createExports(options: ExportOptions): Exports {
     return live.lookMs
   }
 
-  return createOffice(options, wake)
+  return createOffice(options, wake, receiverOf)
 }
 
+type ReceiverOf = (row: Pick<ExportRow, 'id' | 'kind' | 'settings'>) => Promise<Receiver | Problem>
+
 /** The resources of the operator. */
-function createOffice({ database, audit, credentials, guard, world }: ExportOptions, awake: () => void): Exports {
+function createOffice(
+  { database, audit, credentials, guard, world }: ExportOptions,
+  awake: () => void,
+  receiverOf: ReceiverOf,
+): Exports {
   async function find(id: string): Promise<SeenRow> {
     const [row] = await database.query<SeenRow>(FIND, [id])
     if (!row) throw new Fault('not_found', { message: 'There is no such export.' })
@@ -306,6 +314,11 @@ function createOffice({ database, audit, credentials, guard, world }: ExportOpti
         ...{ statement: BACKFILL, values: [JSON.stringify(begun)] },
         ...{ action: 'export.backfill', detail },
       })
+    },
+    async test(id) {
+      const receiver = await receiverOf(await find(id))
+      const problem = 'final' in receiver ? receiver : await receiver.test()
+      return { ok: problem === undefined, status: problem?.status ?? null, error: problem?.message ?? null }
     },
     async customers(id, { cursor, limit }) {
       await find(id)

@@ -42,25 +42,32 @@ export function fileReceiver(
     }
   }
 
+  function missing(): Problem | undefined {
+    const why = (message: string) => ({ final: true, status: null, message })
+    if (rest.length === 0) return why('The credential of a bucket is "access key id:secret access key".')
+    if (settings.format !== 'parquet' && !worth)
+      return why('FOCUS needs money: set what a credit is worth (tollgate billing change).')
+    return undefined
+  }
+
   return {
     rowsMax: FILE_ROWS,
     everyMs: format.everyMs,
+    // The same file each time: whoever may write it may write the others.
+    test: async () => missing() ?? put(`${prefix}/tollgate-test.txt`, 'text/plain', Buffer.from('A test.\n')),
     async send(rows) {
-      if (rest.length === 0) return rejected('The credential of a bucket is "access key id:secret access key".')
-      if (settings.format !== 'parquet' && !worth)
-        return rejected('FOCUS needs money: set what a credit is worth (tollgate billing change).')
+      const problem = missing()
+      if (problem) return { accepted: 0, problem }
       for (const [folder, some] of byFolder(rows, format.everyMs)) {
         const [first] = some
         const key = `${prefix}/${folder}/${format.name.replace('*', first?.id.replace('+', '-') ?? '')}`
-        const problem = await put(key, format.type, await format.write(some))
-        if (problem) return { accepted: 0, problem }
+        const refused = await put(key, format.type, await format.write(some))
+        if (refused) return { accepted: 0, problem: refused }
       }
       return { accepted: rows.length }
     },
   }
 }
-
-const rejected = (message: string) => ({ accepted: 0, problem: { final: true, status: null, message } })
 
 /** By the day, and the hour, in which they were posted. Rows are in the order of their transactions, which is nearly but not always that of time. */
 function byFolder(rows: readonly UsageRow[], everyMs: number): Map<string, UsageRow[]> {

@@ -4,7 +4,7 @@ import { Fault } from '../kernel/fault.ts'
 import { withoutCredentials } from '../kernel/redact.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import { NEVER } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
+import { newId, type World } from '../kernel/world.ts'
 import { bearer, type HttpCall } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { factsOf, quantitiesOf, requestIdOf, type UsageRow } from './usage-rows.ts'
@@ -34,6 +34,8 @@ export interface Receiver {
   /** Of an account that the receiver does not know: its rows are passed over. */
   readonly knows?: (account: string) => boolean
   send(rows: readonly UsageRow[]): Promise<Sent>
+  /** Whether it would take usage, by something that changes no meter. */
+  test(): Promise<Problem | undefined>
 }
 
 export interface ReceiverDeps {
@@ -87,8 +89,8 @@ export function problemOf({ status, text, retryAfterMs }: Answer): Problem | und
 
 const isProblem = (answer: Answer | Problem): answer is Problem => 'final' in answer
 
-async function post(upstream: ReceiverDeps['upstream'], call: Omit<HttpCall, 'method'>): Promise<Problem | undefined> {
-  const answer = await ask(upstream, { method: 'POST', ...call })
+async function accepted(upstream: ReceiverDeps['upstream'], call: HttpCall): Promise<Problem | undefined> {
+  const answer = await ask(upstream, call)
   return isProblem(answer) ? answer : problemOf(answer)
 }
 
@@ -113,21 +115,33 @@ export function webhookReceiver(
   { url, source, batch }: ExportSettings<'webhook'>,
   { upstream, secrets, world, id, customers }: ReceiverDeps,
 ): Receiver {
+  function post(events: readonly { readonly id: string }[]): Promise<Problem | undefined> {
+    const [first] = events
+    const body = JSON.stringify(batch === 1 ? first : events)
+    // The gateway's own webhooks have the secret of the empty account.
+    const message = { account: '', id: `msg_${id}_${first?.id}_${events.length}`, body }
+    const headers = {
+      ...signedHeaders({ secrets, world }, message),
+      'content-type': batch === 1 ? EVENT_TYPE : BATCH_TYPE,
+    }
+    return accepted(upstream, { method: 'POST', url, headers, body })
+  }
   return {
     rowsMax: batch,
     async send(rows) {
-      const events = rows.map((row) => cloudEvent(row, source, customers.get(row.account_id) ?? row.account_id))
-      const [first] = events
-      const body = JSON.stringify(batch === 1 ? first : events)
-      // The gateway's own webhooks have the secret of the empty account.
-      const message = { account: '', id: `msg_${id}_${first?.id}_${events.length}`, body }
-      const headers = {
-        ...signedHeaders({ secrets, world }, message),
-        'content-type': batch === 1 ? EVENT_TYPE : BATCH_TYPE,
-      }
-      const problem = await post(upstream, { url, headers, body })
+      const problem = await post(
+        rows.map((row) => cloudEvent(row, source, customers.get(row.account_id) ?? row.account_id)),
+      )
       return problem ? { accepted: 0, problem } : { accepted: rows.length }
     },
+    // An event of another type, which is no usage.
+    test: () =>
+      post([
+        {
+          ...{ specversion: '1.0', type: 'tollgate.test', source, id: `test_${newId(world)}` },
+          ...{ time: new Date(world.nowMs()).toISOString(), datacontenttype: 'application/json', data: {} },
+        },
+      ]),
   }
 }
 
@@ -142,14 +156,20 @@ export function openMeterReceiver(
     rowsMax: OPENMETER_EVENTS,
     async send(rows) {
       const events = rows.map((row) => cloudEvent(row, source, customers.get(row.account_id) ?? row.account_id))
-      const problem = await post(upstream, { url: `${base(url)}/api/v1/events`, headers, body: JSON.stringify(events) })
+      const problem = await accepted(upstream, {
+        ...{ method: 'POST', url: `${base(url)}/api/v1/events`, headers },
+        body: JSON.stringify(events),
+      })
       return problem ? { accepted: 0, problem } : { accepted: rows.length }
     },
+    test: () => accepted(upstream, { method: 'GET', url: `${base(url)}/api/v1/meters`, headers }),
   }
 }
 
 const base = (url: string) => url.replace(/(?<!\/)\/+$/, '')
 
+/** A property by which Lago takes an event's credits from one wallet. Labels are the caller's, and the wallet is not. */
+const LAGO_WALLET = 'target_wallet_code'
 /** Lago takes no more in a request. */
 const LAGO_EVENTS = 100
 
@@ -164,8 +184,8 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
       external_subscription_id: customers.get(row.account_id) ?? row.account_id,
       code,
       timestamp: (row.at.getTime() / 1000).toFixed(3),
-      // A label never takes the place of a fact.
-      properties: { ...labels, ...facts, ...units },
+      // A label never takes the place of a fact, nor chooses the wallet that pays.
+      properties: { ...labels, ...facts, ...units, [LAGO_WALLET]: undefined },
     }
   }
 
@@ -186,6 +206,10 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
         if (events.length === 0) return { accepted: rows.length }
       }
     },
+    test: () =>
+      accepted(upstream, {
+        ...{ method: 'GET', url: `${base(url)}/api/v1/billable_metrics/${encodeURIComponent(code)}`, headers },
+      }),
   }
 }
 
@@ -207,6 +231,7 @@ function knownByLago(text: string): ReadonlySet<number> | undefined {
 /** A meter event is a request of its own at Stripe. */
 const STRIPE_EVENTS = 100
 const STRIPE_AT_ONCE = 8
+const STRIPE_METERS_MAX = 500
 
 /** What Stripe's library throws for an answer that is no success. */
 interface StripeError {
@@ -244,17 +269,27 @@ export async function stripeReceiver(settings: ExportSettings<'stripe'>, deps: R
       })
       return undefined
     } catch (error) {
-      const { code, statusCode, message = '', headers = {} } = error as StripeError // the library's own
-      if (isDuplicate(code, message)) return undefined
-      if (statusCode === undefined)
-        return { final: false, status: null, message: 'The connection to the receiver failed.' }
-      const seconds = Number(headers['retry-after'] ?? Number.NaN)
-      return problemOf({ status: statusCode, text: message, ...(seconds > 0 && { retryAfterMs: seconds * 1000 }) })
+      const { code, message = '' } = error as StripeError // the library's own
+      return isDuplicate(code, message) ? undefined : stripeProblem(error as StripeError)
+    }
+  }
+
+  async function test(): Promise<Problem | undefined> {
+    try {
+      let seen = 0
+      for await (const meter of stripe.billing.meters.list({ status: 'active', limit: 100 })) {
+        if (meter.event_name === settings.event) return undefined
+        if (++seen >= STRIPE_METERS_MAX) break
+      }
+      return { final: true, status: null, message: `Stripe has no active meter with the event "${settings.event}".` }
+    } catch (error) {
+      return stripeProblem(error as StripeError) // the library throws nothing else
     }
   }
 
   return {
     rowsMax: STRIPE_EVENTS,
+    test,
     knows: (account) => customers.has(account),
     async send(rows) {
       let accepted = 0
@@ -269,6 +304,12 @@ export async function stripeReceiver(settings: ExportSettings<'stripe'>, deps: R
       return { accepted }
     },
   }
+}
+
+function stripeProblem({ statusCode, message = '', headers = {} }: StripeError): Problem | undefined {
+  if (statusCode === undefined) return { final: false, status: null, message: 'The connection to the receiver failed.' }
+  const seconds = Number(headers['retry-after'] ?? Number.NaN)
+  return problemOf({ status: statusCode, text: message, ...(seconds > 0 && { retryAfterMs: seconds * 1000 }) })
 }
 
 /** Stripe has this event: it was accepted, and the answer got lost. */

@@ -326,7 +326,9 @@ function lineOf(
   const { day, model, credential } = theirs ?? named ?? { day: '', model: '', credential: null }
   const differing = theirs && ours ? differingOf(theirs, ours, tolerancePercent) : []
   const verdict: Verdict = !theirs ? 'only_ours' : !ours ? 'only_theirs' : differing.length > 0 ? 'differs' : 'matched'
-  const difference = (theirs?.cost ?? null) === null && theirs ? null : (theirs?.cost ?? 0n) - (ours?.cost ?? 0n)
+  // Where the vendor tells no cost, or nothing is known of ours, there is none.
+  const isKnown = (theirs ?? ours)?.cost !== null
+  const difference = isKnown ? (theirs?.cost ?? 0n) - (ours?.cost ?? 0n) : null
   return {
     ...{ day, model, credential, verdict, differing },
     theirs: theirs ? figuresView(theirs) : null,

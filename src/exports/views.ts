@@ -111,6 +111,10 @@ export const exportView = z.object({
 export type ExportView = z.infer<typeof exportView>
 export const exportPage = page(exportView)
 
+/** What the receiver says about a request that leaves no trace in its meters. */
+export const exportTest = z.object({ ok: z.boolean(), status: count.nullable(), error: z.string().nullable() })
+export type ExportTest = z.infer<typeof exportTest>
+
 export const exportCustomer = z.object({ account: z.string(), customer: z.string() })
 export type ExportCustomer = z.infer<typeof exportCustomer>
 export const customerName = word(200)
@@ -202,7 +206,7 @@ const comparedLine = z.object({
   differing: z.array(z.enum(['calls', 'input', 'output', 'cost'])),
   theirs: figures.nullable(),
   ours: figures.nullable(),
-  /** Theirs less ours, in credits; null where the vendor tells no cost. */
+  /** Theirs less ours, in credits; null where no cost is told. */
   difference: z.string().nullable(),
 })
 export type ComparedLine = z.infer<typeof comparedLine>
@@ -210,6 +214,7 @@ export type ComparedLine = z.infer<typeof comparedLine>
 export const comparedPage = page(comparedLine).extend({
   counts: z.object({ matched: count, differs: count, only_theirs: count, only_ours: count }),
 })
+export type ComparedPage = z.infer<typeof comparedPage>
 
 export const comparedCall = z.object({
   id: z.string(),

@@ -28,7 +28,7 @@ interface Row {
   calls: bigint
   errors: bigint
   charged: bigint
-  cost: bigint
+  cost: bigint | null
   input: bigint
   output: bigint
   first: string
@@ -54,7 +54,7 @@ export async function readLabelSums(database: Database, filter: SumsFilter, orde
   const [INPUT, OUTPUT] = [values.put(INPUT_UNITS), values.put(OUTPUT_UNITS)]
   const [COUNT, FROM] = [values.put(limit + 1), values.put(offset)]
   const text = `select u.account_id, u.labels ->> ${NAME}::text as value, count(*) as calls, count(*) filter (where u.status >= 400) as errors,
-     sum(u.charged)::bigint as charged, coalesce(sum(u.cost), 0)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output,
+     sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output,
      min(u.id) as first, max(u.id) as last, (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
      (array_agg(distinct u.client) filter (where u.client <> ''))[1:${NAMED_MAX}] as clients,
      count(*) over () as all_values, (sum(count(*)) over ())::bigint as all_calls, (sum(sum(u.charged)) over ())::bigint as all_charged
@@ -83,7 +83,7 @@ function shown(row: Row, names: ReadonlyMap<string, string> | undefined): LabelS
     ...(names && { account: row.account_id, accountName: names.get(row.account_id) ?? row.account_id }),
     ...{ value: row.value, calls: Number(row.calls), errors: Number(row.errors) },
     ...{ inputTokens: Number(row.input), outputTokens: Number(row.output) },
-    ...{ charged: formatCredits(row.charged), cost: formatCredits(row.cost) },
+    ...{ charged: formatCredits(row.charged), cost: row.cost === null ? null : formatCredits(row.cost) },
     ...{ firstAt: at(row.first), lastAt: at(row.last), products: row.products, clients: row.clients ?? [] },
   }
 }

@@ -72,8 +72,8 @@ export const labelSum = z.object({
   inputTokens: count,
   outputTokens: count,
   charged: credits,
-  /** What vendors took, as far as it is known; for operators. */
-  cost: credits.exactOptional(),
+  /** What vendors took, as far as it is known; null: of no call. For operators. */
+  cost: credits.nullable().exactOptional(),
   /** When its first and its last call of the range began. */
   firstAt: time,
   lastAt: time,

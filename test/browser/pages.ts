@@ -322,6 +322,8 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'operator-payments', path: '/operator/payments' },
     { name: 'operator-payment-settings', path: '/operator/payments/settings' },
     { name: 'operator-plans', path: '/operator/plans' },
+    { name: 'operator-exports', path: '/operator/finance/exports?open=new' },
+    { name: 'operator-vendor-reports', path: '/operator/finance/vendor-reports?open=new' },
     { name: 'operator-invoices', path: '/operator/finance/invoices' },
     { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },

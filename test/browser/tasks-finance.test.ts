@@ -1,10 +1,13 @@
 // What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend and close an account.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { monthName } from '../../src/reports/statement-lines.ts'
 import { past } from '../past.ts'
+import { until } from '../until.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -19,8 +22,19 @@ const now = new Date()
 const LAST = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)).toISOString().slice(0, 7)
 const day = (number: number) => `${LAST}-${String(number).padStart(2, '0')}T10:00:00Z`
 
+/** A receiver of usage, which the gateway is told of: it is not public. */
+const books = { status: 422, got: [] as { id: string; type: string }[] }
+const receiver = createServer(async (request, response) => {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece)
+  if (books.status === 200) books.got.push(...(JSON.parse(Buffer.concat(pieces).toString()) as typeof books.got))
+  response.writeHead(books.status).end('the books are closed')
+})
+const host = () => `127.0.0.1:${(receiver.address() as AddressInfo).port}`
+
 before(async () => {
-  home = await startConsole()
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host() } })
   const { accounts, keys, database, ledger } = home.gateway
   acme = await accounts.create({ name: 'Acme GmbH' }, BY)
   const key = await keys.create(acme, { name: 'website' }, BY)
@@ -42,6 +56,8 @@ before(async () => {
 after(async () => {
   const { mishaps } = home
   await home.close()
+  receiver.closeAllConnections()
+  receiver.close()
   assert.deepEqual(mishaps, [])
 })
 
@@ -204,4 +220,48 @@ test('a member reads the statement of their own account in two clicks', async ()
   await member.page.getByRole('table', { name: 'Summary' }).getByText('452.654322').waitFor()
   assert.equal(await member.page.getByRole('link', { name: 'Finance' }).count(), 0)
   await member.close()
+})
+
+test('usage is sent to a destination that is added by form: its rejection is read there, and it goes on when resumed', async () => {
+  const url = `http://${host()}/usage`
+  await operator.go('/operator/finance')
+  await page.getByRole('link', { name: 'Exports', exact: true }).click()
+  await page.getByRole('button', { name: 'Add a destination' }).click()
+  await page.getByLabel('Name', { exact: false }).fill('books')
+  await page.getByLabel('Address').fill(url)
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByRole('heading', { name: 'books' }).waitFor()
+  await page.getByRole('button', { name: 'Test' }).click()
+  await page.getByText('status 422').first().waitFor()
+  await page.getByRole('button', { name: 'Backfill' }).click()
+  await page.getByLabel('From (UTC)').fill(`${LAST}-01`)
+  await page.getByLabel('To (UTC)').fill(`${LAST}-28`)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('Paused by its receiver').waitFor()
+  await page.getByText('the books are closed').first().waitFor()
+  books.status = 200
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByText('Running').waitFor()
+  await until(() => books.got.filter(({ type }) => type === 'tollgate.usage').length === 3)
+  assert.deepEqual(await home.violations(page), [])
+  await page.getByRole('button', { name: 'Remove' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('Usage goes nowhere yet').waitFor()
+})
+
+test('a vendor’s report that is uploaded shows what differs, and leads to the calls behind it', async () => {
+  await operator.go('/operator/finance/vendor-reports?open=new')
+  const csv = `day,model,requests,cost\n${LAST}-02,alpha-5.4,1,11\n${LAST}-03,never-called,1,1\n`
+  await page.getByRole('combobox', { name: 'Vendor' }).selectOption('alpha')
+  await page.getByRole('combobox', { name: 'Report' }).selectOption('csv')
+  await page.getByLabel('First day').fill(`${LAST}-01`)
+  await page.getByLabel('Last day').fill(`${LAST}-28`)
+  await page.getByLabel('Credits per unit').fill('1')
+  await page.getByLabel('CSV file').setInputFiles({ name: 'bill.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
+  await page.getByRole('button', { name: 'Upload and compare' }).click()
+  assert.match((await cells('Compared', /alpha-5\.4.*-02/)).join(' '), /Differs.*11.*10/)
+  assert.match((await cells('Compared', /never-called/)).join(' '), /Only theirs/)
+  await page.getByRole('table', { name: 'Compared' }).getByRole('link', { name: 'alpha-5.4' }).first().click()
+  await page.getByRole('table', { name: 'Recorded calls' }).getByRole('link').first().click()
+  await page.getByText('How the charge was calculated').waitFor()
 })

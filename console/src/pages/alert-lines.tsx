@@ -24,8 +24,7 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     vendor: `/operator/vendors/${encodeURIComponent(subject.split(' ')[0] ?? '')}`,
     verification: '/operator/ledger',
     payment: '/operator/payments',
-    // The command line and the API have exports; the console has no page of them.
-    export: undefined,
+    export: `/operator/finance/exports/${encodeURIComponent(subject)}`,
     test: undefined,
   }
   return places[rule]

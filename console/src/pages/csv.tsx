@@ -20,7 +20,7 @@ export function CsvButton({
   )
 }
 
-async function save(fetchIt: () => Promise<Blob>, name: string): Promise<void> {
+export async function save(fetchIt: () => Promise<Blob>, name: string): Promise<void> {
   const address = URL.createObjectURL(await fetchIt())
   const link = document.createElement('a')
   link.href = address

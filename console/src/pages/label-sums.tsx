@@ -1,4 +1,5 @@
 // What the values of a label came to: the dearest end users, and what each session of an agent cost.
+import type { KeyboardEvent } from 'react'
 import { api, type CallFilter } from '../api.ts'
 import { formatCompact, formatWhole, plural } from '../format.ts'
 import { callsPath, labelFilter } from '../period.ts'
@@ -85,6 +86,11 @@ export function LabelSumsCard({ account, filter }: { account: string | undefined
   )
 }
 
+/** What is typed counts when its field is left. */
+export const leaveOnEnter = (event: KeyboardEvent<HTMLInputElement>) => {
+  if (event.key === 'Enter') event.currentTarget.blur()
+}
+
 /** Tags of all accounts together are not listed: their name is typed. */
 function LabelChoice({ account, label }: { account: string | undefined; label: string }) {
   const names = useTagNames(account)
@@ -95,6 +101,7 @@ function LabelChoice({ account, label }: { account: string | undefined; label: s
         key={label}
         label="Label"
         defaultValue={label}
+        onKeyDown={leaveOnEnter}
         onBlur={({ target }) => {
           if (LABEL_NAME.test(target.value.trim())) setQuery({ label: target.value.trim() })
         }}
@@ -135,7 +142,12 @@ function labelColumns(label: string, to: (row: LabelSum) => string): TableColumn
     { head: 'Models', wideOnly: true, cell: (row) => <Name text={row.products.join(', ')} /> },
     { head: 'First call', wideOnly: true, tight: true, cell: (row) => <When at={row.firstAt} /> },
     { head: 'Last call', tight: true, cell: (row) => <When at={row.lastAt} /> },
-    { head: 'Cost', right: true, wideOnly: true, cell: (row) => <Amount value={row.cost ?? '0'} decimals={4} /> },
+    {
+      head: 'Cost',
+      right: true,
+      wideOnly: true,
+      cell: (row) => (row.cost ? <Amount value={row.cost} decimals={4} /> : '–'),
+    },
     { head: 'Credits', right: true, cell: (row) => <Amount value={row.charged} decimals={4} /> },
   ]
 }

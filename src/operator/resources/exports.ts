@@ -10,6 +10,7 @@ import {
   exportInput,
   exportPage,
   exportPatch,
+  exportTest,
   exportView,
   focusSummary,
   namedCredential,
@@ -62,6 +63,10 @@ export function exportResources({ exports, credentials, database, billing, webho
     resource('DELETE /exports/{id}', 'exports:write', {
       answer: exportView,
       run: ({ params, by }) => exports.remove(params.id, by),
+    }),
+    resource('POST /exports/{id}/test', 'exports:write', {
+      answer: exportTest,
+      run: ({ params }) => exports.test(params.id),
     }),
     resource('POST /exports/{id}/pause', 'exports:write', {
       answer: exportView,

@@ -9,6 +9,7 @@ import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, TableCard } from '../../ui/table.tsx'
 import type { MarginGrouping, MarginRow, Margins } from '../../wire.ts'
 import { CsvButton } from '../csv.tsx'
+import { leaveOnEnter } from '../label-sums.tsx'
 import { MonthField, monthsSince } from '../month-field.tsx'
 
 const BY_MODEL = { value: 'product', label: 'Model', head: 'Model or endpoint' } as const
@@ -96,6 +97,7 @@ function LabelField({ name }: { name: string }) {
       key={name}
       label="Label"
       defaultValue={name}
+      onKeyDown={leaveOnEnter}
       onBlur={({ target }) => {
         if (target.value.trim()) setQuery({ by: `${LABEL}${target.value.trim()}` })
       }}
