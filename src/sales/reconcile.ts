@@ -96,7 +96,7 @@ export function createReconciliations(options: {
       if (changes.length > 0)
         differences.push({
           ...{ providerId: facts.providerId, payment: row?.id ?? null, account: row?.account_id || null, mended: true },
-          problem: `Stripe knew more than we did: ${changes.join('; ')}.`,
+          problem: `Stripe knew more than we did: ${changes.join('; ').replace(/\.$/, '')}.`,
         })
     }
     const range = ['stripe', new Date(fromMs), new Date(untilMs), [...listed]]

@@ -1,7 +1,7 @@
 // Buying credits: packs or a free amount, and the account's payments.
 import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
-import { formatCredits, parseCredits } from '../credits.ts'
+import { briefCredits, formatCredits, parseCredits } from '../credits.ts'
 import { plural } from '../format.ts'
 import { useList, useQuery } from '../query.ts'
 import { Link } from '../router.tsx'
@@ -11,10 +11,10 @@ import { Button } from '../ui/button.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Card, Note, Page, When } from '../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../ui/state.tsx'
-import { TableCard, type TableColumn } from '../ui/table.tsx'
+import { Named, TableCard, type TableColumn } from '../ui/table.tsx'
 import type { Payment, Sales } from '../wire.ts'
 import { detailName } from './invoices.tsx'
-import { PaymentState } from './payment-state.tsx'
+import { PaymentState, paymentName } from './payment-state.tsx'
 import { Returned } from './returned.tsx'
 
 export function BuyPage({ account }: { account: string }) {
@@ -122,7 +122,7 @@ function AmountCard(props: {
   const { amounts, currency } = props
   const [amount, setAmount] = useState(amounts.minimum)
   const [money, price] = [parseCredits(amount), parseCredits(amounts.pricePerCredit)]
-  const bought = money && money > 0n && price ? `: ${formatCredits((money * 1_000_000n) / price, 2)} credits` : ''
+  const bought = money && money > 0n && price ? `${briefCredits((money * 1_000_000n) / price)} credits. ` : ''
   return (
     <Card title="Another amount" lead={`A credit costs ${amounts.pricePerCredit} ${currency}.`}>
       <form
@@ -139,7 +139,7 @@ function AmountCard(props: {
             onText={setAmount}
             inputMode="decimal"
             required
-            hint={`From ${amounts.minimum} to ${amounts.maximum}${bought}`}
+            hint={`${bought}From ${amounts.minimum} to ${amounts.maximum} ${currency}.`}
           />
         </div>
         <div className="row">
@@ -153,7 +153,8 @@ function AmountCard(props: {
 }
 
 const COLUMNS: readonly TableColumn<Payment>[] = [
-  { head: 'Payment', main: true, cell: ({ createdAt }) => <When at={createdAt} /> },
+  { head: 'Payment', main: true, cell: (payment) => <Named name={paymentName(payment)} /> },
+  { head: 'At', tight: true, cell: ({ createdAt }) => <When at={createdAt} /> },
   { head: 'Amount', right: true, cell: ({ amount, currency }) => `${amount} ${currency}` },
   { head: 'Credits', right: true, cell: ({ credits }) => formatCredits(credits) },
   { head: 'State', cell: (payment) => <PaymentState payment={payment} /> },

@@ -41,7 +41,15 @@ export function InvoiceTable({ of, filter }: { of: string | undefined; filter: I
       label="Invoices"
       list={list}
       rowKey={(row) => row.id}
-      empty={<Empty icon="statement" title="There are no invoices" />}
+      empty={
+        <Empty icon="statement" title="There are no invoices">
+          <p>
+            {Object.values(filter).some(Boolean)
+              ? 'Try a longer period or all kinds.'
+              : 'Each payment gets one, once somebody has said who issues them.'}
+          </p>
+        </Empty>
+      }
       columns={[
         { head: 'Number', main: true, cell: (row) => row.number },
         {
@@ -75,7 +83,8 @@ const FIELDS = [
   ['email', 'E-mail'],
 ] as const
 /** As the form names it. */
-export const detailName = (field: string) => FIELDS.find(([name]) => name === field)?.[1] ?? field
+export const detailName = (field: string) =>
+  field === 'name' ? 'Company or name' : (FIELDS.find(([name]) => name === field)?.[1] ?? field)
 const HINTS: Partial<Record<(typeof FIELDS)[number][0], string>> = {
   name: 'Of a person; a company may leave it out.',
   country: 'A code such as DE or US.',
@@ -121,7 +130,7 @@ function BillingDetailsCard({ account, details }: { account: string; details: Bi
         {error ? <Fault error={error} /> : null}
         {mayChange ? (
           <div className="row">
-            <Button type="submit" busy={busy}>
+            <Button type="submit" look="primary" busy={busy}>
               Save
             </Button>
           </div>

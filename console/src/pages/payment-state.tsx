@@ -1,4 +1,4 @@
-// The state of a payment in words and colour.
+// A payment in words: what was bought, and what became of it.
 import { Badge } from '../ui/page.tsx'
 import type { Payment } from '../wire.ts'
 
@@ -10,6 +10,15 @@ const STATES = {
   quarantined: { label: 'Quarantined', tone: 'bad' },
   failed: { label: 'Failed', tone: 'warn' },
 } as const
+
+const KINDS: Readonly<Record<Payment['kind'], string>> = {
+  pack: 'Pack',
+  amount: 'Amount',
+  plan: 'Plan',
+  top_up: 'Automatic top-up',
+  other: 'Other',
+}
+export const paymentName = ({ kind, offer }: Payment) => (offer ? `${KINDS[kind]} ${offer}` : KINDS[kind])
 
 export const PAYMENT_STATES = Object.entries(STATES).map(([state, { label }]) => [state, label] as const)
 

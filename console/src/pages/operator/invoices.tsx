@@ -132,7 +132,7 @@ function IssuerCard({ issuer }: { issuer: Issuer | null }) {
         <TextField label="Text at the foot of each page" value={footer} maxLength={500} onText={setFooter} />
         {error ? <Fault error={error} /> : null}
         <div className="row">
-          <Button type="submit" busy={busy}>
+          <Button type="submit" look="primary" busy={busy}>
             Save issuer
           </Button>
         </div>

@@ -4,7 +4,7 @@ import { api } from '../../api.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { useMay } from '../../session.tsx'
-import { useSubmit } from '../../ui/action.ts'
+import { useAction, useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/code.tsx'
 import { RadioCards, SelectField, TextField } from '../../ui/field.tsx'
@@ -183,28 +183,34 @@ function SettingsForm({ settings }: { settings: PaymentSettings }) {
   )
 }
 
-function SecretField({
-  name,
-  label,
-  hint,
-  stored,
-}: {
-  name: SecretName
-  label: string
-  hint: string
-  stored: boolean
-}) {
+function SecretField(props: { name: SecretName; label: string; hint: string; stored: boolean }) {
+  const { name, label, hint, stored } = props
+  const removal = useAction(async () => {
+    await api.changePaymentSettings({ secrets: { [name]: null } })
+    refresh('payment-settings', 'session')
+    toast('It was removed.')
+  })
   return (
-    <TextField
-      name={name}
-      label={label}
-      type="password"
-      autoComplete="new-password"
-      maxLength={300}
-      placeholder={stored ? 'Stored. Type a new one to replace it.' : ''}
-      hint={hint}
-      mono
-    />
+    <div className="stack-tight">
+      <TextField
+        name={name}
+        label={label}
+        type="password"
+        autoComplete="new-password"
+        maxLength={300}
+        placeholder={stored ? 'Stored. Type to replace it.' : ''}
+        hint={hint}
+        mono
+      />
+      {stored ? (
+        <div>
+          <Button small icon="trash" busy={removal.busy} onClick={() => void removal.go()}>
+            {`Remove the ${label.toLowerCase()}`}
+          </Button>
+        </div>
+      ) : null}
+      {removal.error ? <Fault error={removal.error} /> : null}
+    </div>
   )
 }
 

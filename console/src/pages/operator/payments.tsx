@@ -15,7 +15,7 @@ import { Empty, Fault } from '../../ui/state.tsx'
 import { Named, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Payment } from '../../wire.ts'
-import { PAYMENT_STATES, PaymentState } from '../payment-state.tsx'
+import { PAYMENT_STATES, PaymentState, paymentName } from '../payment-state.tsx'
 
 type Act = 'refund' | 'accept' | 'dismiss'
 
@@ -70,7 +70,8 @@ export function PaymentsPage() {
               />
             ),
           },
-          { head: 'At', cell: ({ createdAt }) => <When at={createdAt} /> },
+          { head: 'For', cell: (payment) => paymentName(payment) },
+          { head: 'At', tight: true, cell: ({ createdAt }) => <When at={createdAt} /> },
           {
             head: 'Amount',
             right: true,
@@ -167,7 +168,11 @@ function Differences({ may }: { may: boolean }) {
         }
         label="Reconciliation"
         list={list}
-        empty={<Empty icon="statement" title="Nothing was compared yet" />}
+        empty={
+          <Empty icon="statement" title="Nothing was compared yet">
+            <p>While Stripe is set up, this happens every night after 02:00 UTC.</p>
+          </Empty>
+        }
         rowKey={({ id }) => id}
         columns={[
           { head: 'Run', main: true, cell: ({ startedAt }) => <When at={startedAt} /> },
