@@ -246,6 +246,41 @@ test('a saved card pays for a dearer plan at once, and tops up until the ceiling
   await page.getByText('20.00 of at most 20.00 EUR this month').waitFor()
 })
 
+/** What writes; what only reads, such as a PDF, may stay. */
+const WRITES =
+  /^(?:Save|Buy|Pay|Choose|Change|Keep|Cancel|Redeem|Replace|Receipts|Turn|New|End|Reconcile|Upload|Remove|Invite|Withdraw|Actions)/
+
+test('whoever may only read is shown what is set, and no button that would be refused', async (t) => {
+  const { data } = await home.operator<{ link: string }>('POST', '/operator-invites', {
+    ...{ email: 'auditor@example.com', role: 'auditor' },
+  })
+  const auditor = await home.visitor()
+  t.after(() => auditor.close())
+  const { page } = auditor
+  await page.goto(data.link)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Accept and sign in' }).click()
+  await page.locator('.nav-link').first().waitFor()
+  for (const [path, text] of [
+    ['/operator/payments/settings', 'How customers pay'],
+    ['/operator/plans', 'Trade fair'],
+    ['/operator/payments', 'Pack starter'],
+    ['/operator/finance/invoices', 'Issuer'],
+    ['/operator/sign-up', 'Brakes'],
+    ['/operator/branding', 'Name and colours'],
+    [`/a/${ada.account}/billing`, 'Saved card and automatic top-up'],
+    [`/a/${ada.account}/buy`, 'Owners of the account'],
+    [`/a/${ada.account}/invoices`, 'Billing details'],
+  ] as const) {
+    await auditor.follow(path)
+    await page.getByText(text).first().waitFor()
+    const main = page.getByRole('main')
+    const buttons = main.getByRole('button', { name: WRITES }).or(main.locator('a.button', { hasText: WRITES }))
+    assert.deepEqual(await buttons.allTextContents(), [], path)
+    assert.equal(await main.locator('form input:enabled, form textarea:enabled').count(), 0, path)
+  }
+})
+
 test('nothing broke the content policy or raised an error', () => {
   const others = home.mishaps.filter(
     (text) => !text.startsWith(`request: ${stripe.url}`) && !text.startsWith(`request: ${PAY}`),

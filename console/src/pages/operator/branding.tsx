@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { refresh, useQuery } from '../../query.ts'
+import { Allowed, AllowedFields } from '../../session.tsx'
 import { useAction, useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { SelectField, TextArea, TextField } from '../../ui/field.tsx'
@@ -16,10 +17,10 @@ export function BrandingPage() {
     <Page title="Branding" lead="Console, mails, documentation and invoices follow.">
       <Loaded query={branding}>
         {(data) => (
-          <>
+          <AllowedFields right="branding:write">
             <LogoCard branding={data} />
             <BrandingCard key={JSON.stringify(data)} branding={data} />
-          </>
+          </AllowedFields>
         )}
       </Loaded>
     </Page>
@@ -43,20 +44,22 @@ function LogoCard({ branding: { logo, name } }: { branding: Branding }) {
   return (
     <Card title="Logo" lead="PNG or JPEG, at most 200 kB and 2,000 pixels wide and high.">
       {logo ? <img className="brand-logo" src={logo.url} alt={`Logo of ${name}`} height={48} /> : null}
-      <form className="stack" onSubmit={upload.onSubmit}>
-        <TextField label="File" type="file" name="logo" accept="image/png,image/jpeg" required />
-        {error ? <Fault error={error} /> : null}
-        <div className="row">
-          <Button type="submit" busy={upload.busy}>
-            Upload
-          </Button>
-          {logo ? (
-            <Button icon="trash" busy={removal.busy} onClick={() => void removal.go()}>
-              Remove the logo
+      <Allowed right="branding:write">
+        <form className="stack" onSubmit={upload.onSubmit}>
+          <TextField label="File" type="file" name="logo" accept="image/png,image/jpeg" required />
+          {error ? <Fault error={error} /> : null}
+          <div className="row">
+            <Button type="submit" busy={upload.busy}>
+              Upload
             </Button>
-          ) : null}
-        </div>
-      </form>
+            {logo ? (
+              <Button icon="trash" busy={removal.busy} onClick={() => void removal.go()}>
+                Remove the logo
+              </Button>
+            ) : null}
+          </div>
+        </form>
+      </Allowed>
     </Card>
   )
 }
@@ -131,11 +134,13 @@ function BrandingCard({ branding }: { branding: Branding }) {
           hint="One a line, a name and an address, at most six: Privacy https://example.com/privacy"
         />
         {error ? <Fault error={error} /> : null}
-        <div>
-          <Button type="submit" look="primary" busy={busy}>
-            Save
-          </Button>
-        </div>
+        <Allowed right="branding:write">
+          <div>
+            <Button type="submit" look="primary" busy={busy}>
+              Save
+            </Button>
+          </div>
+        </Allowed>
       </form>
     </Card>
   )

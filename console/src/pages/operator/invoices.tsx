@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { api, type InvoiceFilter } from '../../api.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { setQuery, useLocation } from '../../router.tsx'
+import { Allowed, AllowedFields, useMay } from '../../session.tsx'
 import { useAction, useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox, SearchField, SelectField, TextArea, TextField } from '../../ui/field.tsx'
@@ -23,7 +24,8 @@ const KINDS = [
 
 export function OperatorInvoicesPage() {
   const { query } = useLocation()
-  const settings = useQuery('invoice-settings', api.invoiceSettings)
+  const mayRead = useMay()('invoice-settings:read')
+  const settings = useQuery(mayRead ? 'invoice-settings' : undefined, api.invoiceSettings)
   const filter: InvoiceFilter = {
     kind: query.get('kind') || undefined,
     from: query.get('from') || undefined,
@@ -48,14 +50,16 @@ export function OperatorInvoicesPage() {
         <CsvButton label="All as PDF (ZIP)" fetchIt={() => api.invoicesZip(filter)} name="invoices.zip" />
       </div>
       <InvoiceTable of={undefined} filter={filter} />
-      <Loaded query={settings}>
-        {(data) => (
-          <>
-            <IssuerCard key={JSON.stringify(data.issuer)} issuer={data.issuer} />
-            {data.issuer ? <MonthlyCard settings={data} /> : null}
-          </>
-        )}
-      </Loaded>
+      <Allowed right="invoice-settings:read">
+        <Loaded query={settings}>
+          {(data) => (
+            <AllowedFields right="invoice-settings:write">
+              <IssuerCard key={JSON.stringify(data.issuer)} issuer={data.issuer} />
+              {data.issuer ? <MonthlyCard settings={data} /> : null}
+            </AllowedFields>
+          )}
+        </Loaded>
+      </Allowed>
     </Page>
   )
 }
@@ -131,11 +135,13 @@ function IssuerCard({ issuer }: { issuer: Issuer | null }) {
         />
         <TextField label="Text at the foot of each page" value={footer} maxLength={500} onText={setFooter} />
         {error ? <Fault error={error} /> : null}
-        <div className="row">
-          <Button type="submit" look="primary" busy={busy}>
-            Save issuer
-          </Button>
-        </div>
+        <Allowed right="invoice-settings:write">
+          <div className="row">
+            <Button type="submit" look="primary" busy={busy}>
+              Save issuer
+            </Button>
+          </div>
+        </Allowed>
       </form>
     </Card>
   )

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { api } from '../../api.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
-import { useMay } from '../../session.tsx'
+import { Allowed, AllowedFields } from '../../session.tsx'
 import { useAction, useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/code.tsx'
@@ -46,7 +46,9 @@ export function PaymentSettingsPage() {
         {(data) => (
           <>
             <Checklist settings={data} />
-            <SettingsForm key={JSON.stringify(data)} settings={data} />
+            <AllowedFields right="payment-settings:write">
+              <SettingsForm key={JSON.stringify(data)} settings={data} />
+            </AllowedFields>
           </>
         )}
       </Loaded>
@@ -147,7 +149,6 @@ function Steps({ steps }: { steps: readonly Step[] }) {
 }
 
 function SettingsForm({ settings }: { settings: PaymentSettings }) {
-  const may = useMay()('payment-settings:write')
   const [provider, setProvider] = useState<Provider>(settings.provider)
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     const text = (name: string) => String(form.get(name) ?? '').trim()
@@ -163,22 +164,20 @@ function SettingsForm({ settings }: { settings: PaymentSettings }) {
     toast('Saved.')
   })
   return (
-    <form onSubmit={onSubmit}>
-      <fieldset className="stack" disabled={!may}>
-        <Card title="How customers pay">
-          <RadioCards label="Payment provider" value={provider} options={PROVIDERS} onPick={setProvider} />
-        </Card>
-        {provider === 'stripe' ? <StripeCard settings={settings} /> : null}
-        {provider === 'webhook' ? <OtherCard settings={settings} /> : null}
-        {error ? <Fault error={error} /> : null}
-        {may ? (
-          <div>
-            <Button type="submit" look="primary" busy={busy}>
-              Save
-            </Button>
-          </div>
-        ) : null}
-      </fieldset>
+    <form className="stack" onSubmit={onSubmit}>
+      <Card title="How customers pay">
+        <RadioCards label="Payment provider" value={provider} options={PROVIDERS} onPick={setProvider} />
+      </Card>
+      {provider === 'stripe' ? <StripeCard settings={settings} /> : null}
+      {provider === 'webhook' ? <OtherCard settings={settings} /> : null}
+      {error ? <Fault error={error} /> : null}
+      <Allowed right="payment-settings:write">
+        <div>
+          <Button type="submit" look="primary" busy={busy}>
+            Save
+          </Button>
+        </div>
+      </Allowed>
     </form>
   )
 }
@@ -203,11 +202,13 @@ function SecretField(props: { name: SecretName; label: string; hint: string; sto
         mono
       />
       {stored ? (
-        <div>
-          <Button small icon="trash" busy={removal.busy} onClick={() => void removal.go()}>
-            {`Remove the ${label.toLowerCase()}`}
-          </Button>
-        </div>
+        <Allowed right="payment-settings:write">
+          <div>
+            <Button small icon="trash" busy={removal.busy} onClick={() => void removal.go()}>
+              {`Remove the ${label.toLowerCase()}`}
+            </Button>
+          </div>
+        </Allowed>
       ) : null}
       {removal.error ? <Fault error={removal.error} /> : null}
     </div>

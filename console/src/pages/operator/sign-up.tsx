@@ -4,6 +4,7 @@ import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
 import { refresh, useList, useQuery } from '../../query.ts'
 import { useDialogInAddress } from '../../router.tsx'
+import { Allowed, AllowedFields } from '../../session.tsx'
 import { useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
@@ -33,13 +34,21 @@ export function SignUpSettingsPage() {
       lead="How people get an account of their own."
       actions={
         settings.data && !isOff ? (
-          <Button icon="plus" onClick={() => setInviting(true)}>
-            Invite a customer
-          </Button>
+          <Allowed right="sign-up:write">
+            <Button icon="plus" onClick={() => setInviting(true)}>
+              Invite a customer
+            </Button>
+          </Allowed>
         ) : null
       }
     >
-      <Loaded query={settings}>{(data) => <SettingsForm key={JSON.stringify(data)} settings={data} />}</Loaded>
+      <Loaded query={settings}>
+        {(data) => (
+          <AllowedFields right="sign-up:write">
+            <SettingsForm key={JSON.stringify(data)} settings={data} />
+          </AllowedFields>
+        )}
+      </Loaded>
       <Invitations />
       {inviting ? <InviteCustomer onClose={() => setInviting(false)} /> : null}
     </Page>
@@ -102,11 +111,13 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
       <NewAccountsCard draft={draft} onDraft={onDraft} />
       <BrakesCard draft={draft} onDraft={onDraft} />
       {error ? <Fault error={error} /> : null}
-      <div>
-        <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(draft.limits)}>
-          Save
-        </Button>
-      </div>
+      <Allowed right="sign-up:write">
+        <div>
+          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(draft.limits)}>
+            Save
+          </Button>
+        </div>
+      </Allowed>
     </form>
   )
 }
@@ -214,9 +225,11 @@ function Invitations() {
         {
           head: 'Actions',
           cell: (row) => (
-            <Button small onClick={() => void drop(row.id).catch(toastError)}>
-              Withdraw
-            </Button>
+            <Allowed right="sign-up:write">
+              <Button small onClick={() => void drop(row.id).catch(toastError)}>
+                Withdraw
+              </Button>
+            </Allowed>
           ),
         },
       ]}
