@@ -121,7 +121,7 @@ function checkPlain(schema: JsonSchema, value: unknown, at: string): SchemaProbl
 }
 
 /** A pattern that takes long for some text, or that this language cannot read, is left to the vendor. */
-function isQuickPattern(pattern: string): boolean {
+export function isQuickPattern(pattern: string): boolean {
   if (pattern.length > 300 || /\\[1-9]|\(\?[=!<]/.test(pattern)) return false
   // A repetition of what repeats takes time that grows with the power of the length; so do several in a row.
   if (/[*+}][^()]*\)[*+{]|\)[*+]|\)\{\d*,?\d{2,}/.test(pattern)) return false

@@ -92,8 +92,12 @@ const window = z.strictObject({
   monthsMayRoll: z.literal(true).optional(),
 })
 
+const protocol = z.enum(['http-api', 'site-analytics', 'social-v2'] as const satisfies readonly DataProtocolName[])
+
 const operation = z.strictObject({
   title: short,
+  /** What its vendors speak, where that is a format of ours. */
+  protocol: protocol.default('http-api'),
   description: sentence.default(''),
   returns: sentence.optional(),
   /** `GET /places/{id}`: below `/v1/<product>`. */
@@ -151,9 +155,6 @@ const product = z.strictObject({
   description: sentence.default(''),
   /** Where it comes from, such as a preset or a document's title. */
   source: short.optional(),
-  protocol: z
-    .enum(['http-api', 'site-analytics', 'social-v2'] as const satisfies readonly DataProtocolName[])
-    .default('http-api'),
   operations: z.record(
     z
       .string()
@@ -192,7 +193,7 @@ const TAKEN: ReadonlySet<string> = new Set([
 
 /** What is wrong with products beside their own fields. */
 export function productsProblems(given: Products, endpoints: Readonly<Record<string, Priced>>): Problem[] {
-  return Object.entries(given).flatMap(([id, { protocol, operations }]) => {
+  return Object.entries(given).flatMap(([id, { operations }]) => {
     const problems: Problem[] = []
     if (TAKEN.has(id)) problems.push({ path: ['products', id], message: `"${id}" is a name of the gateway itself` })
     const routes = new Set<string>()
@@ -202,17 +203,16 @@ export function productsProblems(given: Products, endpoints: Readonly<Record<str
       const add = (message: string, ...path: string[]) => problems.push({ path: [...place, ...path], message })
       const priced = Object.hasOwn(endpoints, uid) ? endpoints[uid] : undefined
       if (!priced) add(`has no price: "endpoints" has no "${uid}"`)
-      else if (priced.routes.some((route) => route.protocol !== protocol))
+      else if (priced.routes.some((route) => route.protocol !== one.protocol))
         problems.push({
           path: ['endpoints', uid, 'routes'],
-          message: `must have the protocol "${protocol}" of its product`,
+          message: `must have the protocol "${one.protocol}" of its operation`,
         })
       const shape = one.route.replaceAll(/\{\w+\}/g, '{}')
       if (routes.has(shape)) add(`another operation has the same address`, 'route')
       routes.add(shape)
       for (const problem of operationProblems(one)) add(problem.message, ...problem.path.map(String))
-      if (priced)
-        for (const problem of priceProblems(one, priced, protocol)) add(problem.message, ...problem.path.map(String))
+      if (priced) for (const problem of priceProblems(one, priced)) add(problem.message, ...problem.path.map(String))
     }
     return problems
   })
@@ -243,14 +243,14 @@ function operationProblems({ route, vendorPath, params, body, pageToken }: Opera
 }
 
 /** Units that an answer must be read for: an answer that is relayed unread cannot be counted. */
-function priceProblems(one: Operation, { pricing, cache }: Priced, protocol: string): Problem[] {
+function priceProblems(one: Operation, { pricing, cache }: Priced): Problem[] {
   const problems: Problem[] = []
   const isPriced = (unit: 'row' | 'metered' | 'byte') => pricing.tiers.some((tier) => tier[unit] !== undefined)
   const isJson = one.answers.every(isJsonType)
   for (const unit of ['row', 'metered'] as const) {
     const rule = one.counts[unit]
     if (!rule) {
-      if (isPriced(unit) && protocol === 'http-api')
+      if (isPriced(unit) && one.protocol === 'http-api')
         problems.push({
           path: ['counts', unit],
           message: `is missing: the price is by the ${unit === 'row' ? 'row' : 'unit'}`,
@@ -313,7 +313,7 @@ export function endpointsOf({ document }: { readonly document: Described }): rea
 }
 
 function specsOf(given: Products): DataEndpointSpec[] {
-  return Object.entries(given).flatMap(([id, { operations, protocol }]) =>
+  return Object.entries(given).flatMap(([id, { operations }]) =>
     Object.entries(operations).map(([name, one]): DataEndpointSpec => {
       const [method, path] = one.route.split(' ') as [DataEndpointSpec['method'], string] // As the check has seen.
       const {
@@ -332,7 +332,15 @@ function specsOf(given: Products): DataEndpointSpec[] {
       } = one
       const uid = `${id}/${name}`
       return {
-        ...{ id: uid, product: uid, restriction: id, protocol, sells: 'data', tag: 'Products', surface: 'native' },
+        ...{
+          id: uid,
+          product: uid,
+          restriction: id,
+          protocol: one.protocol,
+          sells: 'data',
+          tag: 'Products',
+          surface: 'native',
+        },
         ...{
           method,
           path: `/v1/${id}${path === '/' ? '' : path}`,
@@ -354,7 +362,7 @@ function specsOf(given: Products): DataEndpointSpec[] {
           name: tool?.name ?? uid.replaceAll(/[^a-z0-9]+/g, '_'),
           ...(tool?.advice ? { advice: tool.advice } : {}),
         },
-        ...(protocol === 'http-api' ? { operation: factsOf(one) } : {}),
+        ...(one.protocol === 'http-api' ? { operation: factsOf(one) } : {}),
       }
     }),
   )

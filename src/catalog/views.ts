@@ -71,3 +71,26 @@ export const connectCheckView = checkView.extend({
   document,
 })
 export type ConnectCheckView = z.input<typeof connectCheckView>
+
+/** What an OpenAPI document has to sell. */
+export const importedView = z.object({
+  title: z.string(),
+  description: z.string(),
+  /** null: it names no server, or one that is not public. */
+  server: z.string().nullable(),
+  /** Where the API wants its credential, as `auth` of a vendor says it. */
+  auth: z.unknown(),
+  operations: z.array(
+    z.object({
+      id: z.string(),
+      route: z.string(),
+      title: z.string(),
+      /** Why it cannot be sold, with the line; null: it can. */
+      problem: z.string().nullable(),
+      notes: z.array(z.string()),
+      /** As `operations` of a product has it. */
+      entry: z.record(z.string(), z.unknown()).nullable(),
+    }),
+  ),
+})
+export type ImportedView = z.infer<typeof importedView>

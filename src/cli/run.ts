@@ -25,6 +25,7 @@ import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
 import { PAYMENT_COMMANDS } from './payments.ts'
 import { PLAN_COMMANDS } from './plans.ts'
+import { PRODUCT_COMMANDS } from './products.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { TOKEN_COMMANDS } from './tokens.ts'
@@ -62,7 +63,10 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     ],
   ],
   ['Configuration as code', [APPLY_COMMAND]],
-  ['Vendors and catalog', [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...IMPORT_COMMANDS]],
+  [
+    'Vendors and catalog',
+    [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
+  ],
   ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
   ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
 ]

@@ -44,6 +44,7 @@ const GROUPS = {
   Operate: [
     ...['operating', 'connect-a-vendor', 'vendor-credentials', 'accounts-keys-people', 'content-logging', 'alerts'],
     'sign-up',
+    'products',
     ...['production', 'backup-and-upgrade', 'scaling', 'high-availability', 'cells', 'citus'],
   ],
   Migrate: ['import', 'import-new-api'],

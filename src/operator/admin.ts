@@ -24,6 +24,7 @@ import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type PaymentDeps, paymentResources } from './resources/payments.ts'
 import { type PlanDeps, planResources } from './resources/plans.ts'
+import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
 import {
@@ -92,6 +93,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...deliveryResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),
+    ...productResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),

@@ -58,7 +58,7 @@ export function targetOf(
     baseUrl: sandbox ? baseUrl.replace('sandbox', sources.sandboxUrl() ?? NOWHERE) : baseUrl,
     secret: found ?? (sandbox && vendor.credential !== undefined ? 'sandbox' : undefined),
     simulated: sandbox,
-    auth: vendor.auth,
+    auth: isUntold ? undefined : vendor.auth,
     headers: vendor.headers,
     model: route.model ?? uid,
     passesUnknown: vendor.passesUnknown,

@@ -214,6 +214,21 @@ function judgeName(host: string): void {
   if (PRIVATE_SUFFIXES.includes(labels.at(-1)!) || isMetadataHost(host)) throw new Refusal(`host ${host}`)
 }
 
+/** Whether an address names a place within a network by itself, before any name is looked up. */
+export function isInternalUrl(text: string): boolean {
+  try {
+    const host = parse(text)
+      .hostname.replace(/^\[|\]$/g, '')
+      .replace(/\.$/, '')
+    if (isIP(host) !== 0) return !isPublicAddress(host)
+    judgeName(host)
+    return false
+  } catch (error) {
+    if (error instanceof Refusal) return true
+    throw error
+  }
+}
+
 /** A name that the operator allows may be in the hosts file, like localhost. */
 async function resolveAnyName(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address)

@@ -1,0 +1,489 @@
+// An OpenAPI document (3.1 or 3.0) as a product: each operation in the form that the catalog has, or why it cannot be sold, with the line. The document is
+// a stranger's: its size, depth and references are bounded, and nothing is fetched for it.
+import { createRequire } from 'node:module'
+import type { JsonSchema } from './endpoint.ts'
+import { isQuickPattern, sampleOf } from './json-schema.ts'
+
+export const DOCUMENT_BYTES_MAX = 5 * 1024 * 1024
+/** Reading YAML takes ten times as long as JSON, and holds everybody up meanwhile. */
+const YAML_BYTES_MAX = 1024 * 1024
+const OPERATIONS_MAX = 2_000
+const NODES_MAX = 4_000
+const SCHEMA_CHARS_MAX = 150_000
+const HOPS_MAX = 20
+const DEPTH_MAX = 60
+
+type Tree = Readonly<Record<string, unknown>>
+
+interface ImportedOperation {
+  /** Of the operation below its product. */
+  readonly id: string
+  /** As the document has it: `GET /pets/{petId}`. */
+  readonly route: string
+  readonly title: string
+  /** An entry of `operations`; absent: it cannot be sold, as `problem` says. */
+  readonly operation?: Tree
+  readonly problem?: string
+  /** What was left out. */
+  readonly notes: readonly string[]
+}
+
+export interface ImportedDocument {
+  readonly title: string
+  readonly description: string
+  /** The address of the API; absent: the document names none that can be used. */
+  readonly server?: string
+  /** Where it wants its credential, in the catalog's words. */
+  readonly auth?: unknown
+  readonly operations: readonly ImportedOperation[]
+}
+
+/** What is wrong with the whole, or with an operation. */
+class DocumentError extends Error {}
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+const treeOf = (value: unknown): Tree => (isTree(value) ? value : {})
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** One line without markup, as titles are. */
+const plain = (value: unknown, most: number) =>
+  textOf(value)
+    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .replaceAll(/[<>]/g, '')
+    .trim()
+    .slice(0, most)
+    .toWellFormed()
+
+/** Throws an Error with a sentence. */
+export function importOpenapi(text: string): ImportedDocument {
+  const root = parseText(text)
+  const version = textOf(root.openapi)
+  if (!/^3\.[01]\.\d+/.test(version))
+    throw new Error(
+      version === ''
+        ? 'This is no OpenAPI document: "openapi" is missing.'
+        : `OpenAPI ${version.slice(0, 20)} is not read; 3.0 and 3.1 are.`,
+    )
+  const reader = new Reader(text, root)
+  const operations = reader.operations()
+  if (operations.length === 0) throw new Error('The document has no operations.')
+  const info = treeOf(root.info)
+  const server = reader.server(root.servers)
+  const auth = reader.auth()
+  return {
+    title: plain(info.title, 100) || 'API',
+    description: plain(info.description, 1_000),
+    ...(server === undefined ? {} : { server }),
+    ...(auth === undefined ? {} : { auth }),
+    operations,
+  }
+}
+
+function parseText(text: string): Tree {
+  const bytes = Buffer.byteLength(text)
+  if (bytes > DOCUMENT_BYTES_MAX) throw new Error(`The document is larger than ${DOCUMENT_BYTES_MAX / 1_048_576} MB.`)
+  const isJson = /^\s*\{/.test(text)
+  if (!isJson && bytes > YAML_BYTES_MAX)
+    throw new Error(`The document is YAML of more than ${YAML_BYTES_MAX / 1_048_576} MB; as JSON it may be larger.`)
+  let value: unknown
+  try {
+    value = isJson ? JSON.parse(text) : parseYaml(text)
+  } catch (error) {
+    throw new Error(`The document cannot be read: ${textOf((error as Error).message).split('\n')[0]}`) // Both parsers throw errors.
+  }
+  if (!isTree(value)) throw new Error('The document is no object.')
+  return value
+}
+
+function parseYaml(text: string): unknown {
+  const { parse } = createRequire(import.meta.url)('yaml') as { parse(text: string, options: object): unknown } // The package's own function.
+  return parse(text, { maxAliasCount: 50, merge: true })
+}
+
+interface Place {
+  readonly path: string
+  readonly method: string
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+class Reader {
+  readonly #text: string
+  readonly #root: Tree
+  #ids = new Set<string>()
+
+  constructor(text: string, root: Tree) {
+    this.#text = text
+    this.#root = root
+  }
+
+  operations(): ImportedOperation[] {
+    const found: ImportedOperation[] = []
+    for (const [path, item] of Object.entries(treeOf(this.#root.paths))) {
+      const shared = treeOf(item)
+      for (const method of METHODS) {
+        const given = shared[method]
+        if (!isTree(given)) continue
+        if (found.length >= OPERATIONS_MAX) throw new Error(`The document has more than ${OPERATIONS_MAX} operations.`)
+        found.push(this.#operation(path, method, given, shared))
+      }
+    }
+    return found
+  }
+
+  /** The line on which the last of these stands, each looked for behind the one before. */
+  #line(...needles: string[]): string {
+    let at = 0
+    for (const needle of needles) {
+      const next = this.#text.indexOf(needle, at)
+      if (next >= 0) at = next
+    }
+    return `line ${this.#text.slice(0, at).split('\n').length}`
+  }
+
+  #id(method: string, path: string, given: unknown): string {
+    const named = textOf(given) || `${method} ${path}`
+    const id = named
+      .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replace(/^-+/, '')
+      .slice(0, 50)
+      .replace(/-+$/, '')
+    const base = id || method
+    let free = base
+    for (let count = 2; this.#ids.has(free); count++) free = `${base}-${count}`
+    this.#ids.add(free)
+    return free
+  }
+
+  #operation(path: string, method: string, given: Tree, shared: Tree): ImportedOperation {
+    const id = this.#id(method, path, given.operationId)
+    const route = `${method.toUpperCase()} ${path}`
+    const title = plain(given.summary, 150) || plain(given.operationId, 150) || route.replaceAll(/[<>]/g, '')
+    const notes: string[] = []
+    const about = { id, route, title, notes }
+    try {
+      const made = this.#read({ path, method }, given, shared, notes)
+      return { ...about, operation: { title, ...made } }
+    } catch (error) {
+      if (!(error instanceof DocumentError)) throw error
+      return { ...about, problem: `${error.message} (${this.#line(`${path}`, method)})` }
+    }
+  }
+
+  #read({ path, method }: Place, given: Tree, shared: Tree, notes: string[]): Tree {
+    const own = treeOf(given['x-tollgate'])
+    const params = this.#params([...listOf(shared.parameters), ...listOf(given.parameters)], notes)
+    // Names in the path are words here; the vendor gets the same values at the same places.
+    const renamed = path.replace(/^\//, '').replaceAll(/\{([^{}]+)\}/g, (_, name: string) => `{${wordOf(name)}}`)
+    const description = plain(given.description, 2_000)
+    return {
+      ...(description === '' ? {} : { description }),
+      route: `${method.toUpperCase()} /${renamed}`,
+      vendorPath: renamed,
+      params,
+      ...this.#body(given.requestBody, notes),
+      ...this.#answers(given.responses, notes),
+      ...own,
+    }
+  }
+
+  /** What a reference leads to, within the document. */
+  #resolve(given: unknown): Tree {
+    let found = treeOf(given)
+    for (let hops = 0; found.$ref !== undefined; hops++) {
+      if (hops > HOPS_MAX) throw new DocumentError('has references that lead in a circle')
+      found = treeOf(this.#at(textOf(found.$ref)))
+    }
+    return found
+  }
+
+  #at(ref: string): unknown {
+    if (!ref.startsWith('#/'))
+      throw new DocumentError(`refers to "${ref.slice(0, 100)}", which is not in the document: ${this.#line(ref)}`)
+    let found: unknown = this.#root
+    for (const part of ref.slice(2).split('/')) {
+      const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+      found = isTree(found) || Array.isArray(found) ? Reflect.get(found, decoded(name)) : undefined
+    }
+    if (found === undefined)
+      throw new DocumentError(`refers to "${ref.slice(0, 100)}", which is not there: ${this.#line(ref)}`)
+    return found
+  }
+
+  #params(given: readonly unknown[], notes: string[]): Tree {
+    const params: Record<string, Tree> = {}
+    for (const one of given) {
+      const {
+        name: named,
+        in: place,
+        required,
+        schema,
+        content,
+        description,
+        example,
+        style,
+        explode,
+        'x-tollgate': own,
+      } = this.#resolve(one)
+      const name = place === 'path' ? wordOf(textOf(named)) : textOf(named)
+      const isRequired = required === true || place === 'path'
+      const leave = (why: string) => {
+        if (isRequired) throw new DocumentError(`needs the parameter "${name.slice(0, 60)}", which ${why}`)
+        notes.push(`The parameter "${name.slice(0, 60)}" is left out: it ${why}.`)
+      }
+      if (!/^[A-Za-z_$][\w.$[\]-]{0,63}$/.test(name)) leave('has a name that is not offered')
+      else if (place === 'cookie') leave('is a cookie')
+      else if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
+      else if (content !== undefined || style === 'deepObject') leave('is no plain value')
+      else if (place !== 'path' && place !== 'query' && place !== 'header') leave('stands nowhere')
+      else {
+        const field = isTree(own)
+          ? own
+          : this.#field(this.#resolve(schema), { style, explode: explode !== false && style !== 'pipeDelimited' })
+        if (!field) leave('is no plain value')
+        else
+          params[name] = {
+            description: plain(description, 500),
+            example: exampleText(example ?? field.example ?? field.default),
+            ...(isRequired ? { required: true } : {}),
+            ...(place === 'query' ? {} : { in: place }),
+            ...field,
+          }
+      }
+    }
+    return params
+  }
+
+  /** In the catalog's words; undefined: an object, or a list of them. */
+  #field(given: Tree, { explode }: { style: unknown; explode: boolean }): Tree | undefined {
+    const schema = this.#first(given)
+    const types = [schema.type].flat().filter((one) => one !== 'null')
+    const type = types[0] ?? (Array.isArray(schema.enum) ? 'string' : undefined)
+    const preset =
+      schema.default === undefined || typeof schema.default === 'object' ? {} : { default: String(schema.default) }
+    const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
+    const [min, max] = [number(schema.minimum), number(schema.maximum)]
+    const values = listOf(schema.enum)
+      .filter((one) => one !== null && typeof one !== 'object')
+      .map(String)
+    if (type === 'array') {
+      const items = this.#first(this.#resolve(schema.items))
+      if (items.type === 'object' || items.type === 'array') return undefined
+      const allowed = listOf(items.enum).map(String)
+      const repeat = explode ? { repeat: true } : {}
+      if (allowed.length > 0 && allowed.every((one) => !one.includes(',')))
+        return { kind: 'list', allowed, ...repeat, example: allowed[0] }
+      return { kind: 'values', itemsMax: Math.min(number(schema.maxItems) ?? 100, 1_000), ...repeat, example: 'a' }
+    }
+    if (type === 'object') return undefined
+    if (type === 'boolean') return { kind: 'boolean', allowed: ['true', 'false'], ...preset, example: 'true' }
+    if (values.length > 0 && values.length <= 500)
+      return { kind: 'choice', allowed: values, ...preset, example: values[0] }
+    if (type === 'integer' && (min ?? 0) >= 0)
+      return {
+        kind: 'integer',
+        min: min ?? 0,
+        ...(max === undefined ? {} : { max }),
+        ...preset,
+        example: String(min ?? 1),
+      }
+    if (type === 'integer' || type === 'number')
+      return {
+        kind: 'number',
+        ...(min === undefined ? {} : { min }),
+        ...(max === undefined ? {} : { max }),
+        ...preset,
+        example: String(min ?? 1),
+      }
+    const pattern = textOf(schema.pattern)
+    return {
+      kind: 'text',
+      ...(pattern !== '' && isQuickPattern(pattern) ? { pattern } : {}),
+      ...preset,
+      example: exampleText(
+        schema.example ?? listOf(schema.examples)[0] ?? sampleOf({ type: 'string', format: schema.format ?? '' }),
+      ),
+    }
+  }
+
+  /** Of alternatives the first that is a plain value. */
+  #first(schema: Tree): Tree {
+    const [one] = [...listOf(schema.allOf), ...listOf(schema.oneOf), ...listOf(schema.anyOf)]
+    return schema.type === undefined && one !== undefined ? { ...this.#resolve(one), ...schema } : schema
+  }
+
+  #body(given: unknown, notes: string[]): Tree {
+    if (given === undefined) return {}
+    const { content, required } = this.#resolve(given)
+    const types = treeOf(content)
+    const json = Object.keys(types).find((type) => /^application\/(?:[\w.-]+\+)?json/.test(type))
+    const form = Object.keys(types).find((type) => type.startsWith('application/x-www-form-urlencoded'))
+    const type = json ?? form
+    if (type === undefined) {
+      if (required !== true && Object.keys(types).length === 0) return {}
+      throw new DocumentError(
+        `takes a body of ${Object.keys(types).join(', ').slice(0, 100) || 'no type'}, which is not offered`,
+      )
+    }
+    const { schema: named, example } = treeOf(types[type])
+    const schema = this.#bundle(named, notes, 'body')
+    const isList = this.#resolve(named).type === 'array'
+    const of = isList ? itemsOf(schema) : schema
+    const body = {
+      ...(of.type === undefined && of.properties === undefined ? { type: 'object' } : {}),
+      ...of,
+      ...(example === undefined || isList ? {} : { examples: [example] }),
+    }
+    return { body, ...(isList ? { bodyAs: 'list' } : json === undefined ? { bodyAs: 'form' } : {}) }
+  }
+
+  #answers(given: unknown, notes: string[]): Tree {
+    const responses = treeOf(given)
+    const status = ['200', '201', '202', '203', '206', '2XX', 'default'].find((one) => responses[one] !== undefined)
+    const { content, description } = this.#resolve(status === undefined ? {} : responses[status])
+    const types = Object.keys(treeOf(content)).map((type) => (type.split(';')[0] ?? '').trim().toLowerCase())
+    const known = types.filter((type) => /^[a-z]+\/(?:\*|[\w.+-]+)$/.test(type))
+    const json = Object.entries(treeOf(content)).find(([type]) => /json/.test(type))?.[1]
+    const { schema, example, examples } = treeOf(json)
+    const answer = schema === undefined ? undefined : this.#bundle(schema, notes, 'answer')
+    const [first] = Object.values(treeOf(examples))
+    const shown = example ?? this.#resolve(first).value ?? (answer && sampleOf(answer))
+    const isSmall = shown !== undefined && JSON.stringify(shown).length <= 50_000
+    const returns = plain(description, 300)
+    return {
+      ...(returns === '' ? {} : { returns }),
+      ...(known.length === 0 ? {} : { answers: known.slice(0, 20) }),
+      ...(answer === undefined ? {} : { answer }),
+      ...(isSmall ? { example: shown } : {}),
+    }
+  }
+
+  /** The schema with all that it refers to under `$defs`. What is too large is left out: then anything is let through. */
+  #bundle(given: unknown, notes: string[], what: string): JsonSchema {
+    const bundle = new Bundle((ref) => this.#at(ref))
+    const schema = bundle.whole(given)
+    if (schema) return schema
+    notes.push(`The schema of the ${what} is too large, and is left out: the vendor checks it.`)
+    return {}
+  }
+
+  server(given: unknown): string | undefined {
+    const [first] = listOf(given)
+    const { url, variables } = treeOf(first)
+    const filled = textOf(url).replaceAll(/\{([^{}]+)\}/g, (_, name: string) =>
+      textOf(treeOf(treeOf(variables)[name]).default),
+    )
+    const parsed = URL.parse(filled)
+    const isGood = parsed && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.search && !parsed.hash
+    return isGood ? filled.replace(/\/+$/, '') : undefined
+  }
+
+  /** Of the first scheme that the catalog knows. */
+  auth(): unknown {
+    const schemes = Object.values(treeOf(treeOf(this.#root.components).securitySchemes)).map((one) =>
+      this.#resolve(one),
+    )
+    for (const { type, scheme, in: place, name } of schemes) {
+      if (type === 'http' && textOf(scheme).toLowerCase() === 'bearer') return 'bearer'
+      if (type === 'http' && textOf(scheme).toLowerCase() === 'basic') return 'basic'
+      if (type === 'apiKey' && place === 'header' && /^[\w-]{1,64}$/.test(textOf(name)))
+        return { header: textOf(name).toLowerCase() }
+      if (type === 'apiKey' && place === 'query' && /^[\w.-]{1,64}$/.test(textOf(name))) return { query: textOf(name) }
+    }
+    return undefined
+  }
+}
+
+/** An item of a list as the body: callers send one, the vendor gets a list of one. */
+function itemsOf({ items, $defs }: JsonSchema): JsonSchema {
+  return { ...treeOf(items), ...($defs === undefined ? {} : { $defs }) }
+}
+
+/** Words that a path's parameter may have; others become such. */
+const wordOf = (name: string) =>
+  name
+    .replaceAll(/\W+/g, '_')
+    .replace(/^(?=\d)/, '_')
+    .slice(0, 64)
+
+const exampleText = (value: unknown) =>
+  (Array.isArray(value)
+    ? value.join(',')
+    : typeof value === 'object' || value === undefined
+      ? 'text'
+      : String(value)
+  ).slice(0, 500) || 'text'
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+/** What is kept of a schema. */
+const NUMBERS = ['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'maxProperties', 'multipleOf']
+const KEPT = ['enum', 'const', 'default', 'required', 'format', 'type', 'example', 'examples']
+
+class Bundle {
+  readonly #at: (ref: string) => unknown
+  readonly #defs: Record<string, JsonSchema> = {}
+  readonly #names = new Map<string, string>()
+  #nodes = 0
+
+  constructor(at: (ref: string) => unknown) {
+    this.#at = at
+  }
+
+  /** Undefined: it is too large. */
+  whole(given: unknown): JsonSchema | undefined {
+    const schema = this.#part(given, 0)
+    const made = { ...schema, ...(this.#names.size > 0 ? { $defs: this.#defs } : {}) }
+    return this.#nodes > NODES_MAX || JSON.stringify(made).length > SCHEMA_CHARS_MAX ? undefined : made
+  }
+
+  #part(given: unknown, depth: number): JsonSchema {
+    this.#nodes += 1
+    // A chain that is too long is as bad as a tree that is too wide.
+    if (depth > DEPTH_MAX) this.#nodes = NODES_MAX + 1
+    if (!isTree(given) || this.#nodes > NODES_MAX) return {}
+    if (typeof given.$ref === 'string') return { $ref: `#/$defs/${this.#name(given.$ref, depth)}` }
+    const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.#part(value, depth + 1))
+    const made: Record<string, unknown> = {}
+    for (const word of [...KEPT, ...NUMBERS]) if (given[word] !== undefined) made[word] = given[word]
+    const description = plain(given.description, 300)
+    if (description !== '') made.description = description
+    // A pattern that could take long is the vendor's to check.
+    if (typeof given.pattern === 'string' && isQuickPattern(given.pattern)) made.pattern = given.pattern
+    for (const word of ['exclusiveMinimum', 'exclusiveMaximum'])
+      if (typeof given[word] === 'number') made[word] = given[word]
+    // OpenAPI 3.0 says so what 3.1 says by a list of types.
+    if (given.nullable === true && typeof given.type === 'string') {
+      made.type = [given.type, 'null']
+      if (Array.isArray(given.enum)) made.enum = [...given.enum, null]
+    }
+    if (isTree(given.properties))
+      made.properties = Object.fromEntries(Object.entries(given.properties).map(([name, one]) => [name, inner(one)]))
+    if (given.items !== undefined && !Array.isArray(given.items)) made.items = inner(given.items)
+    if (given.additionalProperties !== undefined) made.additionalProperties = inner(given.additionalProperties)
+    for (const word of ['allOf', 'anyOf', 'oneOf']) if (Array.isArray(given[word])) made[word] = given[word].map(inner)
+    return made
+  }
+
+  /** A schema that names itself is named, and so read once. */
+  #name(ref: string, depth: number): string {
+    const known = this.#names.get(ref)
+    if (known !== undefined) return known
+    const base = (ref.split('/').at(-1) ?? '').replaceAll(/\W/g, '_').slice(0, 80) || 'Schema'
+    let name = base
+    for (let count = 2; Object.hasOwn(this.#defs, name); count++) name = `${base}_${count}`
+    this.#names.set(ref, name)
+    this.#defs[name] = {}
+    this.#defs[name] = this.#part(this.#at(ref), depth + 1)
+    return name
+  }
+}

@@ -1,0 +1,127 @@
+// Products: an OpenAPI document on disk, as endpoints of the gateway.
+import { readFile } from 'node:fs/promises'
+import type { Applied, CheckView, ImportedView } from '../catalog/views.ts'
+import { CliError, type Command, type Invocation, text } from './command.ts'
+import { list } from './table.ts'
+
+async function readText(call: Invocation): Promise<string> {
+  const [file = '-'] = call.args
+  if (file === '-') return call.input()
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`)
+  })
+}
+
+/** `call=0.1,row=0.01` */
+function readRates(given: string): Record<string, string> {
+  const pairs = given.split(',').map((part) => part.split('='))
+  if (pairs.some(({ length }) => length !== 2))
+    throw new CliError(`"${given}" is no price: write call=0.1, or call=0.1,row=0.01.`, 2)
+  return Object.fromEntries(pairs)
+}
+
+/** `results:50`, or `results:limit` where a parameter says how many. */
+function readRows(given: string): { path: string; most: string | number } {
+  const [path = '', most = ''] = given.split(':')
+  if (path === '' || most === '') throw new CliError(`"${given}" is no list: write results:50, or results:limit.`, 2)
+  return { path, most: /^\d+$/.test(most) ? Number(most) : most }
+}
+
+function priceOf(call: Invocation): object | undefined {
+  const [price, rows, metered, bytes] = ['price', 'rows', 'expression', 'bytes-max'].map((name) => text(call, name))
+  if (price === undefined) return undefined
+  return {
+    rates: readRates(price),
+    ...(rows === undefined ? {} : { rows: readRows(rows) }),
+    ...(metered === undefined ? {} : { metered }),
+    ...(bytes === undefined ? {} : { bytesMax: Number(bytes) }),
+  }
+}
+
+const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
+
+export const PRODUCT_COMMANDS: readonly Command[] = [
+  {
+    name: 'products read',
+    summary: 'Lists what an OpenAPI document has to sell.',
+    args: ['file'],
+    about: 'Changes nothing. "-" reads standard input.',
+    async run(call) {
+      const document = await readText(call)
+      const read = await call.api.call<ImportedView>('POST', '/products/read', { document })
+      const rows = read.operations.map(({ id, route, title, problem }) => ({
+        id,
+        route,
+        title,
+        problem: problem ?? '',
+      }))
+      return list(
+        rows,
+        { ID: 'id', ROUTE: 'route', TITLE: 'title', PROBLEM: 'problem' },
+        'The document has no operations.',
+      )
+    },
+  },
+  {
+    name: 'products import',
+    summary: 'Sells operations of an OpenAPI document below /v1/<product>.',
+    args: ['product', 'file'],
+    about:
+      'The document is OpenAPI 3.0 or 3.1, as JSON or YAML. The prices are in credits. A product of this name that is there already is replaced. "-" reads standard input.',
+    options: {
+      choose: {
+        type: 'string',
+        value: 'ids',
+        help: 'Operations, as "products read" lists them, with commas. Default: all.',
+      },
+      price: {
+        type: 'string',
+        value: 'rates',
+        help: 'Such as call=0.1, call=0,row=0.01 or call=0,byte=5 (a million bytes).',
+      },
+      rows: {
+        type: 'string',
+        value: 'list:most',
+        help: 'The list whose items are rows, and the most: a number or a parameter.',
+      },
+      expression: { type: 'string', value: 'cel', help: 'What a unit is, for a price with metered=….' },
+      'bytes-max': { type: 'string', value: 'count', help: 'The largest answer, for a price with byte=….' },
+      url: { type: 'string', value: 'address', help: 'Where the API is. Default: the server that the document names.' },
+      credential: {
+        type: 'string',
+        value: 'name',
+        help: 'The name of the stored credential. Without its value answers are simulated.',
+      },
+      'key-env': { type: 'string', value: 'variable', help: 'The environment variable with the value to store.' },
+      'dry-run': { type: 'boolean', help: 'Shows what would change.' },
+    },
+    async run(call) {
+      const [id = ''] = call.args
+      const document = await readText({ ...call, args: call.args.slice(1) })
+      const [choose, url, name, variable] = ['choose', 'url', 'credential', 'key-env'].map((one) => text(call, one))
+      const value = variable === undefined ? undefined : call.settings.environment?.(variable)
+      if (variable !== undefined && value === undefined) throw new CliError(`${variable} is not in this environment.`)
+      const price = priceOf(call)
+      const body = {
+        ...{ id, document },
+        ...(choose === undefined ? {} : { operations: choose.split(',').map((one) => one.trim()) }),
+        ...(price ? { price } : {}),
+        vendor: {
+          ...(url === undefined ? {} : { baseUrl: url }),
+          credential: { ...(name === undefined ? {} : { name }), ...(value === undefined ? {} : { value }) },
+        },
+      }
+      if (call.values['dry-run'] === true) {
+        const check = await call.api.call<CheckView & { notes: string[] }>('POST', '/products?dryRun=true', body)
+        const lines = [
+          ...check.problems.map((one) => `Problem: ${one}`),
+          ...check.notes.map((one) => `Note: ${one}`),
+          ...check.changes,
+        ]
+        return { answer: check, words: indented(lines), failed: check.problems.length > 0 }
+      }
+      const applied = await call.api.call<Applied>('POST', '/products', body)
+      return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
+    },
+  },
+]

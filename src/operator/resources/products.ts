@@ -1,0 +1,224 @@
+// Products: an OpenAPI document is read into operations, and those that the operator chooses become a version of the catalog, with vendor, prices and credential.
+import * as z from 'zod'
+import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
+import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from '../../catalog/openapi-import.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import { addressesOf } from '../../catalog/vendor-credentials.ts'
+import { appliedView, checkView, importedView } from '../../catalog/views.ts'
+import type { Credentials } from '../../credentials/credentials.ts'
+import { invalid } from '../../kernel/fault.ts'
+import { isInternalUrl } from '../../upstream/address.ts'
+import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
+import { checkedAddress, mayGoTo } from './connect.ts'
+
+interface ProductDeps {
+  readonly catalog: CatalogStore
+  readonly credentials: Credentials
+}
+
+const json = z.record(z.string(), z.unknown())
+const documentText = z.string().min(1).max(DOCUMENT_BYTES_MAX)
+
+const priced = z.strictObject({
+  /** Rates by their units, such as `{ call: "0.1", row: "0.01" }`. */
+  rates: z.record(z.string(), z.union([z.string(), z.number()])),
+  /** The list of which each item is a row, and the most of them: a number, or the parameter that says how many are wanted. */
+  rows: z.strictObject({ path: text(200), most: z.union([z.number().int().positive(), text(64)]) }).optional(),
+  /** What a unit is, as an expression over `request` and `answer`. */
+  metered: text(500).optional(),
+  bytesMax: z.number().int().positive().optional(),
+  cacheSeconds: z.number().int().positive().optional(),
+})
+
+const productBody = z.strictObject({
+  /** Its addresses begin with `/v1/<id>`. */
+  id: text(39),
+  title: text(200).optional(),
+  /** OpenAPI 3.0 or 3.1, as JSON or YAML. Absent: `entries` alone. */
+  document: documentText.optional(),
+  /** The operations of the document that are sold, by the ids that reading it gives. Absent: all that can be. */
+  operations: z.array(text(60)).max(2_000).optional(),
+  /** Operations in the catalog's own form, by their ids; they are laid over those of the document. */
+  entries: z.record(z.string(), json).default({}),
+  vendor: z
+    .strictObject({
+      /** In the catalog; absent: the product's id. */
+      name: catalogName.optional(),
+      /** Absent: the first server of the document. */
+      baseUrl: text(2_000).optional(),
+      auth: auth.optional(),
+      credential: z.strictObject({ name: credentialName.optional(), value: secret.optional() }).default({}),
+    })
+    .prefault({}),
+  /** Of operations that `prices` does not name. */
+  price: priced.optional(),
+  prices: z.record(z.string(), priced).default({}),
+  note: text(200, 0).default(''),
+})
+type ProductBody = z.output<typeof productBody>
+type Price = z.output<typeof priced>
+
+export function productResources({ catalog, credentials }: ProductDeps): Resource[] {
+  return [
+    resource('POST /products/read', 'catalog:read', {
+      body: z.strictObject({ document: documentText }),
+      bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
+      answer: importedView,
+      async run({ body: { document } }) {
+        const { operations, server = null, auth: where = null, ...about } = readDocument(document)
+        return {
+          ...{ ...about, auth: where, server: server !== null && isInternalUrl(server) ? null : server },
+          operations: operations.map(({ operation, problem = null, notes, ...one }) => ({
+            ...{ ...one, problem, notes: [...notes], entry: operation ?? null },
+          })),
+        }
+      },
+    }),
+    resource('POST /products', 'catalog:write', {
+      query: z.strictObject({ dryRun }),
+      body: productBody,
+      bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
+      answer: z.union([appliedView, checkView.extend({ notes: z.array(z.string()) })]),
+      async run({ query, body, actor, by }) {
+        const { value, name } = body.vendor.credential
+        if (value !== undefined) requireRight(actor, 'vendor-credentials:write')
+        const read = body.document === undefined ? undefined : readDocument(body.document)
+        const made = productOf(body, read)
+        const { current } = catalog
+        if (isDryRun(query)) return { ...catalog.check(withProduct(current.input, made)), notes: made.notes }
+        if (made.vendor && name !== undefined)
+          for (const address of addressesOf(made.vendor))
+            await mayGoTo(name, { value, address }, { current: current.input, credentials })
+        const applied = await catalog.amend(
+          async (input, tx) => {
+            if (value !== undefined && name !== undefined) await credentials.storeWith(tx, name, value, by)
+            return withProduct(input, made)
+          },
+          by,
+          body.note || `product ${body.id}`,
+        )
+        if (value !== undefined) await credentials.noticed()
+        return applied
+      },
+    }),
+  ]
+}
+
+function readDocument(document: string): ImportedDocument {
+  try {
+    return importOpenapi(document)
+  } catch (error) {
+    throw invalid((error as Error).message, 'document') // Each of its errors is a sentence.
+  }
+}
+
+interface MadeProduct {
+  readonly id: string
+  readonly product: Readonly<Record<string, unknown>>
+  readonly endpoints: Readonly<Record<string, unknown>>
+  readonly vendorName: string
+  /** Absent: the catalog has it already. */
+  readonly vendor?: CatalogInput['vendors'][string]
+  readonly notes: string[]
+}
+
+function productOf(body: ProductBody, read: ImportedDocument | undefined): MadeProduct {
+  const { id, entries, price, prices } = body
+  const notes: string[] = []
+  const chosen = chosenOf(body, read, notes)
+  const operations: Record<string, unknown> = {}
+  const endpoints: Record<string, unknown> = {}
+  const vendorName = body.vendor.name ?? id
+  for (const [name, entry] of [...chosen, ...Object.entries(entries)]) {
+    const own = prices[name] ?? price
+    if (!own) throw invalid(`prices: the operation "${name}" has no price.`, 'prices')
+    operations[name] = { ...entry, ...countsOf(own) }
+    endpoints[`${id}/${name}`] = {
+      routes: [{ vendor: vendorName, protocol: entry.protocol ?? 'http-api' }],
+      pricing: { unit: 'credits', tiers: [{ call: '0', ...own.rates }] },
+      ...(own.cacheSeconds === undefined ? {} : { cache: { ttlSeconds: own.cacheSeconds } }),
+    }
+  }
+  if (Object.keys(operations).length === 0) throw invalid('operations: none was chosen.', 'operations')
+  const title = body.title ?? read?.title ?? id
+  const vendor = vendorOf(body, read)
+  return {
+    id,
+    product: { title, description: read?.description ?? '', operations },
+    endpoints,
+    vendorName,
+    notes,
+    ...(vendor ? { vendor } : {}),
+  }
+}
+
+function chosenOf({ operations }: ProductBody, read: ImportedDocument | undefined, notes: string[]) {
+  const all = read?.operations ?? []
+  const unknown = operations?.find((name) => !all.some(({ id }) => id === name))
+  if (unknown !== undefined) throw invalid(`operations: the document has no "${unknown}".`, 'operations')
+  return all
+    .filter(({ id }) => operations?.includes(id) ?? true)
+    .flatMap(({ id, route, operation, problem, notes: own }) => {
+      if (operation === undefined && operations) throw invalid(`operations: ${route} ${problem}.`, 'operations')
+      notes.push(
+        ...own.map((note) => `${route}: ${note}`),
+        ...(operation === undefined ? [`${route} is left out: it ${problem}.`] : []),
+      )
+      return operation === undefined ? [] : [[id, operation] as const]
+    })
+}
+
+/** The list that is counted as the expression that counts it. */
+function countsOf({ rows, metered, bytesMax }: Price): object {
+  const row = rows && {
+    expression: `min(size(${memberPath('answer', rows.path)}), ${typeof rows.most === 'number' ? rows.most : memberPath('request', rows.most)})`,
+  }
+  const counts = { ...(row ? { row } : {}), ...(metered === undefined ? {} : { metered: { expression: metered } }) }
+  return { ...(Object.keys(counts).length > 0 ? { counts } : {}), ...(bytesMax === undefined ? {} : { bytesMax }) }
+}
+
+/** `answer["next-page"].items` of `next-page.items`; an empty path is the whole. */
+const memberPath = (root: string, path: string) =>
+  path === '.'
+    ? root
+    : path
+        .split('.')
+        .reduce((of, name) => (/^[A-Za-z_]\w*$/.test(name) ? `${of}.${name}` : `${of}[${JSON.stringify(name)}]`), root)
+
+function vendorOf(
+  { vendor }: ProductBody,
+  read: ImportedDocument | undefined,
+): CatalogInput['vendors'][string] | undefined {
+  const { baseUrl, credential, auth: where = read?.auth } = vendor
+  const address = baseUrl ?? read?.server
+  if (address === undefined) {
+    if (vendor.name !== undefined) return undefined
+    throw invalid('vendor.baseUrl: the document names no server; say where the API is.', 'vendor.baseUrl')
+  }
+  // What an operator writes may be within the network; what a document says may not.
+  if (baseUrl === undefined && isInternalUrl(address))
+    throw invalid(
+      `vendor.baseUrl: the document names ${address.slice(0, 100)}, which is no public address; say where the API is.`,
+      'vendor.baseUrl',
+    )
+  const found = auth.safeParse(where)
+  return {
+    baseUrl: checkedAddress(address),
+    ...(credential.name === undefined ? {} : { credential: credential.name }),
+    ...(found.success ? { auth: found.data } : {}),
+  }
+}
+
+/** A product that is there is replaced, with the prices of its operations. */
+function withProduct(current: CatalogInput, { id, product, endpoints, vendorName, vendor }: MadeProduct): unknown {
+  const others = Object.entries(current.endpoints).filter(([name]) => !isOwn(current, id, name))
+  return {
+    ...current,
+    vendors: { ...current.vendors, ...(vendor ? { [vendorName]: { ...current.vendors[vendorName], ...vendor } } : {}) },
+    endpoints: { ...Object.fromEntries(others), ...endpoints },
+    products: { ...current.products, [id]: product },
+  }
+}
+
+const isOwn = ({ products = {} }: CatalogInput, id: string, name: string) =>
+  Object.hasOwn(products, id) && Object.keys(products[id]?.operations ?? {}).some((one) => name === `${id}/${one}`)

@@ -1,0 +1,257 @@
+// OpenAPI documents become products: by the operator API and the command line; what is wrong with a document is said with its line.
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { checkValue } from '../src/catalog/json-schema.ts'
+import { importOpenapi } from '../src/catalog/openapi-import.ts'
+import { testGateway } from './gateway.ts'
+
+const seen: { url: string; headers: IncomingMessage['headers']; body: string }[] = []
+const vendor = createServer(async (req, res) => {
+  const body: Buffer[] = []
+  for await (const chunk of req) body.push(chunk as Buffer)
+  seen.push({ url: `${req.method} ${req.url}`, headers: req.headers, body: Buffer.concat(body).toString() })
+  if (req.url === '/token') {
+    res
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end('{"access_token":"tok-1","expires_in":3600,"token_type":"bearer"}')
+    return
+  }
+  res.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[{"id":1},{"id":2},{"id":3}]}')
+})
+const origin = await new Promise<string>((resolve) => {
+  vendor.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(vendor.address() as AddressInfo).port}`))
+})
+after(() => vendor.close())
+
+const PETS = `openapi: 3.1.0
+info: { title: "Pets <b>of</b> all kinds", version: "1" }
+servers: [{ url: "https://{host}.example.com/v1", variables: { host: { default: api } } }]
+components:
+  securitySchemes: { key: { type: apiKey, in: header, name: X-Pets-Key } }
+  parameters:
+    Limit: { name: limit, in: query, schema: { type: integer, minimum: 1, maximum: 40, default: 20 } }
+  schemas:
+    Pet:
+      type: object
+      required: [name]
+      properties:
+        name: { type: string, maxLength: 50, description: "Its name" }
+        parent: { $ref: "#/components/schemas/Pet" }
+        kind: { oneOf: [{ type: string, enum: [cat, dog] }, { type: object, required: [other], properties: { other: { type: string } } }] }
+paths:
+  /pets:
+    parameters: [{ $ref: "#/components/parameters/Limit" }]
+    get:
+      operationId: listPets
+      summary: List pets
+      parameters:
+        - { name: status, in: query, schema: { type: array, items: { type: string, enum: [new, sold] } } }
+        - { name: session, in: cookie, schema: { type: string } }
+      responses: { "200": { description: Pets, content: { application/json: { schema: { type: object, properties: { items: { type: array, items: { $ref: "#/components/schemas/Pet" } } } } } } } }
+    post:
+      operationId: addPet
+      requestBody: { required: true, content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } }
+      responses: { "201": { description: Added } }
+  /pets/{pet-id}:
+    get:
+      operationId: getPet
+      parameters: [{ name: pet-id, in: path, required: true, schema: { type: string } }]
+      responses: { "200": { description: A pet, content: { application/json: { example: { name: Rex } } } } }
+  /upload:
+    post:
+      operationId: upload
+      requestBody: { required: true, content: { multipart/form-data: { schema: { type: object } } } }
+      responses: { "200": { description: Ok } }
+  /remote:
+    get:
+      operationId: remote
+      parameters:
+        - $ref: "https://evil.example/params.yaml#/X"
+      responses: { "200": { description: Ok } }
+`
+
+const g = testGateway()
+
+test('operations of a document are read, and those that cannot be sold say why and where', async () => {
+  const { data } = await g.operator<any>('POST', '/products/read', { document: PETS })
+  assert.equal(data.title, 'Pets bof/b all kinds')
+  assert.equal(data.server, 'https://api.example.com/v1')
+  assert.deepEqual(data.auth, { header: 'x-pets-key' })
+  const by = Object.fromEntries(data.operations.map((one: { id: string }) => [one.id, one]))
+  assert.deepEqual(Object.keys(by), ['list-pets', 'add-pet', 'get-pet', 'upload', 'remote'])
+  const lineOf = (words: string) => PETS.split('\n').findIndex((line) => line.includes(words)) + 1
+  assert.equal(
+    by.upload.problem,
+    `takes a body of multipart/form-data, which is not offered (line ${lineOf('/upload:') + 1})`,
+  )
+  assert.ok(
+    by.remote.problem.startsWith(
+      `refers to "https://evil.example/params.yaml#/X", which is not in the document: line ${lineOf('evil')}`,
+    ),
+  )
+  assert.match(by['list-pets'].notes.join(), /"session" is left out: it is a cookie/)
+  assert.deepEqual(by['list-pets'].entry.params.limit, {
+    description: '',
+    example: '1',
+    kind: 'integer',
+    min: 1,
+    max: 40,
+    default: '20',
+  })
+})
+
+test('chosen operations are endpoints at once, paid by the row, and applied only as a version whose difference was shown', async () => {
+  const body = {
+    ...{ id: 'pets', document: PETS, operations: ['list-pets', 'add-pet', 'get-pet'] },
+    vendor: { baseUrl: origin, credential: { name: 'PETS_KEY', value: 'pets-secret' } },
+    price: { rates: { call: '1' } },
+    prices: { 'list-pets': { rates: { row: '0.5' }, rows: { path: 'items', most: 'limit' } } },
+  }
+  const check = await g.operator<{ problems: string[]; changes: string[] }>('POST', '/products?dryRun=true', body)
+  assert.deepEqual(check.data.problems, [])
+  assert.match(check.data.changes.join('\n'), /Product pets is new, with 3 operations: list-pets, add-pet, get-pet\./)
+  const { id, key } = await g.account()
+  assert.equal((await g.call('/v1/pets/pets', key)).status, 404)
+  const applied = await g.operator<{ version: number }>('POST', '/products', body)
+  assert.equal(applied.status, 200, JSON.stringify(applied.data))
+  seen.length = 0
+  const answer = await g.call('/v1/pets/pets?status=new,sold&limit=2', key)
+  assert.equal(answer.status, 200)
+  assert.equal(answer.headers.get('x-tollgate-charge'), '1', 'two rows were asked for; the vendor gave three')
+  assert.equal(seen[0]?.url, 'GET /pets?limit=2&status=new&status=sold')
+  assert.equal(seen[0]?.headers['x-pets-key'], 'pets-secret')
+  assert.equal((await g.call('/v1/pets/pets/a%20b', key)).status, 200)
+  assert.equal(seen[1]?.url, 'GET /pets/a%20b')
+  for (const [pet, status] of [
+    [{ name: 'a', parent: { name: 'b', kind: 'cat' } }, 200],
+    [{ name: 'a', parent: { kind: 'cat' } }, 400],
+    [{ name: 'a', kind: 'bird' }, 400],
+    [{ name: 'a', kind: { other: 'x' } }, 200],
+    [{ name: 'x'.repeat(51) }, 400],
+  ] as const)
+    assert.equal((await g.call('/v1/pets/pets', key, pet)).status, status, JSON.stringify(pet))
+  assert.equal(seen.length, 4)
+  await g.settled()
+  assert.ok((await g.balance(id)).posted < 1_000_000_000n)
+})
+
+test('one operation without a document, at an API that wants a token of OAuth', async () => {
+  const made = await g.operator<unknown>('POST', '/products', {
+    id: 'single',
+    entries: {
+      find: {
+        title: 'Find',
+        route: 'GET /find',
+        vendorPath: 'find',
+        params: { q: { kind: 'text', required: true, example: 'x' } },
+      },
+    },
+    vendor: {
+      baseUrl: origin,
+      auth: { oauth: { tokenUrl: `${origin}/token` } },
+      credential: { name: 'OAUTH_KEY', value: 'me:secret' },
+    },
+    price: { rates: { call: '0.2' } },
+  })
+  assert.equal(made.status, 200, JSON.stringify(made.data))
+  const { key } = await g.account()
+  seen.length = 0
+  for (const q of ['a', 'b']) assert.equal((await g.call(`/v1/single/find?q=${q}`, key)).status, 200)
+  assert.deepEqual(
+    seen.map(({ url }) => url),
+    ['POST /token', 'GET /find?q=a', 'GET /find?q=b'],
+    'one token for both',
+  )
+  assert.equal(seen[2]?.headers.authorization, 'Bearer tok-1')
+})
+
+test('documents of strangers are bounded: circles, size, trees of alternatives, bad servers and internal addresses', async () => {
+  const refused = async (document: string, words: RegExp, more: object = {}) => {
+    const { status, data } = await g.operator<{ message: string }>('POST', '/products', {
+      id: 'bad',
+      document,
+      price: { rates: { call: '1' } },
+      ...more,
+    })
+    assert.equal(status, 400)
+    assert.match(data.message, words)
+  }
+  const doc = (more: object) =>
+    JSON.stringify(
+      {
+        openapi: '3.1.0',
+        info: { title: 'x' },
+        servers: [{ url: 'https://a.example.com' }],
+        paths: { '/a': { get: { responses: {} } } },
+        ...more,
+      },
+      null,
+      1,
+    )
+  await refused('{"swagger":"2.0"}', /"openapi" is missing/)
+  await refused('openapi: [', /cannot be read/)
+  await refused(`a: &a [x]\nb: [${'*a, '.repeat(200)}]\nopenapi: 3.1.0`, /cannot be read|no operations/)
+  await refused(`{"x":"${'y'.repeat(5 * 1024 * 1024)}"}`, /Too big/)
+  for (const url of [
+    'http://127.0.0.1:80/x',
+    'http://localhost',
+    'http://10.0.0.8',
+    'http://[::1]',
+    'https://db.internal',
+    'http://169.254.169.254/latest',
+  ])
+    await refused(doc({ servers: [{ url }] }), /no public address/)
+  await refused(doc({ servers: [{ url: '/relative' }] }), /names no server/)
+  await refused(doc({}), /link-local metadata/, { vendor: { baseUrl: 'http://169.254.169.254' } })
+  const circle = importOpenapi(
+    doc({
+      components: {
+        parameters: { A: { $ref: '#/components/parameters/B' }, B: { $ref: '#/components/parameters/A' } },
+      },
+      paths: { '/a': { get: { parameters: [{ $ref: '#/components/parameters/A' }], responses: {} } } },
+    }),
+  )
+  assert.match(circle.operations[0]?.problem ?? '', /in a circle \(line \d+\)/)
+  // A large one is read, and an operation of it sold; what is too large in it is left to the vendor.
+  const schemas = Object.fromEntries(
+    Array.from({ length: 6_000 }, (_, at) => [
+      `S${at}`,
+      {
+        type: 'object',
+        description: 'y'.repeat(500),
+        properties: { next: { $ref: `#/components/schemas/S${(at + 1) % 6_000}` } },
+      },
+    ]),
+  )
+  const large = doc({
+    components: { schemas },
+    paths: {
+      '/a': {
+        post: {
+          requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/S0' } } } },
+          responses: {},
+        },
+      },
+    },
+  })
+  assert.ok(large.length > 3_500_000)
+  assert.match(importOpenapi(large).operations[0]?.notes.join() ?? '', /schema of the body is too large/)
+  // A tree that names itself in each alternative: checking stops after its budget of steps.
+  const tree = {
+    $ref: '#/$defs/T',
+    $defs: {
+      T: {
+        oneOf: ['a', 'b', 'c'].map((name) => ({
+          type: 'object',
+          required: [name],
+          properties: { n: { $ref: '#/$defs/T' }, [name]: { type: 'null' } },
+        })),
+      },
+    },
+  }
+  let value: unknown = {}
+  for (let depth = 0; depth < 60; depth++) value = { n: value, c: null }
+  assert.match(checkValue(tree, value)?.must ?? '', /less deeply nested|be there/)
+})
