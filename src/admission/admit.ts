@@ -16,18 +16,24 @@ import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import { accountInactive, type Principal } from './api-key.ts'
 import type { Labels } from './labels.ts'
 
-export interface Application {
+/** What may be asked of a vendor: a request in the words of one model, with that model's price. */
+export interface Offered {
+  readonly paidRequest: PaidRequestFacts
+  readonly product: Product
+  /** It may go by keys of the account's own. */
+  readonly own?: OwnUse | undefined
+  /** The same request to other models, in the order to try them. The hold covers the dearest. */
+  readonly fallbacks?: readonly Offered[] | undefined
+}
+
+export interface Application extends Offered {
   readonly requestId: string
   readonly principal: Principal
-  readonly paidRequest: PaidRequestFacts
   readonly catalog: Catalog
-  readonly product: Product
   /** The caller's own bound on what the call may cost. */
   readonly costMax?: Credits | undefined
   /** Who spends it, and for what: by these its budgets are found. */
   readonly labels?: Labels | undefined
-  /** It may go by keys of the account's own. */
-  readonly own?: OwnUse | undefined
   /** `keepsAll`: its answer is stored however large it is, because it is made again otherwise. */
   readonly idempotency?:
     | { readonly key: string; readonly requestHash: string; readonly keepsAll?: true | undefined }
@@ -57,12 +63,15 @@ interface Estimate {
 const MOVING_SECONDS = 5
 
 /** What a call may hold and cost. */
-export function estimate(paidRequest: PaidRequestFacts, product: Product, own?: OwnUse): Estimate {
-  if (!own) return estimateAt(paidRequest, product.pricing)
-  const all = own.prices.map((pricing) => estimateAt(paidRequest, pricing))
+export function estimate({ paidRequest, product, own, fallbacks }: Offered): Estimate {
+  if (!own && !fallbacks) return estimateAt(paidRequest, product.pricing)
+  const all = pricesOf({ product, own }).map((pricing) => estimateAt(paidRequest, pricing))
+  for (const fallback of fallbacks ?? []) all.push(estimate(fallback))
   const dearest = (part: keyof Estimate) => all.reduce((most, one) => (one[part] > most ? one[part] : most), 0n)
   return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
+
+const pricesOf = ({ product, own }: Pick<Offered, 'product' | 'own'>) => own?.prices ?? [product.pricing]
 
 function estimateAt(paidRequest: PaidRequestFacts, pricing: Pricing): Estimate {
   const want = chargeOf(pricing, paidRequest.worst, paidRequest.price).amount
@@ -84,8 +93,8 @@ export async function admit(
   ledger: Ledger,
   job?: Reservation['job'],
 ): Promise<Admitted | 'replay'> {
-  const { paidRequest, product, principal, requestId, catalog, own } = application
-  const { want, floor, most } = estimate(paidRequest, product, own)
+  const { paidRequest, principal, requestId, catalog, fallbacks = NONE } = application
+  const { want, floor, most } = estimate(application)
   const { costMax } = application
   const id = callId(requestId)
   const { idempotency } = application
@@ -98,7 +107,10 @@ export async function admit(
     want,
     floor,
     most: paidRequest.outputOpen && (costMax !== undefined && costMax < most ? costMax : most),
-    tokens: tokensOf(paidRequest.worst),
+    tokens: fallbacks.reduce(
+      (sum, { paidRequest: { worst } }) => Math.max(sum, tokensOf(worst)),
+      tokensOf(paidRequest.worst),
+    ),
     labels: application.labels,
     firstKey: principal.firstKeyId,
   }
@@ -108,8 +120,7 @@ export async function admit(
     case 'held': {
       const { amount: held, rate } = reserved
       if (!paidRequest.outputOpen) return { id, held, rate }
-      const outputTokensCap = coveredOutput(paidRequest, own?.prices ?? [product.pricing], held)
-      return { id, held, rate, outputTokensCap, isCut: held < most }
+      return { id, held, rate, ...capOf(application, held), isCut: held < most }
     }
     case 'short':
       throw new Fault('credits_short', {
@@ -142,6 +153,17 @@ export async function admit(
         retryAfterSeconds: MOVING_SECONDS,
       })
   }
+}
+
+const NONE: readonly Offered[] = []
+
+/** What the hold covers of another model's answer. */
+export function admittedFor(fallback: Offered, { outputTokensCap: _, ...admitted }: Admitted): Admitted {
+  return fallback.paidRequest.outputOpen ? { ...admitted, ...capOf(fallback, admitted.held) } : admitted
+}
+
+function capOf(offered: Offered, held: Credits): { readonly outputTokensCap: number } {
+  return { outputTokensCap: coveredOutput(offered.paidRequest, pricesOf(offered), held) }
 }
 
 const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has from account where id = $1', SHORT_MS)

@@ -118,8 +118,9 @@ export async function readAccount(
 export async function quoteCall(question: Question, deps: AccountDeps): Promise<QuoteView> {
   const now = deps.catalog.current
   const { principal } = question
-  const { endpoint, paidRequest, product, own } = await readQuoted(question, now, deps)
-  const { want, floor, most } = estimate(paidRequest, product, own)
+  const asked = await readQuoted(question, now, deps)
+  const { endpoint, paidRequest, product, own } = asked
+  const { want, floor, most } = estimate(asked)
   const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
   const available = row ? row.posted - row.held : 0n
   const worst = paidRequest.outputOpen

@@ -156,11 +156,18 @@ function endingOf(
 
 /** The same request at its model's batch price. */
 export function inBatch<T extends Read>(asked: T): T {
-  const { product } = asked
+  const { product, fallbacks } = asked
+  if (!fallbacks) return { ...asked, product: cheaper(product) }
+  return {
+    ...asked,
+    product: cheaper(product),
+    fallbacks: fallbacks.map((one) => ({ ...one, product: cheaper(one.product) })),
+  }
+}
+
+function cheaper(product: Product): Product {
   const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
-  if (batchFactor === undefined) return asked
-  const cheaper: Product = { ...product, pricing: scaled(product.pricing, batchFactor) }
-  return { ...asked, product: cheaper }
+  return batchFactor === undefined ? product : { ...product, pricing: scaled(product.pricing, batchFactor) }
 }
 
 /** Turns a stream into its whole answer. A broken stream was charged as far as it came, so the call is not repeated. */

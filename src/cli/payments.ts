@@ -76,7 +76,7 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
   {
     name: 'payments refund',
     summary: 'Refunds a payment, or a part of it, and takes back its credits.',
-    about: 'A provider that cannot be asked has refunded it already: this records it.',
+    about: 'A payment provider that cannot be asked has refunded it already: this records it.',
     args: ['payment'],
     options: {
       amount: { type: 'string', value: 'amount', help: 'A part, such as 5.00; without it, all that is left.' },
@@ -150,7 +150,7 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
       'checkout-url': {
         type: 'string',
         value: 'address',
-        help: 'Where customers of another provider pay, with {payment}, {amount}, …; "none" removes it.',
+        help: 'Where customers of another payment provider pay, with {payment}, {amount}, …; "none" removes it.',
       },
       ...Object.fromEntries(
         SECRETS.map((name) => [

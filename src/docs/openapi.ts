@@ -94,6 +94,7 @@ function operationOf(spec: EndpointSpec): unknown {
         ? [idempotencyKey('The same key and body within 24 hours replay the stored answer.')]
         : []),
       ...(spec.sells ? LABEL_HEADERS : []),
+      ...(spec.sells === 'text' ? FALLBACK_HEADER : []),
     ],
     ...(spec.body
       ? {
@@ -182,17 +183,22 @@ const idempotencyKey = (description: string) => ({
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~](?:[ -~]*[!-~])?$' },
 })
 
+const header = (name: string, description: string, maxLength: number) => ({
+  ...{ name, in: 'header', required: false, description },
+  schema: { type: 'string', minLength: 1, maxLength },
+})
+
 const LABEL_HEADERS = [
-  [
+  header(
     'x-tollgate-tags',
     'Labels of the call, such as `team=a,feature=chat`: at most 8, of at most 64 characters each.',
     1_100,
-  ],
-  ['x-tollgate-session', 'The session that the call belongs to; reports add up the cost of each.', 64],
-].map(([name, description, maxLength]) => ({
-  ...{ name, in: 'header', required: false, description },
-  schema: { type: 'string', minLength: 1, maxLength },
-}))
+  ),
+  header('x-tollgate-session', 'The session that the call belongs to; reports add up the cost of each.', 64),
+]
+const FALLBACK_HEADER = [
+  header('x-tollgate-fallback', 'Up to three other models, separated by commas, to ask in turn when one fails.', 800),
+]
 
 const INTEGER_MAX = 999_999_999_999_999
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'

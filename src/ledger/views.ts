@@ -38,6 +38,8 @@ const attemptView = z.object({
   vendor: z.string().exactOptional(),
   /** Which of the vendor's credentials it used, by its name, where there are several. */
   credential: z.string().exactOptional(),
+  /** The model that was asked, where the request named several. */
+  product: z.string().exactOptional(),
   /** The route's place in the catalog, from 1. */
   route: count,
   /** From the beginning of the call to that of the attempt, and how long it took. */

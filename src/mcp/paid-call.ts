@@ -60,7 +60,7 @@ export async function callEndpoint(
       header: given ? (name: string) => given(name) ?? header(name) : header,
     }
     const { asked, catalog } = readFor(reading, deps)
-    const { want, most } = estimate(asked.paidRequest, asked.product, asked.own)
+    const { want, most } = estimate(asked)
     if (call.costMax !== undefined && want > call.costMax)
       throw new Fault('request_invalid', {
         message: `This call may cost up to ${formatCredits(want)} credits, which is more than the max_cost of ${formatCredits(call.costMax)}. Raise max_cost, or ask for less.`,

@@ -46,7 +46,7 @@ export function readFor(
 /** Written out, because copying objects for every call costs. */
 export function arrive(
   { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
-  { paidRequest, product, routes, cache, own, labels }: Read,
+  { paidRequest, product, routes, cache, own, labels, fallbacks }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
@@ -65,6 +65,7 @@ export function arrive(
     out,
     callerHeaders,
     own,
+    fallbacks,
     cache: cache && { ...cache, key: questionOf(cache.key, paidRequest, callerHeaders) },
     idempotency: idempotency && {
       key: idempotency.key,

@@ -1,5 +1,5 @@
 // A call on its way along the path: each stage knows more than the one before.
-import { type Admitted, type Application, rateHeaders } from '../admission/admit.ts'
+import { type Admitted, type Application, type Offered, rateHeaders } from '../admission/admit.ts'
 import type { LabelNames, Labels } from '../admission/labels.ts'
 import type { ObjectOwner } from '../admission/vendor-objects.ts'
 import type { Route } from '../catalog/document.ts'
@@ -39,11 +39,18 @@ export interface PathDeps {
   readonly refusals: Pick<Refusals, 'note'>
 }
 
+/** The same request to another model. */
+export interface Fallback extends Offered {
+  readonly paidRequest: PaidRequest
+  readonly routes: readonly Route[]
+}
+
 /** A validated call of a known caller, before any money is touched. */
 export interface Arrived extends Application {
   readonly paidRequest: PaidRequest | JobRequest
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
+  readonly fallbacks?: readonly Fallback[] | undefined
   readonly endpoint: string
   /** Which agent calls, if one does. */
   readonly client?: string | undefined
@@ -79,12 +86,13 @@ export function isRepeatable({ idempotency }: Arrived): boolean {
 /** What every answer of the path tells besides its body, put behind what `headers` has. */
 export function addAnswerHeaders(
   headers: Record<string, string>,
-  { paidRequest, admitted, cache }: Held,
+  { paidRequest, admitted, cache, fallbacks }: Held,
   route: number,
   isKept = false,
 ): Record<string, string> {
   headers['x-tollgate-route'] = String(route)
   if (paidRequest.leftOut) headers['x-tollgate-left-out'] = paidRequest.leftOut
+  if (fallbacks) headers['x-tollgate-model'] = paidRequest.product
   if (cache) headers['x-cache'] = isKept ? 'hit' : 'miss'
   return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers
 }

@@ -36,6 +36,7 @@ import { readModerationsRequest, readRerankRequest } from '../protocols/text/rer
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
 import { routesFor } from '../routing/route.ts'
 import type { ByteLease } from '../upstream/budget.ts'
+import type { Fallback } from './call.ts'
 import type { CacheRule } from './response-cache.ts'
 
 export interface PaidSpec extends EndpointSpec {
@@ -81,6 +82,7 @@ export interface Read {
   /** It may go by keys of the account's own. */
   readonly own?: OwnUse
   readonly labels?: Labels | undefined
+  readonly fallbacks?: readonly Fallback[] | undefined
 }
 
 export interface ReadDeps {
@@ -93,7 +95,7 @@ export interface ReadDeps {
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
 }
 
-type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels'>
+type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels' | 'fallbacks'>
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
@@ -108,6 +110,23 @@ const READERS: Record<KindName, Reader> = {
 }
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
+  const models = incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
+  if (!models) return readOne(incoming, deps)
+  const all = models.map((model) => readOne(withModel(incoming, model), deps))
+  // What is too long for one model may fit into the next.
+  const fitting = all.filter((one) => !isTooLong(one))
+  const [first, ...others] = fitting.length > 0 ? fitting : all
+  if (!first) throw new Fault('internal', { internal: { why: 'a list of models is empty' } })
+  // What a vendor keeps is with that vendor alone, and a kept answer could be that of another model.
+  const { cache: _, ...plain } = first
+  if (others.length === 0 || plain.paidRequest.continues) return plain
+  const fallbacks = others.flatMap(({ paidRequest, product, routes, own }) =>
+    'order' in paidRequest ? [] : [{ paidRequest, product, routes, own }],
+  )
+  return { ...plain, fallbacks }
+}
+
+function readOne(incoming: Incoming, deps: ReadDeps): Read {
   try {
     requireEndpoint(incoming.principal, incoming.spec)
     const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
@@ -127,6 +146,45 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
     if (error instanceof Fault) error.product = productOf(incoming)
     throw error
   }
+}
+
+/** Also the one that is asked first. */
+const MODELS_MAX = 4
+const FALLBACK = 'x-tollgate-fallback'
+
+/** The models to try in turn, from the body's `models` or the header; undefined: only one is named. */
+function modelsOf(incoming: Incoming, deps: ReadDeps): readonly string[] | undefined {
+  const { header, body } = incoming
+  const named = header?.(FALLBACK)
+  const listed = body.json.member('models') ? body.json.value.models : undefined
+  if (named === undefined && (listed === undefined || listed === null)) return undefined
+  if (named !== undefined && listed !== undefined)
+    throw invalid(`"${FALLBACK}" and "models" mean the same; give one.`, FALLBACK)
+  const at = named === undefined ? 'models' : FALLBACK
+  const list = named === undefined ? listed : named.split(',').map((name) => name.trim())
+  if (!isNames(list)) throw invalid(`"${at}" must be a list of models.`, at)
+  const { model } = withPreset(incoming, deps).value
+  const all = [...new Set(typeof model === 'string' ? [model, ...list] : list)]
+  if (all.length > MODELS_MAX) throw invalid(`"${at}" may name at most ${MODELS_MAX - 1} models beside "model".`, at)
+  return all
+}
+
+function isNames(list: unknown): list is string[] {
+  return Array.isArray(list) && list.length > 0 && list.every((name) => typeof name === 'string' && name !== '')
+}
+
+/** The same request to this model, as if it alone had been named. */
+function withModel(incoming: Incoming, model: string): Incoming {
+  const { json } = incoming.body
+  const edit = { model: JSON.stringify(model) }
+  const text = splice(json, { ...(json.member('model') ? { replace: edit } : { add: edit }), remove: ['models'] })
+  return { ...incoming, body: { ...incoming.body, json: readJson(Buffer.from(text)) } }
+}
+
+function isTooLong({ paidRequest, product }: Read): boolean {
+  const { contextTokens = Number.POSITIVE_INFINITY } = 'limits' in product ? product.limits : {}
+  // The count is bounded by what the model can read, so that more shows as all of it.
+  return (paidRequest.inputTokensLikely ?? 0) >= contextTokens
 }
 
 function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels | undefined {

@@ -1,6 +1,6 @@
 // The whole path of a paid call, on one screen, for every paid endpoint: admit → route → attempt → relay → settle. A call that
 // becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
-import { admit, rateHeaders } from '../admission/admit.ts'
+import { admit, admittedFor, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
 import { findObjectOwner, type ObjectOwner } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
@@ -8,11 +8,11 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
-import { type Attempted, attempt } from '../routing/attempt.ts'
+import { type Attempted, attempt, type VendorAttempt } from '../routing/attempt.ts'
 import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
-import { type Answered, type Arrived, type Held, isRepeatable, type PathDeps } from './call.ts'
+import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -87,9 +87,11 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
     if (kept) return await relayCached(held, kept, deps)
     if (paidRequest.gather) await paidRequest.gather(out.signal)
     if (out.signal.aborted) throw CLIENT_CLOSED
-    attempted = await attempt(paidRequest, candidatesOf(held, deps), openingOf(held, deps), deps)
+    const answered: Answered = held.fallbacks
+      ? await attemptModels(held, held.fallbacks, deps)
+      : { ...held, attempted: await attempt(paidRequest, candidatesOf(held, deps), openingOf(held, deps), deps) }
+    attempted = answered.attempted
     seen.stage('vendor')
-    const answered: Answered = { ...held, attempted }
     const streams = paidRequest.stream && attempted.exchange.stream
     settled = await (streams ? relayStream(answered, deps) : relayAnswer(answered, deps))
   } catch (error) {
@@ -102,6 +104,36 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   attempted.leave()
   seen.stage('relay')
   return settled
+}
+
+/** One model after the other, until a vendor answers for one. The call is charged as that one's. */
+async function attemptModels(
+  held: Held & ExchangeCall,
+  [next, ...others]: readonly Fallback[],
+  deps: PathDeps,
+): Promise<Answered> {
+  const { product } = held.paidRequest
+  try {
+    const opening = openingOf(held, deps)
+    const { recorder } = opening
+    const named = { all: true, add: (one: VendorAttempt) => recorder.add({ ...one, product }) }
+    const attempted = await attempt(held.paidRequest, candidatesOf(held, deps), { ...opening, recorder: named }, deps)
+    held.seen.answeredBy(product)
+    return { ...held, attempted }
+  } catch (error) {
+    if (!next || !mayAnotherModelHelp(error, held)) throw error
+    const { paidRequest, product: model, routes, own } = next
+    const admitted = admittedFor(next, held.admitted)
+    return attemptModels({ ...held, paidRequest, product: model, routes, own, admitted }, others, deps)
+  }
+}
+
+/** Codes by which vendors say that a request is too long for the model. */
+const TOO_LONG = /context_(?:length|window)/
+
+function mayAnotherModelHelp(error: unknown, { out }: Held): boolean {
+  if (out.signal.aborted || !(error instanceof Fault)) return false
+  return error.blame === 'upstream' || TOO_LONG.test(error.details.vendorCode ?? '')
 }
 
 /** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */

@@ -67,6 +67,8 @@ export interface AttemptRecorder {
 
 export interface VendorAttempt {
   readonly vendor: string
+  /** The model that was asked, where several may answer. */
+  readonly product?: string
   readonly route: number
   /** The credential's name, if the vendor has several. */
   readonly credential?: string | undefined

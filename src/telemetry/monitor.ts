@@ -19,6 +19,8 @@ export interface Seen {
   attemptLog(fault?: Fault): AttemptLog | undefined
   /** The answer ended at this many output tokens per choice, because the remaining credits covered no more. */
   cutAt(tokens: number): void
+  /** Of several models that were named, this one answers. */
+  answeredBy(product: string): void
   /** A stage of the path has ended now. Each stage begins where the previous one ended. */
   stage(name: Stage): void
   end(ending: GenAiFacts & { status: number; outcome: string; fault?: Fault }): void
@@ -31,7 +33,7 @@ export interface LiveCall {
   atMs: number
   readonly account: string
   readonly key: string
-  readonly product: string
+  product: string
   readonly endpoint: string
   readonly stream: boolean
   running: boolean
@@ -221,6 +223,10 @@ class SeenCall implements Seen, AttemptRecorder {
     this.#cutAtTokens = tokens
   }
 
+  answeredBy(product: string): void {
+    this.call.product = product
+  }
+
   attemptLog(fault?: Fault): AttemptLog | undefined {
     const tried = this.#tried ?? []
     const cutAtTokens = this.#cutAtTokens
@@ -320,12 +326,13 @@ function faultView(
 const WORD_CHARS_MAX = 200
 
 function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boolean): AttemptView {
-  const { vendor, route, credential, startMs, endMs, queuedMs, skipped, status, fault, deadlineMs, vendorError, fix } =
-    attempt
+  const { vendor, product, route, credential, startMs, endMs, queuedMs } = attempt
+  const { skipped, status, fault, deadlineMs, vendorError, fix } = attempt
   const { phase, code, why } = fault?.details.internal ?? {}
   const word = (value: unknown) => (value === undefined ? null : String(value).slice(0, WORD_CHARS_MAX))
   return {
     vendor,
+    ...(product === undefined ? {} : { product }),
     route,
     ...(credential === undefined ? {} : { credential }),
     startMs: Math.round(startMs - callStartedMs),

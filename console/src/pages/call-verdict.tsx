@@ -91,7 +91,8 @@ function Survived({ call }: { call: UsageDetail }) {
 
 function describeAttempt(attempt: Attempt): string {
   const by = attempt.credential ? ` (${attempt.credential})` : ''
-  const who = attempt.vendor ? `${attempt.vendor}${by}` : `The vendor of route ${attempt.route}`
+  const model = attempt.product ? ` for ${attempt.product}` : ''
+  const who = `${attempt.vendor ? `${attempt.vendor}${by}` : `The vendor of route ${attempt.route}`}${model}`
   if (attempt.skipped) return `${who} was passed over${attempt.cause ? `: ${attempt.cause}` : ''}.`
   if (attempt.deadlineMs !== undefined)
     return `${who} had not answered after ${formatMs(attempt.deadlineMs)}${attempt.phase ? ` (${PHASES[attempt.phase] ?? attempt.phase})` : ''}.`
@@ -162,7 +163,7 @@ function spansOf(call: UsageDetail): Span[] {
         tone: 'calm',
       })
     spans.push({
-      name: `${attempt.vendor ?? `Route ${attempt.route}`}${attempt.skipped ? ', passed over' : ''}`,
+      name: `${attempt.vendor ?? `Route ${attempt.route}`}${attempt.product ? `, ${attempt.product}` : ''}${attempt.skipped ? ', passed over' : ''}`,
       from: attempt.startMs,
       to: attempt.startMs + attempt.ms,
       note: attempt.skipped
