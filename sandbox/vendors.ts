@@ -10,6 +10,7 @@ import { geminiCountRoom, geminiRoom } from './gemini.ts'
 import { imagesRoom } from './images.ts'
 import { moderationsRoom, rerankRoom } from './judgement.ts'
 import type { CallLog, SeenCall } from './log.ts'
+import { toolsRoom } from './mcp-tools.ts'
 import { Memory } from './memory.ts'
 import { modelsRoom } from './models.ts'
 import { chatRoom } from './openai-chat.ts'
@@ -39,11 +40,12 @@ function openRooms(): Room[] {
     productRoom,
     analyticsRoom,
     openSocialRoom(),
+    toolsRoom,
   ]
 }
 
 /** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
-const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'product', 'analytics']
+const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'product', 'tools', 'analytics']
 
 function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {
   const paths = VENDORS.some((vendor) => asked.startsWith(`/${vendor}/`))

@@ -52,6 +52,7 @@ import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { probeVendor } from './routing/probe.ts'
+import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { publicUrlOf } from './server/address.ts'
@@ -127,7 +128,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ database, ledger, upstream, logins, vendors, routes, world, log, monitor, watch, jobs, refusals },
     ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
   }
-  const read = readerOf(options, { guard, assets, byokKeys, secrets })
+  const read = readerOf(options, { ...store, guard, assets })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const background = openBackground({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const api = openApi(app, {
@@ -151,7 +152,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
-    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
+    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers: store.toolServers },
     probe: (target, call) => probeVendor(target, call, { upstream, logins, world }),
     system: systemOf(options, store, jobs),
   })
@@ -194,7 +195,7 @@ function openExports(deps: Parameters<typeof createExports>[0] & Parameters<type
 
 /** What is kept in the database, and what is read from it at the start. */
 async function openStore(options: GatewayOptions) {
-  const { config, world } = options
+  const { config, world, log } = options
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -215,10 +216,13 @@ async function openStore(options: GatewayOptions) {
   const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   const branding = await openBranding({ database, changes, audit })
+  const upstream = createUpstream({ world })
+  const sources = { sandboxUrl: options.sandboxUrl, credential: credentials.get }
+  const toolServers = await openToolServers({ database, changes, audit, catalog, upstream, world, log, sources })
   await changes.start()
   const invoices = createInvoices({ database, world, audit })
   const billing = createBilling({ database, audit, world })
-  const kept = { apiKeys, credentials, byokKeys, invoices, branding, billing }
+  const kept = { upstream, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
@@ -248,7 +252,7 @@ function createLoad(
   store: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
-  const { database, changes, audit, secrets, sealer, credentials, catalog, byokKeys } = store
+  const { database, changes, audit, secrets, sealer, credentials, catalog, byokKeys, upstream } = store
   const vendorHours = createVendorHours(database, world)
   const vendors = createVendors(world, vendorHours.count)
   const watch = createStreamWatch(world)
@@ -274,7 +278,6 @@ function createLoad(
   })
   const refusals = createRefusals({ database, world, log })
   const contents = createRecordings({ database, world, log, audit, sealer, catalog, credentials })
-  const upstream = createUpstream({ world })
   const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
@@ -312,11 +315,11 @@ function readerOf(
     assets,
     byokKeys,
     secrets,
-  }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys; secrets: Secrets },
+    toolServers,
+  }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys; secrets: Secrets; toolServers: ToolServers },
 ): ReadDeps {
   return {
-    world,
-    byokKeys,
+    ...{ world, byokKeys, toolServers },
     presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),

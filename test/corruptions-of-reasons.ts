@@ -388,6 +388,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   delivery: 'what is sent to receivers outside',
   batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',
   refusal: 'calls that were refused before anything was held',
+  tool_listing: 'what foreign servers list: what is sold, and its price, stands in the catalog',
   vendor_hour: 'requests to vendors and how long they took',
   usage_month: 'how a total is made up that statements take from transfers',
   ...{ credential: 'sealed secrets of vendors', byok_key: 'sealed secrets of vendors' },

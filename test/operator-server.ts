@@ -44,9 +44,11 @@ import { createRecordingPolicies } from '../src/recordings/policies.ts'
 import { createRecordings } from '../src/recordings/recordings.ts'
 import { createBilling } from '../src/reports/billing.ts'
 import { createStatements } from '../src/reports/statement.ts'
+import { openToolServers } from '../src/routing/tool-servers.ts'
 import { createCodes } from '../src/sales/codes.ts'
 import { openSales } from '../src/sales/open.ts'
 import { createServer } from '../src/server/server.ts'
+import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { createVerifier } from '../src/verify/runs.ts'
 import { checkAnswers } from './answers.ts'
@@ -137,6 +139,10 @@ export async function startOperatorServer(
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
     budgets: createBudgets({ database, world, audit }),
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
+    toolServers: await openToolServers({
+      ...{ database, changes, audit, log, catalog, world, upstream: createUpstream({ world }) },
+      sources: { sandboxUrl: () => undefined, credential: credentials.get },
+    }),
     members,
     statements: createStatements(database),
     billing,

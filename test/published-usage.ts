@@ -428,6 +428,8 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
     'Data.Records unpublished': [{ Data: { Records: [{}, {}, {}] } }, { call: 1, row: 3 }],
     'Records unpublished': [{ Records: [{}, {}] }, { call: 1, row: 2 }],
   },
+  // No server reports usage; results are counted, which test/mcp/tool-servers.test.ts shows.
+  mcp: {},
 }
 
 export interface FormatCell extends Cell {

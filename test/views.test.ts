@@ -68,6 +68,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   }
   const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
   assert.deepEqual(jobView.parse(answered.data), answered.data)
+  await home.operator('PUT', '/tool-servers/foreign', { url: 'http://127.0.0.1:1/mcp' })
   const readable = listResources().filter(({ method }) => method === 'GET')
   for (const { path } of readable) {
     const [, place = ''] = /^(\/[\w-]+)/.exec(path) ?? []
@@ -75,6 +76,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
       ...values,
       ...(others[place] ? { id: others[place] } : {}),
       ...(place === '/mails' ? { name: 'confirm' } : {}),
+      ...(place === '/tool-servers' ? { name: 'foreign' } : {}),
     }
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (of as Record<string, string>)[name] ?? name)
     const url = ADMIN_PREFIX + filled + (queries[path] ?? '')

@@ -1041,6 +1041,15 @@ create table stored_file (
 );
 CREATE INDEX stored_file_age ON public.stored_file USING btree (expires_at);
 
+create table tool_listing (
+  server text collate "C" not null,
+  looked_at timestamp with time zone not null default now(),
+  seen_at timestamp with time zone,
+  error text,
+  tools jsonb not null default '[]'::jsonb,
+  constraint tool_listing_pkey PRIMARY KEY (server)
+);
+
 create table transfer (
   account_id text collate "C" not null,
   id text collate "C" not null,

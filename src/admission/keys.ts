@@ -4,6 +4,7 @@
 import { checkAccessNames } from '../catalog/endpoint-access.ts'
 import { endpointsOf } from '../catalog/product.ts'
 import type { CatalogStore } from '../catalog/store.ts'
+import { isToolServerName } from '../catalog/tool-servers.ts'
 import { didYouMean, quoteModel } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
@@ -93,7 +94,12 @@ export function createKeys(options: {
   function check(input: KeyPatch): void {
     const { models, products } = catalog.current.document
     for (const name of input.models ?? [])
-      if (!Object.hasOwn(models, name) && !DATA_NAMES.includes(name) && !Object.hasOwn(products, name))
+      if (
+        !Object.hasOwn(models, name) &&
+        !DATA_NAMES.includes(name) &&
+        !Object.hasOwn(products, name) &&
+        !isToolServerName(name)
+      )
         throw invalid(
           [
             `models: there is no model ${quoteModel(name)}.`,

@@ -181,6 +181,8 @@ interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null
+  /** The endpoint itself, where it has no address. */
+  readonly spec?: PaidSpec | undefined
   /** As a line of a batch, at the price that its model has there. */
   readonly batch?: boolean
   readonly principal: Principal
@@ -191,13 +193,14 @@ interface Question {
 const paidOf = (catalog: Catalog) => endpointsOf(catalog).filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 async function readQuoted(
-  { body, endpoint, batch = false, principal, lease }: Question,
+  { body, endpoint, spec: given, batch = false, principal, lease }: Question,
   catalog: Catalog,
   deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
   const json = readJson(body)
   const paid = paidOf(catalog)
-  const specs = endpoint === null ? likely(json, catalog, principal) : paid.filter(({ id }) => id === endpoint)
+  const named = given ? [given] : paid.filter(({ id }) => id === endpoint)
+  const specs = endpoint === null ? likely(json, catalog, principal) : named
   let first: Fault | undefined
   for (const spec of specs)
     try {

@@ -6,6 +6,7 @@ import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '.
 import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
 import { products, productsProblems } from './product.ts'
 import { sales } from './sales.ts'
+import { toolServerProblems, toolServers } from './tool-servers.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
@@ -227,6 +228,8 @@ export const document = z
     models: z.record(catalogName, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(catalogName, dataEndpoint),
+    /** Foreign MCP servers, and which of their tools are sold. */
+    toolServers,
     /** Every text model is offered in every client format, whatever its `clientFormats` name. */
     allClientFormats: z.boolean().default(false),
     /** APIs that only the catalog knows; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
@@ -245,7 +248,8 @@ export const document = z
           context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
     for (const { path, message } of productsProblems(doc.products, doc.endpoints))
       context.addIssue({ code: 'custom', path: [...path], message })
-    for (const { path, message } of salesProblems(doc)) context.addIssue({ code: 'custom', path: [...path], message })
+    for (const { path, message } of [...salesProblems(doc), ...toolServerProblems(doc)])
+      context.addIssue({ code: 'custom', path: [...path], message })
     return doc
   })
 

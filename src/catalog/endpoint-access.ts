@@ -3,10 +3,12 @@
 import { invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
+import { isToolServerName, isToolSpec } from './tool-servers.ts'
 import { quoteModel } from './unknown-model.ts'
 
 /** Undefined: every key may use it, since it tells a key only about itself. */
 export function accessNameOf(spec: EndpointSpec): string | undefined {
+  if (isToolSpec(spec)) return spec.restriction
   if (spec.tag === 'Account and models') return undefined
   if (isDataEndpoint(spec)) return spec.id
   return spec.partOf ?? (spec.modelOf ?? spec.id).replace(/\/.*/, '')
@@ -32,7 +34,7 @@ export function endpointAccess(endpoints: readonly EndpointSpec[]): EndpointAcce
 export function checkAccessNames(names: readonly string[], endpoints: readonly EndpointSpec[]): void {
   const known = new Set(endpoints.map(accessNameOf))
   for (const name of names) {
-    if (known.has(name)) continue
+    if (known.has(name) || isToolServerName(name)) continue
     const near = nearestName(name, endpoints)
     throw invalid(
       [

@@ -137,7 +137,7 @@ export interface Mode {
 }
 
 export function isDataEndpoint(spec: EndpointSpec): spec is DataEndpointSpec {
-  return spec.sells === 'data'
+  return spec.sells === 'data' && spec.params !== undefined
 }
 
 /** A body that is answered as it stands. */

@@ -29,6 +29,7 @@ import { PRODUCT_COMMANDS } from './products.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { TOKEN_COMMANDS } from './tokens.ts'
+import { TOOL_SERVER_COMMANDS } from './tool-servers.ts'
 import { VENDOR_REPORT_COMMANDS } from './vendor-reports.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
@@ -65,7 +66,14 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ['Configuration as code', [APPLY_COMMAND]],
   [
     'Vendors and catalog',
-    [...CONNECT_COMMANDS, ...VENDOR_COMMANDS, ...CATALOG_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
+    [
+      ...CONNECT_COMMANDS,
+      ...VENDOR_COMMANDS,
+      ...TOOL_SERVER_COMMANDS,
+      ...CATALOG_COMMANDS,
+      ...PRODUCT_COMMANDS,
+      ...IMPORT_COMMANDS,
+    ],
   ],
   ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
   ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],

@@ -392,7 +392,7 @@ function choice(call: Invocation, test: VendorTest | undefined): Record<string, 
   return { models, ...given(call, 'credits-per-dollar', 'creditsPerDollar') }
 }
 
-function priced(call: Invocation, option: string, as: string): Record<string, unknown> {
+export function priced(call: Invocation, option: string, as: string): Record<string, unknown> {
   if (text(call, option) === undefined) return {}
   const rates = pairs(call, option)
   for (const [unit, rate] of Object.entries(rates))

@@ -129,6 +129,7 @@ const DEEDS = {
   'system.branding': () => 'changed the branding',
   'system.limits': changedLimits,
   'system.sign-up': () => 'changed the settings of sign-up',
+  'tool-server.look': of('found that tools changed at the tool server'),
   'token.create': ({ it, detail }) => `created the token ${it} (${detail('scopes')})`,
   'token.revoke': of('revoked the token'),
   'vendor-report.create': ({ detail }) =>

@@ -3,7 +3,7 @@
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
-type Topic = 'catalog' | 'keys' | 'credentials' | 'byok-keys' | 'branding' | 'reports'
+type Topic = 'catalog' | 'keys' | 'credentials' | 'byok-keys' | 'branding' | 'reports' | 'tool-servers'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void

@@ -204,7 +204,7 @@ export function accountTools(
         if (tool?.endpoint === undefined) throw invalid(`"${name.slice(0, 64)}" is not a paid tool.`, 'tool')
         const given = objectArgument(args, 'arguments')
         const body = Buffer.from(JSON.stringify(tool.asBody?.(given) ?? given))
-        const quote = await quoteCall({ body, endpoint: tool.endpoint, principal }, deps)
+        const quote = await quoteCall({ body, endpoint: tool.endpoint, spec: tool.spec, principal }, deps)
         return { structured: quote, text: markdownOf(quote) }
       },
     },
@@ -213,7 +213,7 @@ export function accountTools(
 
 // Prices as text, for tool descriptions.
 
-function priceText(catalog: Catalog, product: string): string {
+export function priceText(catalog: Catalog, product: string): string {
   const found = findProduct(catalog, product)
   return found ? `Costs ${pricingText(found.pricing)}.` : ''
 }

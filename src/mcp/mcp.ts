@@ -8,16 +8,19 @@ import { endpointsOf } from '../catalog/product.ts'
 import type { Catalog } from '../catalog/store.ts'
 import type { JobEngine } from '../jobs/engine.ts'
 import type { Log } from '../kernel/log.ts'
+import type { ToolServers } from '../routing/tool-servers.ts'
 import { accountTools, dataTools } from './data-tools.ts'
 import { discoveryTools, listFor } from './listing.ts'
 import { mediaTools } from './media-tools.ts'
 import type { PaidDeps } from './paid-call.ts'
+import { serverTools, withoutClashes } from './server-tools.ts'
 import type { Tool, ToolCaller } from './tool.ts'
 import { createTransport } from './transport.ts'
 
 export interface McpDeps extends PaidDeps, AccountDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
   readonly log: Log
+  readonly toolServers: Pick<ToolServers, 'heldBack' | 'listings'>
 }
 
 const INSTRUCTIONS =
@@ -27,11 +30,16 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
   const current = () => deps.catalog.current
   const models = createModelLists(current)
   const fixed: Tool[] = [...mediaTools(deps), ...accountTools(deps, models, (principal) => offered(principal))]
-  // The endpoints change with the catalog, and their tools with them.
-  const tools = madeOnce(
-    () => endpointsOf(current()),
-    (endpoints) => [...dataTools(endpoints, deps), ...fixed],
-  )
+  // The endpoints change with the catalog, and their tools with them. Ours come first, so that no foreign tool takes the name of one.
+  const inCatalog = madeOnce(current, (catalog) => {
+    const own = [...pair, ...dataTools(endpointsOf(catalog), deps), ...fixed]
+    // Which foreign tools are held back changes without the catalog.
+    return madeOnce(
+      () => deps.toolServers.listings,
+      () => withoutClashes([...own, ...serverTools(catalog, deps)]).slice(pair.length),
+    )
+  })
+  const tools = () => inCatalog()()
   const offered = (principal: Principal) => tools().filter((tool) => tool.offered(principal, current()))
   const pair = discoveryTools(offered, current)
   return createTransport({

@@ -13,9 +13,10 @@ import type { Field } from '../catalog/field.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { PaidSpec } from '../pipeline/read.ts'
 
 /** Listings are filtered by group; each of the first four has its own path. */
-export type Group = 'analytics' | 'social' | 'media' | 'products' | 'text' | 'account'
+export type Group = 'analytics' | 'social' | 'media' | 'products' | 'text' | 'account' | 'servers'
 
 export type Arguments = Readonly<Record<string, unknown>>
 
@@ -64,6 +65,8 @@ export interface ToolAnswer {
 
 export interface Tool {
   readonly name: string
+  /** Of a tool of a foreign server: stands before its name where that is taken. */
+  readonly prefix?: string
   readonly group: Group
   readonly title: string
   readonly description: string
@@ -78,6 +81,8 @@ export interface Tool {
   readonly openWorld: boolean
   /** The endpoint that parses the arguments for a quote. Absent: the tool is free of charge. */
   readonly endpoint?: string
+  /** That endpoint, where only this tool has it. */
+  readonly spec?: PaidSpec
   /** Converts the arguments to the endpoint's body, where the two differ. */
   readonly asBody?: (args: Arguments) => Arguments
   /** Whether this key may use the tool and the catalog has something to serve it with. */
@@ -107,8 +112,8 @@ export function requiredText(args: Arguments, name: string): string {
 }
 
 export function runTool(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
-  // Data endpoints reject unknown names themselves and suggest the right ones.
-  if (tool.group !== 'analytics' && tool.group !== 'social' && tool.group !== 'products') checkNames(tool, call.args)
+  // Data endpoints reject unknown names themselves and suggest the right ones; a foreign tool's schema says whether it takes others.
+  if (!['analytics', 'social', 'products', 'servers'].includes(tool.group)) checkNames(tool, call.args)
   return tool.run(call)
 }
 
@@ -201,8 +206,10 @@ export function answered({ structured, text, charge, next, content }: ToolAnswer
     ...(charge === undefined ? [] : [`Charged ${charge} credits.`]),
   ]
   const told = [text, ...notes].filter(Boolean).join('\n\n')
+  const words = told ? [{ type: 'text' as const, text: told }] : []
   return {
-    content: [...(told ? [{ type: 'text' as const, text: told }] : []), ...(content ?? [])],
+    // Without a text of ours, what was asked for comes before our notes.
+    content: text === '' ? [...(content ?? []), ...words] : [...words, ...(content ?? [])],
     structuredContent: structured as NonNullable<CallToolResult['structuredContent']>, // Parsed JSON, or an object of our own.
     _meta: {
       [REQUEST_ID]: requestId,

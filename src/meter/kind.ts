@@ -137,7 +137,7 @@ export const KINDS = {
     typical: { second: 5, output: 100_000 },
   },
   data: {
-    protocols: { 'social-v2': 'social', 'site-analytics': 'analytics', 'http-api': 'product' },
+    protocols: { 'social-v2': 'social', 'site-analytics': 'analytics', 'http-api': 'product', mcp: 'tools' },
     priced: [['call']],
     usual: ['row', 'byte', 'metered'],
     typical: { call: 1, row: 10 },

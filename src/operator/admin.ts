@@ -27,6 +27,7 @@ import { type PlanDeps, planResources } from './resources/plans.ts'
 import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
+import { type ToolServerDeps, toolServerResources } from './resources/tool-servers.ts'
 import {
   type BatchResourceDeps,
   batchResources,
@@ -62,6 +63,7 @@ export interface ResourceDeps
     DeliveryDeps,
     BatchResourceDeps,
     VendorDeps,
+    ToolServerDeps,
     ByokKeyDeps,
     OperationsDeps,
     TokenDeps,
@@ -97,6 +99,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),
+    ...toolServerResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

@@ -9,6 +9,7 @@ import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../cat
 import { ENDPOINTS } from '../catalog/index.ts'
 import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, findDataProduct, type Product } from '../catalog/store.ts'
+import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
@@ -20,6 +21,7 @@ import { type KindName, UNIT_NAMES, type Unit } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
 import { type PageTokens, readDataRequest } from '../protocols/data/http-api.ts'
+import { readToolRequest } from '../protocols/data/mcp-tool.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
 import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
@@ -35,6 +37,7 @@ import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts
 import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
 import { routesFor } from '../routing/route.ts'
+import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { Fallback } from './call.ts'
 import type { CacheRule } from './response-cache.ts'
@@ -90,6 +93,8 @@ export interface ReadDeps {
   /** A request without a model gets the one that the contract names as the default. */
   readonly presets: boolean
   readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
+  /** Absent: no tool of a foreign server is sold. */
+  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
   /** Tokens for further pages, bound to an account and an endpoint. */
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
@@ -188,7 +193,7 @@ function isTooLong({ paidRequest, product }: Read): boolean {
 }
 
 function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels | undefined {
-  const own = readLabels({ header, body: body.json.value, format: spec.format })
+  const own = readLabels({ header, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
   return labels
@@ -196,7 +201,7 @@ function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels 
 
 /** What a refused request was about; empty: nothing that there is. */
 function productOf({ spec, catalog, body: { json } }: Incoming): string {
-  if (isDataEndpoint(spec)) return spec.product
+  if (isDataEndpoint(spec) || isToolSpec(spec)) return spec.product
   const { model } = json.value
   return typeof model === 'string' && modelAt(catalog, model) ? model : ''
 }
@@ -313,7 +318,22 @@ function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
-function readData(incoming: Incoming, { world, pageTokens }: ReadDeps): ReturnType<Reader> {
+/** A tool that its server has changed is not sold until the operator has agreed to the change. */
+function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps): ReturnType<Reader> {
+  const { catalog, principal, body } = incoming
+  const product = findDataProduct(catalog, spec.product)
+  if (!mayUse(principal, spec.restriction))
+    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+  if (!product?.enabled || !toolServers || toolServers.heldBack(spec))
+    throw new Fault('not_found', { message: 'This tool is not offered now.' })
+  const perRow = product.pricing.tiers.some((tier) => tier.row !== undefined)
+  const facts = { account: principal.accountId, perRow, simulated: catalog.simulated, client: toolServers.client }
+  return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
+}
+
+function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  if (isToolSpec(incoming.spec)) return readTool(incoming.spec, incoming, deps)
+  const { world, pageTokens } = deps
   const { catalog, principal, params, query, header } = incoming
   const spec = incoming.spec as DataEndpointSpec
   const product = findDataProduct(catalog, spec.product)

@@ -23,6 +23,7 @@ import { storeUsageMonths } from '../ledger/usage-months.ts'
 import { pruneTokens } from '../oauth/open.ts'
 import type { Recordings } from '../recordings/recordings.ts'
 import { createBilling } from '../reports/billing.ts'
+import type { ToolServers } from '../routing/tool-servers.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Selling } from '../sales/open.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -45,6 +46,7 @@ interface Maintained {
   readonly invoices: Invoices
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly sales: Selling
+  readonly toolServers: Pick<ToolServers, 'lookAround'>
 }
 
 /** Each sweep is also the heartbeat. ledger_unreturned in functions/flush.sql takes a process for dead after 4 s; change both together. */
@@ -77,6 +79,7 @@ export function startMaintenance(
     invoices,
     deliveries,
     sales,
+    toolServers,
   }: Maintained,
 ): Array<() => void> {
   // Detects changes of the audit trail by someone with write access to the database.
@@ -117,6 +120,7 @@ export function startMaintenance(
     every(world, TOP_UP_EVERY_MS, () => sales.topUps.look(), log),
     every(world, VERIFY_EVERY_MS, () => sales.reconciliations.tick(), log),
     every(world, TIDY_EVERY_MS, () => sales.plans.renew(), log),
+    every(world, TIDY_EVERY_MS, () => toolServers.lookAround(), log),
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
   ]
 }

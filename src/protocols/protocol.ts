@@ -7,7 +7,7 @@ import { type JsonText, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
-import { bearer, type HttpCall } from '../upstream/call.ts'
+import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
 import type { LoggedIn, Logins } from '../upstream/login.ts'
 import type { VideoRequest } from './media/video-task/request.ts'
 import type { VendorError } from './vendor-words.ts'
@@ -88,6 +88,8 @@ export interface PaidRequest extends PaidRequestFacts {
   refusal?(protocol: ProtocolName): Fault | undefined
   /** Fetches what the request only refers to. Runs once, before a vendor slot is taken, because it does not use the vendor's time. */
   gather?(signal: AbortSignal): Promise<void>
+  /** Doing it twice may do harm: once the vendor may have begun, it is not tried again. */
+  readonly once?: true
   open(target: Target, options: OpenOptions): Exchange | Promise<Exchange>
 }
 
@@ -111,6 +113,8 @@ export interface OpenOptions {
 
 export interface Exchange {
   readonly call: HttpCall
+  /** Present if one HTTP request is not all: sends the call, credential included, and replies when the whole answer is there. */
+  readonly send?: Upstream['send']
   /**
    * What happens when the caller disconnects, unless the catalog overrides it. `answer`: the vendor reports the usage only at the end, so its
    * answer is read for a while. `call`: it bills the whole call once it is sent, so the answer is read to the end. Absent: the upstream call

@@ -112,7 +112,7 @@ export async function attempt(
 ): Promise<Attempted> {
   const { vendors, world } = deps
   const { recorder } = open
-  const { product } = paidRequest
+  const { product, once } = paidRequest
   let last: Fault | undefined
   let attempts = 0
   // A single route is tried twice; of several candidates each is tried once.
@@ -142,7 +142,7 @@ export async function attempt(
     const { vendor } = candidate
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
-    const facts: Facts = { open, product, startMs, queuedMs, attempts, isFirst: last === undefined }
+    const facts: Facts = { open, product, once, startMs, queuedMs, attempts, isFirst: last === undefined }
     try {
       const found = openLogin(candidate, deps)
       const target = found instanceof Promise ? await found : found
@@ -151,7 +151,7 @@ export async function attempt(
       const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
       const signal = drains === 'call' && !open.signal.aborted ? NEVER : open.signal
       const sending = { deadlines: vendor.timeouts, signal }
-      const reply = await deps.upstream.send(vendorCall(exchange.call, target), sending)
+      const reply = await (exchange.send ?? deps.upstream.send)(vendorCall(exchange.call, target), sending)
       if (reply.status >= 200 && reply.status < 300) {
         // A vendor that bills the whole answer anyway is not aborted once it answers: the relay decides how long to read.
         if (drains) reply.letGo()
@@ -163,7 +163,7 @@ export async function attempt(
       another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
       leave()
-      if (!verdict.curable) throw verdict.fault
+      if (!verdict.curable || (once && !another)) throw verdict.fault
       // The route keeps its turn while another of its credentials may work.
       if (another) turn -= 1
     } catch (error) {
@@ -201,6 +201,7 @@ function drainsOf(
 interface Facts {
   readonly open: AttemptOptions
   readonly product: string
+  readonly once: PaidRequest['once'] | undefined
   readonly startMs: number
   readonly queuedMs: number | undefined
   readonly attempts: number
@@ -263,7 +264,7 @@ function refusedBy(
 /** Records an attempt without an answer. Throws an error that ends the call; returns a fault that another attempt may cure. */
 function failedAt(
   candidate: Candidate,
-  { open, product, startMs, queuedMs, attempts }: Facts,
+  { open, product, once, startMs, queuedMs, attempts }: Facts,
   error: unknown,
   { vendors, world, log }: AttemptDeps,
 ): Fault {
@@ -285,7 +286,7 @@ function failedAt(
     ...(slow ? { stop: 'slow' } : {}),
   })
   logFailure(fault, about(open, candidate, attempts), log)
-  if (slow) throw fault
+  if (slow || (once && fault.details.internal?.sent !== false)) throw fault
   return fault
 }
 

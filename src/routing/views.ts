@@ -45,3 +45,50 @@ export const vendorHistory = z.object({
   models: z.array(z.object({ product: z.string(), ...asked })),
 })
 export type VendorHistory = z.infer<typeof vendorHistory>
+
+/** `listed`: agents see it. All other states say why they do not. */
+const TOOL_STATES = ['listed', 'changed', 'gone', 'unpriced', 'off', 'not-chosen', 'unusable'] as const
+
+const foreignTool = z.object({
+  /** Its name at the server. */
+  tool: z.string(),
+  /** Its id in the catalog; null: it is not chosen. */
+  id: z.string().nullable(),
+  state: z.enum(TOOL_STATES),
+  title: z.string().nullable(),
+  /** In the server's own words. */
+  description: z.string(),
+  inputSchema: z.record(z.string(), z.unknown()),
+  outputSchema: z.record(z.string(), z.unknown()).nullable(),
+  readOnly: z.boolean(),
+  /** In the catalog's form. */
+  pricing: z.unknown(),
+  resultsMax: count.nullable(),
+  /** Names the definition that the server lists now; null: it lists none that can be sold. */
+  digest: z.string().nullable(),
+  /** Where the listed definition differs from the one that was agreed to. */
+  changes: z.array(z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })),
+  /** Why it cannot be sold. */
+  problem: z.string().nullable(),
+})
+export type ForeignTool = z.infer<typeof foreignTool>
+
+export const toolServerView = z.object({
+  name: z.string(),
+  title: z.string().nullable(),
+  url: z.string(),
+  vendor: z.string(),
+  credential: z.object({ name: z.string(), present: z.boolean() }).nullable(),
+  timeoutMs: count,
+  concurrencyMax: count,
+  resultBytesMax: count,
+  lookedAt: time.nullable(),
+  /** When it last answered. */
+  seenAt: time.nullable(),
+  /** Why the last look failed. */
+  error: z.string().nullable(),
+  /** Calls through this process since its start, and the last that failed. */
+  calls: z.object({ requests: count, errors: count, lastError: z.string().nullable() }),
+  tools: z.array(foreignTool),
+})
+export type ToolServerView = z.infer<typeof toolServerView>

@@ -1,0 +1,133 @@
+// Foreign MCP servers on the command line: registered, looked at, their tools chosen, priced and agreed to.
+import type { Page } from '../kernel/view.ts'
+import type { ForeignTool, ToolServerView } from '../routing/views.ts'
+import { at, CliError, type Command, type Invocation, told } from './command.ts'
+import { table } from './table.ts'
+import { priced } from './vendors.ts'
+
+/** What is different from what was agreed to, before and after. */
+function changesOf({ tool, changes }: ForeignTool): string[] {
+  return changes.flatMap(({ field, before, after }) => [
+    `${tool}: ${field}`,
+    ...(before === null ? [] : [`  - ${before}`]),
+    ...(after === null ? [] : [`  + ${after}`]),
+  ])
+}
+
+function showServer({ tools, ...server }: ToolServerView): string {
+  const seen = server.seenAt === null ? 'It never answered.' : `It last answered at ${server.seenAt}.`
+  return [
+    `${server.name} at ${server.url}. ${seen}${server.error === null ? '' : ` The last look failed: ${server.error}.`}`,
+    table(tools, { TOOL: 'tool', STATE: 'state', ID: ({ id }) => id ?? '', DIGEST: ({ digest }) => digest ?? '' }),
+    ...tools.flatMap((one) => (one.state === 'changed' ? changesOf(one) : [])),
+  ].join('\n')
+}
+
+const show = (server: Promise<ToolServerView>) => told(server, showServer)
+const numbered = ({ values }: Invocation, names: Readonly<Record<string, string>>) =>
+  Object.fromEntries(
+    Object.entries(names).flatMap(([option, field]) =>
+      values[option] === undefined ? [] : [[field, Number(values[option])]],
+    ),
+  )
+
+async function register(call: Invocation): Promise<ToolServerView> {
+  const { url, title, credential } = call.values
+  const value = call.values['key-stdin'] ? (await call.input()).trim() : undefined
+  if (value === '') throw new CliError('There was no credential on standard input.', 2)
+  const named = { ...(credential ? { name: credential } : {}), ...(value ? { value } : {}) }
+  return call.api.call('PUT', at`/tool-servers/${call.args[0]}`, {
+    ...(url ? { url } : {}),
+    ...(title ? { title } : {}),
+    ...(credential || value ? { credential: named } : {}),
+    ...numbered(call, { timeout: 'timeoutMs', concurrency: 'concurrencyMax', bytes: 'resultBytesMax' }),
+  })
+}
+
+/** Agrees to what the server lists now, which the command shows; a tool that is agreed to already keeps its definition. */
+async function choose(call: Invocation): Promise<ToolServerView> {
+  const [name, tool] = call.args
+  const server = await call.api.call<ToolServerView>('GET', at`/tool-servers/${name}`)
+  const found = server.tools.find((one) => one.tool === tool)
+  const { agree, remove, off, on } = call.values
+  if (found?.state === 'changed' && !agree && !remove)
+    throw new CliError(
+      `"${tool}" has changed:\n${changesOf(found).join('\n')}\nNothing was changed. Give --agree to sell it so.`,
+    )
+  const isAgreed = agree || found?.state === 'not-chosen'
+  return call.api.call('PUT', at`/tool-servers/${name}/tools`, {
+    tool,
+    ...(isAgreed && found?.digest ? { digest: found.digest } : {}),
+    ...priced(call, 'price', 'pricing'),
+    ...priced(call, 'cost', 'cost'),
+    ...numbered(call, { results: 'resultsMax' }),
+    ...(off || on ? { enabled: on === true } : {}),
+    ...(remove ? { remove: true } : {}),
+  })
+}
+
+export const TOOL_SERVER_COMMANDS: readonly Command[] = [
+  {
+    name: 'tool-servers list',
+    summary: 'Lists foreign MCP servers, and how many of their tools are sold or held back.',
+    run: (call) =>
+      told(call.api.call<Page<ToolServerView>>('GET', '/tool-servers'), ({ items }) =>
+        table(items, {
+          SERVER: 'name',
+          ADDRESS: 'url',
+          LISTED: ({ tools }) => tools.filter(({ state }) => state === 'listed').length,
+          'HELD BACK': ({ tools }) => tools.filter(({ state }) => state === 'changed' || state === 'gone').length,
+          'LAST SEEN': ({ seenAt }) => seenAt ?? 'never',
+          ERROR: ({ error }) => error ?? '',
+        }),
+      ),
+  },
+  {
+    name: 'tool-servers show',
+    summary: 'A foreign MCP server: its tools, and what changed since they were agreed to.',
+    args: ['server'],
+    run: (call) => show(call.api.call('GET', at`/tool-servers/${call.args[0]}`)),
+  },
+  {
+    name: 'tool-servers register',
+    summary: 'Registers a foreign MCP server, or changes its address, credential or limits.',
+    args: ['server'],
+    options: {
+      url: { type: 'string', value: 'address', help: 'Its address, of MCP over HTTP.' },
+      title: { type: 'string', value: 'text', help: 'What agents read of where its tools come from.' },
+      credential: { type: 'string', value: 'NAME', help: 'A stored credential, or a variable of the environment.' },
+      'key-stdin': { type: 'boolean', help: 'Reads its credential from standard input and stores it encrypted.' },
+      timeout: { type: 'string', value: 'ms', help: 'A call that takes longer is an error; 60000 by default.' },
+      concurrency: { type: 'string', value: 'number', help: 'Calls at once; 20 by default.' },
+      bytes: { type: 'string', value: 'number', help: 'The largest result; 1048576 by default.' },
+    },
+    run: (call) => show(register(call)),
+  },
+  {
+    name: 'tool-servers look',
+    summary: 'Looks now at what a foreign MCP server lists.',
+    args: ['server'],
+    run: (call) => show(call.api.call('POST', at`/tool-servers/${call.args[0]}/look`)),
+  },
+  {
+    name: 'tool-servers choose',
+    summary: 'Sells a tool of a foreign MCP server, changes its price, or agrees to what it has become.',
+    args: ['server', 'tool'],
+    options: {
+      price: { type: 'string', value: 'call=credits,row=credits', help: 'By call, and by result if "row" is given.' },
+      cost: { type: 'string', value: 'call=credits,…', help: 'What the server takes, for margins.' },
+      results: { type: 'string', value: 'number', help: 'Results beyond these are not charged; 100 by default.' },
+      agree: { type: 'boolean', help: 'Agrees to the description and schemas that the server lists now.' },
+      off: { type: 'boolean', help: 'Stops offering it.' },
+      on: { type: 'boolean', help: 'Offers it again.' },
+      remove: { type: 'boolean', help: 'Takes it out of the catalog.' },
+    },
+    run: (call) => show(choose(call)),
+  },
+  {
+    name: 'tool-servers remove',
+    summary: 'Removes a foreign MCP server and its tools from the catalog.',
+    args: ['server'],
+    run: (call) => told(call.api.call('DELETE', at`/tool-servers/${call.args[0]}`), () => 'Removed.'),
+  },
+]

@@ -1,0 +1,122 @@
+// A call of a tool of a foreign MCP server. Arguments are compared with the agreed schema before money is touched; results that are errors, too
+// large, or not what the schema promises are faults, and cost nothing.
+import type { JsonSchema } from '../../catalog/endpoint.ts'
+import { checkValue, sampleOf } from '../../catalog/json-schema.ts'
+import { type ToolSpec, visible } from '../../catalog/tool-servers.ts'
+import { invalid } from '../../kernel/fault.ts'
+import type { Usage } from '../../meter/usage.ts'
+import type { ToolClient } from '../../upstream/tool-client.ts'
+import { isObject, type Json, objectOf } from '../check.ts'
+import { type Exchange, garbled, type PaidRequest } from '../protocol.ts'
+import { refusal } from '../vendor-fault.ts'
+import { dataWords } from './data-words.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const SAID_CHARS_MAX = 500
+/** Errors of the protocol that are about the request: invalid parameters, unknown method. */
+const CALLERS_CODES = [-32602, -32601]
+
+interface ToolDeps {
+  readonly client: ToolClient
+  readonly account: string
+  readonly perRow: boolean
+  /** Answered by the simulated vendor, in one request. */
+  readonly simulated: boolean
+}
+
+export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): PaidRequest {
+  const { sold, server } = spec
+  const problem = problemOf(sold.inputSchema, args)
+  if (problem !== undefined) throw invalid(`Arguments: ${problem}.`, /^[\w-]+/.exec(problem)?.[0])
+  const usageOf = (rows: number): Usage => (deps.perRow ? { call: 1, row: rows } : { call: 1 })
+  return {
+    product: spec.product,
+    stream: false,
+    price: {},
+    worst: usageOf(sold.resultsMax),
+    sent: JSON.stringify(args),
+    ...(sold.repeatable ? {} : { once: true }),
+    open(target): Exchange {
+      const call = { method: 'POST', url: target.baseUrl, headers: {} } as const
+      const facts: Pick<Exchange, 'answer' | 'vendorError'> = {
+        answer(body) {
+          const result = resultIn(body, server)
+          checkPromise(result, spec)
+          const rows = Math.min(countResults(result), sold.resultsMax)
+          return { body: JSON.stringify(result), contentType: JSON_TYPE, usage: usageOf(rows) }
+        },
+        vendorError: (body) => dataWords(body, (value) => objectOf(value.error).message ?? value.message ?? value.error),
+      }
+      if (deps.simulated) return { ...facts, call: { ...call, url: `${call.url}/call`, ...simulatedCall(spec) } }
+      return {
+        ...facts,
+        call,
+        send: ({ url, headers }, { deadlines, signal }) =>
+          deps.client.call(
+            { url, headers },
+            // A schema of an object: the definition was read as one, and the library only looks for headers in it.
+            { name: sold.tool, args, inputSchema: { ...sold.inputSchema, type: 'object' } },
+            { deadlines, signal, bytesMax: spec.resultBytesMax, session: deps.account },
+          ),
+      }
+    },
+  }
+}
+
+function simulatedCall({ sold }: ToolSpec) {
+  const text = `A simulated result of ${sold.tool}.`
+  const structured = sold.outputSchema ? { structuredContent: sampleOf(sold.outputSchema) } : {}
+  const result = { content: [{ type: 'text', text }], ...structured }
+  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ result }) }
+}
+
+/** A stranger's schema and value: what is too deep to be compared fits as little as what does not fit. */
+function problemOf(schema: JsonSchema, value: unknown): string | undefined {
+  try {
+    const problem = checkValue(schema, value)
+    return problem && `${problem.at || 'the whole'} must ${problem.must}`
+  } catch {
+    return 'they are too deep'
+  }
+}
+
+/** The result, or the fault that it stands for. An error costs nothing, and is marked as the server's own words. */
+function resultIn(body: Buffer, server: string): Json {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch (cause) {
+    throw garbled('the result is no JSON', cause)
+  }
+  const { result, error } = objectOf(value)
+  const refused = objectOf(error)
+  if (isObject(error)) throw saidFault(server, String(refused.message ?? ''), CALLERS_CODES.includes(Number(refused.code)) ? 400 : 502)
+  if (!isObject(result) || !Array.isArray(result.content)) throw garbled('the result has no content')
+  if (result.isError === true) throw saidFault(server, textOf(result.content), 400)
+  const { content, structuredContent } = result
+  return { content, ...(structuredContent === undefined ? {} : { structuredContent }) }
+}
+
+function saidFault(server: string, said: string, status: 400 | 502) {
+  const message = `The tool server "${server}" says: ${visible(said).slice(0, SAID_CHARS_MAX).toWellFormed() || 'it failed'}`
+  return refusal(status, { message, words: [] }, '', {}).fault
+}
+
+function textOf(content: readonly unknown[]): string {
+  return content.flatMap((block) => (typeof objectOf(block).text === 'string' ? [objectOf(block).text] : [])).join(' ')
+}
+
+function checkPromise({ structuredContent }: Json, { sold: { outputSchema } }: ToolSpec): void {
+  if (!outputSchema) return
+  const problem = structuredContent === undefined ? 'there is no structured content' : problemOf(outputSchema, structuredContent)
+  if (problem !== undefined) throw garbled(`the result is not what its schema promises: ${problem.slice(0, 200)}`)
+}
+
+/** The rows of the structured content (itself, or its only list); without one, the blocks of content. */
+function countResults({ content, structuredContent }: Json): number {
+  if (Array.isArray(structuredContent)) return structuredContent.length
+  const lists = isObject(structuredContent) ? Object.values(structuredContent).filter(Array.isArray) : []
+  const [only] = lists
+  if (only && lists.length === 1) return only.length
+  return Array.isArray(content) ? content.length : 1
+}

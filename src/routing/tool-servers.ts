@@ -1,0 +1,205 @@
+// Looks at foreign MCP servers: what each lists now, compared with what the operator agreed to. A tool that changed or is gone is held back in
+// every process until the operator agrees. One process looks, the others read what it saw.
+
+import type { CatalogStore } from '../catalog/store.ts'
+import {
+  definitionDigest,
+  readDefinition,
+  TOOLS_MAX,
+  type ToolDefinition,
+  type ToolSpec,
+  visible,
+} from '../catalog/tool-servers.ts'
+import type { Audit } from '../database/audit.ts'
+import type { Changes } from '../database/changes.ts'
+import { type Database, statement } from '../database/database.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { NEVER } from '../kernel/timers.ts'
+import type { World } from '../kernel/world.ts'
+import { type Target, vendorCall } from '../protocols/protocol.ts'
+import { withoutSecrets } from '../protocols/vendor-words.ts'
+import type { Upstream } from '../upstream/call.ts'
+import { createToolClient, type ToolClient } from '../upstream/tool-client.ts'
+import { type RouteSources, targetOf } from './route.ts'
+
+export interface SeenTool {
+  readonly tool: string
+  /** Absent: it cannot be sold. */
+  readonly definition?: ToolDefinition
+  readonly digest?: string
+  readonly problem?: string
+}
+
+interface Listing {
+  readonly lookedAt: Date
+  /** The last time that it answered; null: never. */
+  readonly seenAt: Date | null
+  readonly error: string | null
+  readonly tools: readonly SeenTool[]
+}
+
+type HeldBack = 'changed' | 'gone'
+
+export interface ToolServers {
+  readonly client: ToolClient
+  /** Why a tool is not sold now; undefined: it is. */
+  heldBack(spec: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined
+  /** By server; another map whenever one may have changed. */
+  readonly listings: ReadonlyMap<string, Listing>
+  look(server: string): Promise<void>
+  /** Looks at those that nobody has looked at for a while. */
+  lookAround(): Promise<void>
+}
+
+const LOOK = {
+  deadlines: { connectMs: 5_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 30_000 },
+  ...{ signal: NEVER, bytesMax: 4 * 1024 * 1024, toolsMax: TOOLS_MAX },
+} as const
+const ERROR_CHARS_MAX = 300
+
+const ALL = statement('tool_listing_all', 'select server, looked_at, seen_at, error, tools from tool_listing')
+const CLAIM = statement(
+  'tool_listing_claim',
+  `insert into tool_listing (server) values ($1) on conflict (server) do update set looked_at = now()
+   where tool_listing.looked_at < now() - interval '5 minutes' returning server`,
+)
+const SEEN = statement(
+  'tool_listing_seen',
+  `insert into tool_listing (server, seen_at, tools) values ($1, now(), $2)
+   on conflict (server) do update set looked_at = now(), seen_at = now(), error = null, tools = excluded.tools`,
+)
+const FAILED = statement(
+  'tool_listing_failed',
+  `insert into tool_listing (server, error) values ($1, $2)
+   on conflict (server) do update set looked_at = now(), error = excluded.error`,
+)
+const FORGET = statement('tool_listing_forget', 'delete from tool_listing where not server = any($1)')
+
+interface Row {
+  server: string
+  looked_at: Date
+  seen_at: Date | null
+  error: string | null
+  tools: SeenTool[]
+}
+
+interface Deps {
+  readonly database: Database
+  readonly changes: Changes
+  readonly audit: Audit
+  readonly log: Log
+  readonly catalog: Pick<CatalogStore, 'current'>
+  readonly upstream: Upstream
+  readonly world: World
+  readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
+}
+
+export async function openToolServers(deps: Deps): Promise<ToolServers> {
+  const { database, changes, audit, log, catalog, sources } = deps
+  const client = createToolClient(deps)
+  let listings = new Map<string, Listing>()
+
+  async function read(): Promise<void> {
+    const rows = await database.query<Row>(ALL)
+    listings = new Map(
+      rows.map(({ server, looked_at: lookedAt, seen_at: seenAt, error, tools }) => [
+        server,
+        { lookedAt, seenAt, error, tools },
+      ]),
+    )
+  }
+  await read()
+  changes.watch('tool-servers', read)
+
+  function heldBack({ server, sold }: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined {
+    const listing = listings.get(server)
+    if (!listing?.seenAt) return undefined
+    const seen = listing.tools.find(({ tool }) => tool === sold.tool)
+    if (!seen) return 'gone'
+    return seen.digest === definitionDigest(sold) ? undefined : 'changed'
+  }
+
+  /** Those of the server that are not sold now, each with why. */
+  function allHeld(server: string): Record<string, HeldBack> {
+    const { tools = {} } = catalog.current.document.toolServers[server] ?? {}
+    return Object.fromEntries(
+      Object.values(tools).flatMap((sold) => {
+        const why = heldBack({ server, sold })
+        return why === undefined ? [] : [[sold.tool, why] as const]
+      }),
+    )
+  }
+
+  async function look(server: string): Promise<void> {
+    const target = targetAt(server)
+    const before = allHeld(server)
+    const seen = await client.list(vendorCall({ method: 'POST', url: target.baseUrl, headers: {} }, target), LOOK).then(
+      (tools) => JSON.stringify(tools.map(seenTool)),
+      (error: unknown) => new Failure(lookError(error, target)),
+    )
+    if (seen instanceof Failure) await database.query(FAILED, [server, seen.message])
+    else await database.query(SEEN, [server, seen])
+    await database.transaction((tx) => changes.bump(tx, 'tool-servers'))
+    await changes.notice('tool-servers')
+    const after = allHeld(server)
+    if (JSON.stringify(before) === JSON.stringify(after)) return
+    log.warn({ server, held: after, alert: Object.keys(after).length > 0 }, 'tools of a foreign server are held back')
+    await database.transaction((tx) =>
+      audit.write(
+        tx,
+        { actor: 'system', ip: null, requestId: null },
+        { action: 'tool-server.look', object: server, before, after },
+      ),
+    )
+  }
+
+  function targetAt(server: string): Target {
+    const { toolServers, vendors } = catalog.current.document
+    const vendor = vendors[toolServers[server]?.vendor ?? '']
+    if (!vendor) throw new Fault('not_found', { message: `There is no tool server "${server}".` })
+    const [several] = vendor.credentials ?? []
+    const route = { vendor: '', protocol: 'mcp', order: 0, weight: 1, enabled: true } as const
+    return targetOf(route, several ? { ...vendor, credential: several.name } : vendor, '', sources)
+  }
+
+  return {
+    client,
+    heldBack,
+    look,
+    get listings() {
+      return listings
+    },
+    async lookAround() {
+      const names = Object.keys(catalog.current.document.toolServers)
+      if (names.length === 0 && listings.size === 0) return
+      await database.query(FORGET, [names])
+      // A server that is slow to answer does not keep the others waiting.
+      await Promise.allSettled(
+        names.map(async (server) => {
+          const [claimed] = await database.query(CLAIM, [server])
+          if (claimed) await look(server)
+        }),
+      )
+    },
+  }
+}
+
+class Failure extends Error {}
+
+function seenTool(given: Parameters<typeof readDefinition>[0]): SeenTool {
+  const read = readDefinition(given)
+  const tool = visible(given.name).slice(0, 128).toWellFormed()
+  return typeof read === 'string' ? { tool, problem: read } : { tool, definition: read, digest: definitionDigest(read) }
+}
+
+/** For operators: without the credential. */
+function lookError(error: unknown, target: Target): string {
+  const fault = error instanceof Fault ? error : undefined
+  const { data, message } = error as Error & { data?: { status?: unknown } } // Errors only are thrown.
+  const said =
+    typeof data?.status === 'number'
+      ? `HTTP ${data.status}`
+      : String(fault?.details.internal?.why ?? (fault ? asFault(fault).message : message))
+  return visible(withoutSecrets(said, target)).slice(0, ERROR_CHARS_MAX).toWellFormed()
+}
