@@ -114,7 +114,7 @@ export async function createGateway(options: GatewayOptions) {
   const { app, drain } = openServer({ ...options, database, metrics, leaving: () => leaving })
   const publicUrl = () => publicUrlOf(app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
-  const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, publicUrl })
+  const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
   mountAssets(app, { store: files, signer, world })
   const guard = createOutboundGuard(world, config)
   const mailer = openMailer(options, branding)

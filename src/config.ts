@@ -204,6 +204,14 @@ const schema = z
     TOLLGATE_S3_REGION: z.string().min(1).default('us-east-1').describe('Its region.'),
     TOLLGATE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('Its access key.'),
     TOLLGATE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('Its secret key.'),
+    TOLLGATE_S3_SESSION_TOKEN: z.string().min(1).optional().describe('The session token of temporary keys.'),
+    TOLLGATE_S3_ROLE: z
+      .string()
+      .regex(/^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, 'must be the ARN of a role')
+      .optional()
+      .describe(
+        "A role of AWS that is assumed for the store, with the keys or the machine's own identity. Its keys are renewed ahead of their end.",
+      ),
     TOLLGATE_WORKLOAD_IDENTITY: words
       .refine(
         (all) => all.every((one) => WORKLOADS.includes(one)),
@@ -311,10 +319,13 @@ const schema = z
   .refine(
     (env) =>
       !env.TOLLGATE_S3_BUCKET ||
-      (env.TOLLGATE_S3_ENDPOINT && env.TOLLGATE_S3_ACCESS_KEY_ID && env.TOLLGATE_S3_SECRET_ACCESS_KEY),
+      (env.TOLLGATE_S3_ENDPOINT &&
+        ((env.TOLLGATE_S3_ACCESS_KEY_ID && env.TOLLGATE_S3_SECRET_ACCESS_KEY) ||
+          env.TOLLGATE_WORKLOAD_IDENTITY.includes('aws'))),
     {
       path: ['TOLLGATE_S3_BUCKET'],
-      message: 'needs TOLLGATE_S3_ENDPOINT, TOLLGATE_S3_ACCESS_KEY_ID and TOLLGATE_S3_SECRET_ACCESS_KEY as well',
+      message:
+        'needs TOLLGATE_S3_ENDPOINT, and TOLLGATE_S3_ACCESS_KEY_ID with TOLLGATE_S3_SECRET_ACCESS_KEY or aws in TOLLGATE_WORKLOAD_IDENTITY, as well',
       when: ALWAYS,
     },
   )

@@ -171,6 +171,7 @@ export type KeyInput = Pick<KeyView, 'name'> &
 /** What is known of a vendor before it is in the catalog. */
 export interface ConnectPlace {
   preset?: string
+  login?: string
   vendor?: string
   baseUrl?: string
   blanks?: Record<string, string>

@@ -23,7 +23,8 @@ interface S3Place {
   /** Such as https://s3.eu-central-1.amazonaws.com. */
   readonly endpoint: string
   readonly bucket: string
-  readonly credentials: AwsCredentials
+  /** Those of a role end after a while, so they are asked for before each request. */
+  readonly credentials: AwsCredentials | (() => AwsCredentials | Promise<AwsCredentials>)
   /** Puts the bucket into the host name instead of the path. */
   readonly virtualHost?: boolean
 }
@@ -62,8 +63,9 @@ export function createS3Client(options: S3Place): S3Send {
     // S3 wants the body's hash as a header too.
     const signed = { ...ask.headers, 'x-amz-content-sha256': bodySha256 }
     const call = { method, url, headers: signed, bodySha256, service: 's3' }
-    const headers = signAwsCall(call, credentials, world.nowMs())
     try {
+      const keys = typeof credentials === 'function' ? await credentials() : credentials
+      const headers = signAwsCall(call, keys, world.nowMs())
       return await upstream.send(
         { method, url: url.href, headers, ...(body ? { body } : {}) },
         { deadlines: DEADLINES, signal: NEVER },

@@ -103,6 +103,8 @@ const vendor = z.strictObject(
     credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
     /** Where it looks for the credential; absent: where the format's usual vendors do. */
     auth: auth.optional(),
+    /** The cloud through which it offers another maker's format: Messages under addresses of its own, and no list of models. */
+    cloud: z.enum(['bedrock', 'vertex']).optional(),
     headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
     timeouts: z
       .strictObject({

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDefaultCatalog } from '../compose.ts'
+import { realWorld } from '../kernel/world.ts'
 import { smallestRequest } from '../protocols/free-check.ts'
-import { vendorCall } from '../protocols/protocol.ts'
+import { loggedIn, vendorCall } from '../protocols/protocol.ts'
 import { probedRoute } from '../routing/probe.ts'
 import { targetOf } from '../routing/route.ts'
 import { type Connection, suggestedUid, withConnection } from './connect.ts'
-import { type CatalogInput, checkDocument } from './document.ts'
-import { filledAddress, type Preset, readPresets } from './preset.ts'
+import { type CatalogInput, checkDocument, type Login } from './document.ts'
+import { filledAddress, filledIn, type Preset, readPresets, withLogin } from './preset.ts'
 
 const shipped = (await readDefaultCatalog()) as CatalogInput
 const presets = await readPresets()
@@ -17,13 +18,14 @@ const EMPTY: CatalogInput = { vendors: {}, models: {}, endpoints: {} }
 function connectionOf(preset: Preset): Connection {
   const blanks = Object.keys(preset.blanks).map((name) => [
     name,
-    name === 'address' ? 'http://127.0.0.1:9/v1' : 'mine-1',
+    { address: 'http://127.0.0.1:9/v1', role: 'arn:aws:iam::123456789012:role/tollgate' }[name] ?? 'mine-1',
   ])
-  const baseUrl = filledAddress(preset, Object.fromEntries(blanks))
+  const given = Object.fromEntries(blanks)
+  const baseUrl = filledAddress(preset, given)
   assert.ok(typeof baseUrl === 'string')
   return {
     vendorName: preset.name,
-    vendor: { ...(preset.vendor as CatalogInput['vendors'][string]), baseUrl },
+    vendor: { ...(filledIn(preset.vendor, given) as CatalogInput['vendors'][string]), baseUrl },
     preset,
     formats: preset.formats,
     models: Object.keys(preset.models).map((model) => ({ model })),
@@ -81,15 +83,44 @@ for (const preset of presets)
     const ask = probed.facts && smallestRequest(target.protocol, probed.facts)
     if (!ask) return assert.ok(!['text', 'embedding'].includes(preset.models[target.model]?.type ?? 'data'))
     const exchange = await ask.open(target, { requestId: 'test', createdSeconds: 0, signal: AbortSignal.timeout(1000) })
-    const call = vendorCall(exchange.call, target)
+    const call = vendorCall(exchange.call, await loggedIn(target, { logins: loginsWith(secret), world: realWorld }))
     assert.ok(call.url.startsWith(`${vendor.baseUrl}/`), call.url)
-    assert.equal(JSON.parse(String(call.body)).model, target.model)
+    if (vendor.cloud === undefined) assert.equal(JSON.parse(String(call.body)).model, target.model)
+    else assert.ok(call.url.includes(encodeURIComponent(target.model)), call.url)
     const { header } = typeof vendor.auth === 'object' && 'header' in vendor.auth ? vendor.auth : { header: undefined }
     const carried = header ? call.headers[header] : (call.headers.authorization ?? call.headers['x-api-key'])
     assert.match(carried ?? '', vendor.credential === undefined ? /^$/ : /sk-of-the-test/)
     if (preset.name === 'azure') assert.equal(call.headers['api-key'], secret)
     if (preset.name === 'bedrock-anthropic') assert.equal(call.headers.authorization, `Bearer ${secret}`)
   })
+
+/** As if the cloud had accepted the login. */
+const loginsWith = (secret: string) => ({
+  open: (login: Login) =>
+    'sigv4' in login
+      ? { aws: { region: 'us-east-1', accessKeyId: secret, secretAccessKey: 'x' }, service: login.sigv4.service }
+      : { token: secret },
+})
+
+test('every login of a preset is one that a catalog can have, and names what it needs', () => {
+  const tried = presets.flatMap((preset) =>
+    Object.keys(preset.logins).map((name) => {
+      const chosen = withLogin(preset, name)
+      assert.ok(chosen)
+      const connection = connectionOf(chosen)
+      const checked = checkDocument(withConnection(shipped, connection).document)
+      assert.deepEqual(checked.ok ? [] : checked.problems, [], `${preset.name} ${name}`)
+      assert.doesNotMatch(JSON.stringify(connection.vendor.auth), /[{]\w+[}]/)
+      // Without a credential it is the machine's own identity, and nothing else.
+      assert.equal(chosen.vendor.credential === undefined, /workload/.test(JSON.stringify(connection.vendor.auth)))
+      return name
+    }),
+  )
+  assert.deepEqual(
+    new Set(tried),
+    new Set(['keys', 'role', 'workload', 'metadata', 'access-token', 'entra', 'api-key']),
+  )
+})
 
 test('an empty catalog takes every preset whose prices are noted, with all that its models need', () => {
   for (const preset of presets.filter(({ takesOver }) => takesOver === undefined)) {

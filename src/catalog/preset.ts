@@ -30,6 +30,16 @@ const presetModel = z.strictObject({
   usd: z.array(tier).min(1).optional(),
 })
 
+/** Another way to log in than the vendor's entry has. */
+const presetLogin = z.strictObject({
+  title: z.string(),
+  /** What the credential is, or what must be there instead of one. */
+  about: z.string(),
+  auth: z.unknown().optional(),
+  credential: z.string().optional(),
+  blanks: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
+})
+
 const preset = z.strictObject({
   title: z.string(),
   about: z.string().optional(),
@@ -37,6 +47,9 @@ const preset = z.strictObject({
   vendor: z.looseObject({ baseUrl: z.string(), credential: z.string().optional() }),
   /** What has to be known besides the credential, and what it is. */
   blanks: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
+  /** Of the entry itself, where there are others. */
+  login: z.string().optional(),
+  logins: z.record(z.string().regex(/^[a-z-]{1,30}$/), presetLogin).default({}),
   /** The family of the shipped catalog whose traits its text models have. */
   like: z.string().optional(),
   traits: traits.optional(),
@@ -107,6 +120,25 @@ function withFacts(entry: z.output<typeof presetModel>, { models }: CatalogInput
   if (!shipped) return { ...entry, traits: entry.traits ?? {} }
   const { type, capabilities = [], limits = {}, traits: own = {} } = shipped
   return { ...entry, type, capabilities, limits, traits: own }
+}
+
+/** The preset with another of its logins; undefined: it has none of this name. */
+export function withLogin(preset: Preset, name: string | undefined): Preset | undefined {
+  if (name === undefined) return preset
+  const login = Object.hasOwn(preset.logins, name) ? preset.logins[name] : undefined
+  if (!login) return undefined
+  const { auth, credential, blanks } = login
+  const { auth: _, credential: __, ...vendor } = preset.vendor
+  const named = { ...(auth === undefined ? {} : { auth }), ...(credential === undefined ? {} : { credential }) }
+  return { ...preset, vendor: { ...vendor, ...named }, blanks: { ...preset.blanks, ...blanks } }
+}
+
+/** Every text within it with its blanks filled in. */
+export function filledIn(value: unknown, given: Readonly<Record<string, string>>): unknown {
+  if (typeof value === 'string')
+    return value.replaceAll(/\{(\w+)\}/g, (all, name: string) => given[name]?.trim() ?? all)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, filledIn(one, given)]))
 }
 
 /** The address with its blanks filled in; or the names of those that are missing. */

@@ -54,8 +54,15 @@ export function belongsTo(
   return (
     Object.values(vendors).some(
       (vendor) => isNamed(vendor) && addressesOf(vendor).some((one) => originOf(one) === origin),
-    ) || presets.some(({ vendor }) => vendor.credential === name && originPattern(vendor.baseUrl)?.test(origin))
+    ) || presets.some((one) => addressesWith(name, one).some((address) => originPattern(address)?.test(origin)))
   )
+}
+
+/** Where a preset sends a credential of this name, by any of its logins. */
+function addressesWith(name: string, { vendor, logins }: Preset): readonly string[] {
+  return [vendor, ...Object.values(logins)]
+    .filter(({ credential }) => credential === name)
+    .flatMap(({ auth }) => addressesOf({ baseUrl: vendor.baseUrl, auth: auth as VendorInput['auth'] })) // The tests read it by its schema.
 }
 
 /** Of the simulated vendors the name that they go by. */

@@ -26,6 +26,8 @@ export const appliedView = z.object({
 })
 export type Applied = z.infer<typeof appliedView>
 
+const presetBlank = z.object({ name: z.string(), about: z.string() })
+
 export const presetView = z.object({
   name: z.string(),
   title: z.string(),
@@ -33,7 +35,18 @@ export const presetView = z.object({
   /** With `{name}` for what is still to be filled in. */
   baseUrl: z.string(),
   credential: z.string().nullable(),
-  blanks: z.array(z.object({ name: z.string(), about: z.string() })),
+  blanks: z.array(presetBlank),
+  /** How its entry logs in, where there are other ways. */
+  login: z.string().nullable(),
+  logins: z.array(
+    z.object({
+      name: z.string(),
+      title: z.string(),
+      about: z.string(),
+      credential: z.string().nullable(),
+      blanks: z.array(presetBlank),
+    }),
+  ),
   formats: z.array(z.enum(PROTOCOLS)),
   /** When its list prices were noted, and from where. null: none were. */
   prices: z.object({ noted: z.iso.date(), from: z.string() }).nullable(),

@@ -108,6 +108,11 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     about:
       'A credential that is rejected or limited pauses alone, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
     options: {
+      login: {
+        type: 'string',
+        value: 'name',
+        help: 'How to log in, if the preset has several ways: role, workload, entra, metadata and others.',
+      },
       set: { type: 'string', value: 'NAME', help: 'Adds this credential, or changes its value or weight' },
       weight: { type: 'string', value: 'n', help: 'Its weight relative to the others; 1 by default' },
       'key-stdin': { type: 'boolean', help: 'Reads the value from standard input' },
@@ -267,6 +272,7 @@ export const CONNECT_COMMANDS: readonly Command[] = [
         VENDOR: 'title',
         ADDRESS: 'baseUrl',
         CREDENTIAL: (row) => row.credential ?? 'none needed',
+        'OTHER LOGINS': (row) => row.logins.map(({ name }) => name).join(', '),
         'API FORMAT': (row) => row.formats.join(', '),
         MODELS: (row) => row.models.length,
         'LIST PRICES': (row) => row.prices?.noted ?? 'no list price noted',
@@ -343,12 +349,14 @@ async function placeOf(call: Invocation): Promise<Record<string, unknown>> {
       name,
       items.map((preset) => preset.name),
     )
-  const credential = await credentialOf(call, known)
+  const login = known?.logins.find((one) => one.name === text(call, 'login'))
+  const credential = await credentialOf(call, login ?? known)
   return {
     ...(known ? { preset: name } : { vendor: name, formats: (text(call, 'format') ?? 'openai-chat').split(',') }),
     ...(known && text(call, 'format') ? { formats: text(call, 'format')?.split(',') } : {}),
     ...given(call, 'vendor', 'vendor'),
     ...given(call, 'url', 'baseUrl'),
+    ...given(call, 'login', 'login'),
     blanks: pairs(call, 'set'),
     credential,
   }
@@ -362,7 +370,7 @@ function unknownPreset(name: string, presets: readonly string[]): CliError {
 
 async function credentialOf(
   call: Invocation,
-  known: PresetView | undefined,
+  known: Pick<PresetView, 'credential'> | undefined,
 ): Promise<{ name?: string; value?: string }> {
   const named = text(call, 'key-env')
   const name = named ?? known?.credential ?? undefined

@@ -42,7 +42,15 @@ const GROUPS = {
   Start: ['quick-start', 'sdks', 'sandbox', 'test-keys', 'typescript-client', 'python-client'],
   Build: [],
   Operate: [
-    ...['operating', 'connect-a-vendor', 'vendor-credentials', 'accounts-keys-people', 'content-logging', 'alerts'],
+    ...[
+      'operating',
+      'connect-a-vendor',
+      'cloud-logins',
+      'vendor-credentials',
+      'accounts-keys-people',
+      'content-logging',
+      'alerts',
+    ],
     'sign-up',
     'products',
     ...['production', 'backup-and-upgrade', 'scaling', 'high-availability', 'cells', 'citus'],

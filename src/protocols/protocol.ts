@@ -23,6 +23,8 @@ export interface Target {
   readonly auth?: Auth | undefined
   /** What the vendor's login gave, if it has one; the calls are signed with it at this time. */
   readonly signs?: (Extract<LoggedIn, { aws: unknown }> & { readonly nowMs: number }) | undefined
+  /** The cloud that offers the format under addresses of its own. */
+  readonly cloud?: 'bedrock' | 'vertex' | undefined
   /** Extra headers for this vendor, from the catalog. */
   readonly headers: Readonly<Record<string, string>>
   /** The model's name at the vendor. */

@@ -40,6 +40,7 @@ interface Heard {
 export async function probeVendor(target: Target, call: ModelFacts | undefined, deps: ProbeDeps): Promise<VendorTest> {
   const check = freeCheck(target)
   if (check && target.protocol !== 'openai-images') return resultOf([await makeCheck(check, target, deps)])
+  if (target.cloud !== undefined) return resultOf([await callInCloud(target, call, deps)])
   const listing = await listModels(target, deps)
   const model = target.model || listing.models[0] || ''
   const asked = call && { ...target, model }
@@ -56,6 +57,15 @@ export async function probeVendor(target: Target, call: ModelFacts | undefined, 
   const elsewhere =
     LOST.has(last.status) || last.message.startsWith('It answers, but not') ? await findAddress(target, deps) : null
   return resultOf(steps, listing.models, elsewhere)
+}
+
+/** A cloud lists no models at the vendor's address, so one must be named. */
+async function callInCloud(target: Target, call: ModelFacts | undefined, deps: ProbeDeps): Promise<TestStep> {
+  const paidRequest = call && target.model !== '' ? smallestRequest(target.protocol, call) : undefined
+  if (paidRequest) return makeCall(paidRequest, target, [], deps)
+  const about = { what: 'call', method: 'POST', address: target.baseUrl, model: null } as const
+  const message = 'This cloud lists no models here. Name one to test with.'
+  return { ...about, ok: false, status: null, latencyMs: 0, message, inputTokens: null, outputTokens: null }
 }
 
 function resultOf(

@@ -59,6 +59,7 @@ export function targetOf(
     secret: found ?? (sandbox && vendor.credential !== undefined ? 'sandbox' : undefined),
     simulated: sandbox,
     auth: isUntold ? undefined : vendor.auth,
+    cloud: vendor.cloud,
     headers: vendor.headers,
     model: route.model ?? uid,
     passesUnknown: vendor.passesUnknown,

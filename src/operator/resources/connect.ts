@@ -12,7 +12,15 @@ import {
   isSandbox,
 } from '../../catalog/document.ts'
 import { lossNotes } from '../../catalog/margin.ts'
-import { filledAddress, findPreset, type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
+import {
+  filledAddress,
+  filledIn,
+  findPreset,
+  type Preset,
+  type PresetFormat,
+  readPresets,
+  withLogin,
+} from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo, originOf } from '../../catalog/vendor-credentials.ts'
@@ -69,6 +77,8 @@ const connectFields = {
   /** Its name in the catalog; absent: the preset's. */
   vendor: catalogName.optional(),
   blanks: z.record(z.string().max(20), text(200)).default({}),
+  /** Of the preset's logins; absent: the one of its entry. */
+  login: text(30).optional(),
   baseUrl: z.string().max(2000).optional(),
   auth: auth.optional(),
   formats: z.array(z.enum(PROTOCOLS)).min(1).optional(),
@@ -113,7 +123,11 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         const target: Target = {
           protocol,
           ...{ baseUrl: place.vendor.baseUrl.replace(/(?<!\/)\/+$/, ''), secret: value, auth: place.vendor.auth },
-          ...{ headers: place.vendor.headers ?? {}, model: body.model || cheapestOf(place.preset) },
+          ...{
+            cloud: place.vendor.cloud,
+            headers: place.vendor.headers ?? {},
+            model: body.model || cheapestOf(place.preset),
+          },
         }
         // It sends a credential to an address that nobody has agreed to yet: who did it stays known.
         const detail = { baseUrl: target.baseUrl, credential: name ?? null }
@@ -217,15 +231,21 @@ type PlaceFound = Pick<Connection, 'vendorName' | 'vendor' | 'preset'> & {
 
 /** Where the vendor is and how it is spoken to: as the preset says, unless something else was given. */
 async function placeOf(body: Place): Promise<PlaceFound> {
-  const preset = body.preset === undefined ? undefined : await findPreset(body.preset)
-  if (body.preset !== undefined && !preset)
+  const found = body.preset === undefined ? undefined : await findPreset(body.preset)
+  if (body.preset !== undefined && !found)
     throw new Fault('request_invalid', {
       message: `There is no preset "${body.preset}". There are: ${(await readPresets()).map(({ name }) => name).join(', ')}.`,
       param: 'preset',
     })
-  const vendorName = body.vendor ?? preset?.name
+  const vendorName = body.vendor ?? found?.name
   if (vendorName === undefined)
     throw new Fault('request_invalid', { message: 'Give "vendor", its name in the catalog, or a "preset".' })
+  const preset = found && withLogin(found, body.login)
+  if (body.login !== undefined && !preset)
+    throw new Fault('request_invalid', {
+      message: `There is no login "${body.login}" for it. ${loginsOf(found)}`,
+      param: 'login',
+    })
   const formats = (body.formats?.map((protocol) => ({ protocol })) ?? preset?.formats ?? []).slice()
   const [first, ...rest] = formats
   if (!first)
@@ -240,9 +260,29 @@ async function placeOf(body: Place): Promise<PlaceFound> {
       ...(preset?.vendor as CatalogInput['vendors'][string] | undefined),
       baseUrl: addressOf(body, preset),
       ...(credential === undefined ? {} : { credential }),
-      ...(body.auth === undefined ? {} : { auth: body.auth }),
+      ...authOf(body, preset),
     },
   }
+}
+
+/** As it was given, or as the preset has it with its blanks filled in. */
+function authOf({ auth: given, blanks }: Place, preset: Preset | undefined) {
+  if (given !== undefined) return { auth: given }
+  if (preset?.vendor.auth === undefined) return {}
+  const filled = auth.safeParse(filledIn(preset.vendor.auth, blanks))
+  if (filled.success) return { auth: filled.data }
+  const problems = filled.error.issues.flatMap((one) => (one.code === 'invalid_union' ? one.errors.flat() : [one]))
+  const [wrong] = problems.filter(({ path }) => path.length > 1)
+  const { path = [], message = 'is not right' } = wrong ?? {}
+  throw new Fault('request_invalid', {
+    message: `For the login, "${String(path.at(-1))}" ${message}.`,
+    param: 'blanks',
+  })
+}
+
+function loginsOf(preset: Preset | undefined): string {
+  const names = Object.keys(preset?.logins ?? {})
+  return names.length === 0 ? 'Leave "login" out.' : `Leave it out, or give ${names.join(', ')}.`
 }
 
 /** A credential that is given without a name is stored under one made of the vendor's. */
@@ -309,6 +349,8 @@ function factsFor(model: string, preset: Preset | undefined): ModelFacts {
   return { uid: model || 'model', traits, limits: { outputTokensReserve: 1, outputTokensFloor: 1 } }
 }
 
+const blanksOf = (blanks: Preset['blanks']) => Object.entries(blanks).map(([name, about]) => ({ name, about }))
+
 const PREVIEW_CREDITS_PER_DOLLAR = '100'
 
 function show(preset: Preset, current: CatalogInput): z.input<typeof presetView> {
@@ -318,7 +360,11 @@ function show(preset: Preset, current: CatalogInput): z.input<typeof presetView>
     about: preset.about ?? null,
     baseUrl: preset.vendor.baseUrl,
     credential: preset.vendor.credential ?? null,
-    blanks: Object.entries(preset.blanks).map(([name, about]) => ({ name, about })),
+    blanks: blanksOf(preset.blanks),
+    login: preset.login ?? null,
+    logins: Object.entries(preset.logins).map(([name, { title, about, credential, blanks }]) => ({
+      ...{ name, title, about, credential: credential ?? null, blanks: blanksOf(blanks) },
+    })),
     formats: preset.formats.map(({ protocol }) => protocol),
     prices: preset.prices ?? null,
     takesOver: preset.takesOver ?? null,

@@ -5,9 +5,11 @@ import { Fault } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { ProtocolName, TextProtocolName } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
+import type { HttpCall } from '../../upstream/call.ts'
 import { Fields, isObject, type Json, mustBe, objects, wrong } from '../check.ts'
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
+import { inCloud, isAwsStream, UnframingRelay, unframed } from './anthropic-messages/cloud.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import { checkPrompt } from './anthropic-messages/request.ts'
 import { type AnswerFacts, type Conversation, cannotConvert } from './canonical.ts'
@@ -325,22 +327,28 @@ class UpstreamCall {
     const { checked, streams, traits, format, json } = this
     const framed = (relay: StreamRelay) => format.framed?.(relay, json.value) ?? relay
     const isOf = (type: RegExp, headers: Readonly<Record<string, string>>) => type.test(headers['content-type'] ?? '')
+    const call: HttpCall = {
+      method: 'POST',
+      url: back.address(target, streams),
+      headers: {
+        ...back.headers?.(options),
+        'content-type': 'application/json',
+        accept: streams ? 'text/event-stream' : 'application/json',
+      },
+      body: way.body,
+    }
     return {
       drains: back.reportsAtEnd(way.request, traits) ? 'answer' : undefined,
-      call: {
-        method: 'POST',
-        url: back.address(target, streams),
-        headers: {
-          ...back.headers?.(options),
-          'content-type': 'application/json',
-          accept: streams ? 'text/event-stream' : 'application/json',
-        },
-        body: way.body,
+      call: back === anthropicMessages ? inCloud(call, target, streams) : call,
+      answer(bytes, headers) {
+        const events = isAwsStream(headers) ? unframed(bytes) : isOf(STREAM, headers) ? bytes : undefined
+        return way.answer(events ? Buffer.from(JSON.stringify(back.rollUp(readEvents(events), traits))) : bytes)
       },
-      answer: (bytes, headers) =>
-        way.answer(isOf(STREAM, headers) ? Buffer.from(JSON.stringify(back.rollUp(readEvents(bytes), traits))) : bytes),
       stream: checked.stream
-        ? (headers) => framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay())
+        ? (headers) => {
+            if (isAwsStream(headers)) return framed(new UnframingRelay(way.relay()))
+            return framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay())
+          }
         : undefined,
       vendorError: readErrorBody,
     }

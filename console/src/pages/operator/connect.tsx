@@ -52,6 +52,8 @@ type Way = 'stored' | 'env' | 'none'
 
 interface Place {
   preset: string
+  /** Empty: that of the preset's entry. */
+  login: string
   vendor: string
   baseUrl: string
   blanks: Record<string, string>
@@ -63,7 +65,17 @@ interface Place {
 }
 
 const EMPTY: Place = {
-  ...{ preset: '', vendor: '', baseUrl: '', blanks: {}, format: FORMATS[0], way: 'stored', variable: '', key: '' },
+  ...{
+    preset: '',
+    login: '',
+    vendor: '',
+    baseUrl: '',
+    blanks: {},
+    format: FORMATS[0],
+    way: 'stored',
+    variable: '',
+    key: '',
+  },
 }
 
 /** Where a vendor of the catalog is, and which of its credentials is used; its value stays where it is. */
@@ -205,7 +217,7 @@ function usePrices(input: ConnectInput | undefined): ReadonlyMap<string, MadePri
 
 /** As the server takes it. */
 function bodyOf(
-  { preset, vendor, baseUrl, blanks, format, way, variable, key }: Place,
+  { preset, login, vendor, baseUrl, blanks, format, way, variable, key }: Place,
   known: Preset | undefined,
 ): ConnectPlace {
   const named = variable.trim() ? { name: variable.trim() } : {}
@@ -213,10 +225,17 @@ function bodyOf(
     ...(preset ? { preset } : { formats: [format] }),
     ...(vendor.trim() ? { vendor: vendor.trim() } : {}),
     ...(baseUrl.trim() ? { baseUrl: baseUrl.trim() } : {}),
-    ...(known && known.blanks.length > 0 && !baseUrl.trim() ? { blanks } : {}),
+    ...(login ? { login } : {}),
+    ...(known && blanksOf(known, login).length > 0 ? { blanks } : {}),
     credential:
       way === 'none' ? {} : way === 'env' ? named : { ...named, ...(key.trim() ? { value: key.trim() } : {}) },
   }
+}
+
+const loginOf = (preset: Preset | undefined, name: string) => preset?.logins.find((one) => one.name === name)
+
+function blanksOf(preset: Preset | undefined, login: string) {
+  return [...(preset?.blanks ?? []), ...(loginOf(preset, login)?.blanks ?? [])]
 }
 
 interface WhoProps {
@@ -245,7 +264,7 @@ function WhoCard({ place, presets, preset, onChange }: WhoProps) {
           placeholder={preset?.name ?? 'my-vendor'}
           onText={(vendor) => onChange({ vendor })}
         />
-        {preset?.blanks.map(({ name, about }) => (
+        {blanksOf(preset, place.login).map(({ name, about }) => (
           <TextField
             key={name}
             label={name.charAt(0).toUpperCase() + name.slice(1)}
@@ -284,9 +303,24 @@ const WAYS = [
 ] as const
 
 function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>) {
-  const name = preset?.credential ?? 'MY_VENDOR_API_KEY'
+  const login = loginOf(preset, place.login)
+  const name = (login ?? preset)?.credential ?? 'MY_VENDOR_API_KEY'
   return (
     <div className="stack">
+      {preset && preset.logins.length > 0 ? (
+        <SelectField
+          label="Login"
+          value={place.login}
+          hint={login?.about}
+          options={[
+            ['', preset.login ?? 'API key'],
+            ...preset.logins.map((one): readonly [string, string] => [one.name, one.title]),
+          ]}
+          onText={(chosen) =>
+            onChange({ login: chosen, way: loginOf(preset, chosen)?.credential === null ? 'none' : 'stored' })
+          }
+        />
+      ) : null}
       <Segments label="Credential" value={place.way} options={WAYS} onPick={(way) => onChange({ way })} />
       <div className="grid-2">
         {place.way === 'stored' ? (
