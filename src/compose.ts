@@ -220,7 +220,7 @@ async function openStore(options: GatewayOptions) {
   const sources = { sandboxUrl: options.sandboxUrl, credential: credentials.get }
   const toolServers = await openToolServers({ database, changes, audit, catalog, upstream, world, log, sources })
   await changes.start()
-  const invoices = createInvoices({ database, world, audit })
+  const invoices = createInvoices({ database, world, audit, branding })
   const billing = createBilling({ database, audit, world })
   const kept = { upstream, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }

@@ -32,3 +32,22 @@ test('with nothing running all credits are available, and a quote that says so i
   const answer = await g.call('/v1/chat/completions', key, { ...CHAT, max_completion_tokens: most })
   assert.equal(answer.status, 200, await answer.text())
 })
+
+test('a caller reads which part of the balance ends when', async () => {
+  const { id, key } = await g.account({ credits: 0n })
+  const read = async () =>
+    (
+      (await (await g.call('/v1/account', key)).json()) as {
+        data: { balance: string; summary: string; lots: object[] }
+      }
+    ).data
+  const give = (body: object) => g.operator('POST', `/accounts/${id}/credits`, { note: 'a test', ...body })
+  await give({ amount: '380' })
+  assert.deepEqual([(await read()).summary, (await read()).lots], ['380 credits', []])
+  const endsAt = `${new Date().getUTCFullYear() + 1}-12-01T00:00:00.000Z`
+  assert.equal((await give({ amount: '120', endsAt })).status, 200)
+  const { balance, summary, lots } = await read()
+  assert.equal(balance, '500')
+  assert.match(summary, /^500 credits, of which 120 end on 1 December \d{4}$/)
+  assert.deepEqual(lots, [{ remaining: '120', endsAt, products: null }])
+})

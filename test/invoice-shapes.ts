@@ -1,4 +1,5 @@
 // Invoices of many shapes, for the tests that judge what they look like: issuers, customers, rates, currencies, names, refunds and months.
+import { crc32, deflateSync } from 'node:zlib'
 import type { Database } from '../src/database/database.ts'
 import type { Invoices } from '../src/invoices/invoices.ts'
 import type { BillingDetails, Issuer } from '../src/invoices/views.ts'
@@ -107,4 +108,23 @@ export async function issueMany(database: Database, invoices: Invoices, count: n
     for (const one of made) if (one) issued.push({ id: one.id, account })
   }
   return issued.slice(0, count)
+}
+
+/** A picture of 60 by 20 pixels with a transparent background, as logos are. */
+export function logoPng(): Buffer {
+  const rows = Array.from({ length: 20 }, (_, y) =>
+    Buffer.from([0, ...Array.from({ length: 60 }, (_, x) => [200, 30, 90, (x + y) % 7 === 0 ? 0 : 255]).flat()]),
+  )
+  const chunk = (name: string, body: Buffer) => {
+    const named = Buffer.concat([Buffer.from(name), body])
+    const out = Buffer.alloc(8)
+    out.writeUInt32BE(body.length, 0)
+    out.writeUInt32BE(crc32(named), 4)
+    return Buffer.concat([out.subarray(0, 4), named, out.subarray(4)])
+  }
+  const size = Buffer.from([0, 0, 0, 60, 0, 0, 0, 20, 8, 6, 0, 0, 0])
+  const head = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+  return Buffer.concat([
+    ...[head, chunk('IHDR', size), chunk('IDAT', deflateSync(Buffer.concat(rows))), chunk('IEND', Buffer.alloc(0))],
+  ])
 }

@@ -20,6 +20,8 @@ import { chargeOf } from '../meter/charge.ts'
 import { readPictures } from '../pipeline/arrive.ts'
 import { type PaidSpec, permitAt, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
+import { readBalance } from '../reports/balance.ts'
+import { balanceSentence } from '../reports/balance-sentence.ts'
 import { HELD } from '../reports/overview.ts'
 import { accountFacts } from '../reports/statement.ts'
 import { jsonBody } from '../server/body.ts'
@@ -101,8 +103,12 @@ export async function readAccount(
   await ledger.posted(principal.accountId)
   const [row] = await database.query<AccountRow>(ACCOUNT, [principal.accountId, keyId])
   if (!row) throw new Fault('key_unknown')
+  // Those of an account without lots are in the row that was just read.
+  const special = row.has_lots ? await readBalance(database, row.id) : undefined
+  const { balance, held, available, lots } = special ?? { ...accountFacts(row), lots: [] }
   return {
-    ...accountFacts(row),
+    ...{ ...accountFacts(row), balance, held, available, summary: balanceSentence({ balance, lots }) },
+    lots: lots.map(({ remaining, endsAt, products }) => ({ remaining, endsAt, products })),
     test: isTestAccount(row.id),
     key: {
       id: keyId,
@@ -162,12 +168,13 @@ interface AccountRow {
   posted: bigint
   held: bigint
   limits: Limits
+  has_lots: boolean
   key_limits: Limits | null
 }
 
 const ACCOUNT = statement(
   'own_account',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, k.limits as key_limits
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.has_lots, k.limits as key_limits
    from account a left join api_key k on k.id = $2 where a.id = $1`,
 )
 

@@ -11,6 +11,10 @@ export const ownAccount = accountView
   .extend({
     /** The key is a test key: vendors are simulated, and nothing costs anything. */
     test: z.boolean(),
+    /** The balance in words: "500 credits, of which 120 end on 1 December 2026". */
+    summary: z.string(),
+    /** Which parts of the balance end, or are for some products only, in the order in which they are spent. */
+    lots: z.array(z.object({ remaining: credits, endsAt: time.nullable(), products: z.array(z.string()).nullable() })),
     key: z.object({
       id: z.string(),
       /** null: all of them. */

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inflateSync } from 'node:zlib'
 import { freshDatabase } from '../../test/database.ts'
-import { ISSUER, issueMany } from '../../test/invoice-shapes.ts'
+import { ISSUER, issueMany, logoPng } from '../../test/invoice-shapes.ts'
+import { openBranding } from '../branding/branding.ts'
+import { brandingInput } from '../branding/views.ts'
 import { createAudit } from '../database/audit.ts'
+import { createChanges } from '../database/changes.ts'
 import { openDatabase } from '../database/database.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
@@ -100,6 +103,49 @@ test('an invoice is PDF/A-3 with embedded fonts and its EN 16931 XML inside, and
     await invoices.makeFiles()
     const [files] = await database.query<{ count: number }>({ text: 'select count(*)::int as count from invoice_file' })
     assert.equal(files?.count, (await invoices.list({ limit: 200 })).items.length)
+  })
+})
+
+/** 200, 30 and 90 of 255. */
+const RED = /\b0\.784\d* 0\.117\d* 0\.352\d* scn\b/
+
+test('an invoice has the name, colour and logo of its issuer, and those of its day stay; a picture that cannot be drawn keeps nobody from it', async () => {
+  await withInvoices(async ({ database, audit }) => {
+    const branding = await openBranding({ database, changes: createChanges(database, world), audit })
+    const invoices = createInvoices({ database, world, audit, branding })
+    const drawn = async (id: string) => {
+      const { body } = await invoices.file(id)
+      const raw = body.toString('latin1')
+      return {
+        isRed: streamsOf(body).some((one) => RED.test(one)),
+        pictures: raw.match(/\/Subtype \/Image/g)?.length ?? 0,
+        raw,
+      }
+    }
+    const [plain] = await issueMany(database, invoices, 1)
+    assert.equal((await drawn(plain?.id ?? '')).pictures, 0)
+    const look = brandingInput.parse({ name: 'Reseller', color: '#c81e5a' })
+    await branding.change(look, BY)
+    const [named] = await issueMany(database, invoices, 1)
+    await branding.change({ ...look, name: 'Later', color: '#0e6e74' }, BY)
+    const [row] = await database.query<{ document: InvoiceDocument }>(
+      { text: 'select document from invoice where id = $1' },
+      [named?.id ?? ''],
+    )
+    assert.deepEqual(row?.document.brand, { name: 'Reseller', color: '#c81e5a' })
+    assert.ok((await drawn(named?.id ?? '')).isRed)
+    await branding.changeLogo(logoPng(), BY)
+    const [marked] = await issueMany(database, invoices, 1)
+    const { pictures, raw } = await drawn(marked?.id ?? '')
+    assert.equal(pictures, 2, 'the picture and its transparency')
+    assert.ok(raw.includes('<pdfaid:part>3<'))
+    const broken = logoPng()
+    broken.fill(7, 50, 100)
+    const print = Buffer.from('ffd8ffc00014080010001004011100021100031100041100ffd9', 'hex')
+    for (const bytes of [broken, print]) {
+      const pdf = await invoicePdf(row?.document ?? assert.fail(), bytes)
+      assert.doesNotMatch(pdf.toString('latin1'), /\/Subtype \/Image/)
+    }
   })
 })
 

@@ -15,6 +15,8 @@ const WIDTH = RIGHT - LEFT
 const GREY = '#666666'
 const BLACK = '#111111'
 const RULE = '#cccccc'
+/** A logo has at most 2,000 pixels a side (branding/branding.ts), of at most 8 bytes. */
+const PIXEL_BYTES_MAX = 2_000 * (2_000 * 8 + 1)
 const XML_NAME = 'factur-x.xml'
 const COUNTRIES = new Intl.DisplayNames('en', { type: 'region' })
 const DATES = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })
@@ -62,7 +64,7 @@ function unpack(woff: Buffer): Buffer {
   return Buffer.concat([head, ...bodies])
 }
 
-export async function invoicePdf(invoice: InvoiceDocument): Promise<Buffer> {
+export async function invoicePdf(invoice: InvoiceDocument, logo?: Buffer): Promise<Buffer> {
   const { default: Document } = await import('pdfkit')
   const { regular, bold } = await loadFonts()
   const made = new Date(`${invoice.issuedOn}T00:00:00Z`)
@@ -82,7 +84,7 @@ export async function invoicePdf(invoice: InvoiceDocument): Promise<Buffer> {
     pdf.on('error', reject)
   })
   pdf.registerFont('regular', regular).registerFont('bold', bold)
-  draw(pdf, shownOf(pdf.font('regular'), invoice))
+  draw(pdf, shownOf(pdf.font('regular'), invoice), logo)
   pdf.file(Buffer.from(facturX(invoice)), {
     ...{ name: XML_NAME, type: 'text/xml', relationship: 'Data', description: 'Invoice data (EN 16931)' },
     ...{ creationDate: made, modifiedDate: made },
@@ -109,10 +111,59 @@ function shownOf(pdf: PDFDocument, invoice: InvoiceDocument): InvoiceDocument {
   return shownIn(invoice) as InvoiceDocument // the same fields
 }
 
-function draw(pdf: PDFDocument, invoice: InvoiceDocument): void {
-  const { issuer } = invoice
+/** The issuer's logo, or its name in its colour. Answers where the page goes on. */
+function head(pdf: PDFDocument, { brand }: InvoiceDocument, logo: Buffer | undefined): number {
+  if (logo && isPlain(logo)) {
+    try {
+      pdf.image(logo, LEFT, 40, { fit: [200, 36] })
+      return 86
+    } catch {
+      // A picture that browsers show and the library does not read must not keep anybody from the invoice.
+    }
+  }
+  if (!brand) return 50
+  pdf
+    .font('bold')
+    .fontSize(16)
+    .fillColor(brand.color ?? BLACK)
+    .text(brand.name, LEFT, 44, { width: WIDTH, height: 24, ellipsis: true })
+  return 76
+}
+
+/**
+ * PDF/A wants colours that its profile knows: a JPEG for print (four components) is not drawn. Nor is a PNG whose pixels cannot be unpacked: the library does that later, where nobody
+ * could catch it.
+ */
+function isPlain(logo: Buffer): boolean {
+  if (logo.readUInt16BE(0) !== 0xffd8) return isWholePng(logo)
+  for (let at = 2; at + 9 < logo.length && logo[at] === 0xff; at += 2 + logo.readUInt16BE(at + 2)) {
+    const marker = logo[at + 1] ?? 0
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
+    if (isFrame) return logo[at + 9] !== 4
+  }
+  return false
+}
+
+function isWholePng(png: Buffer): boolean {
+  const packed: Buffer[] = []
+  try {
+    for (let at = 8; at < png.length; ) {
+      const bytes = png.readUInt32BE(at)
+      if (png.toString('latin1', at + 4, at + 8) === 'IDAT') packed.push(png.subarray(at + 8, at + 8 + bytes))
+      at += 12 + bytes
+    }
+    inflateSync(Buffer.concat(packed), { maxOutputLength: PIXEL_BYTES_MAX })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function draw(pdf: PDFDocument, invoice: InvoiceDocument, logo: Buffer | undefined): void {
+  const { issuer, brand } = invoice
   const small = () => pdf.font('regular').fontSize(8).fillColor(GREY)
-  small().text(senderOf(issuer), LEFT, 50, { width: 270 })
+  const below = head(pdf, invoice, logo)
+  small().text(senderOf(issuer), LEFT, below, { width: 270 })
   const top = Math.max(pdf.y + 16, 90)
   pdf.font('regular').fontSize(10).fillColor(BLACK)
   pdf.text(recipientOf(invoice).join('\n'), LEFT, top, { width: 260, lineGap: 2 })
@@ -122,6 +173,7 @@ function draw(pdf: PDFDocument, invoice: InvoiceDocument): void {
   pdf
     .font('bold')
     .fontSize(18)
+    .fillColor(brand?.color ?? BLACK)
     .text(`${titleOf(invoice)} ${invoice.number}`, LEFT, pdf.y, { width: WIDTH })
   if (invoice.corrects)
     small().text(`For invoice ${invoice.corrects.number} of ${dateName(invoice.corrects.issuedOn)}`, LEFT, pdf.y + 4, {
@@ -176,7 +228,11 @@ function sums(pdf: PDFDocument, invoice: InvoiceDocument): void {
   const { currency, tax, description, netMinor, taxMinor, grossMinor, kind, paidOn } = invoice
   const money = (minor: string) => `${grouped(formatMoney(BigInt(minor), currency))} ${currency}`
   const rule = () => {
-    pdf.moveTo(LEFT, pdf.y).lineTo(RIGHT, pdf.y).lineWidth(0.5).stroke(RULE)
+    pdf
+      .moveTo(LEFT, pdf.y)
+      .lineTo(RIGHT, pdf.y)
+      .lineWidth(0.5)
+      .stroke(invoice.brand?.color ?? RULE)
     pdf.y += 8
   }
   const row = (name: string, value: string, font = 'regular') => {

@@ -2,6 +2,8 @@
 // never there without the other. Numbers have no gaps for the same reason: the counter goes back with the transaction.
 import { hash } from 'node:crypto'
 import { accountUnknown } from '../admission/accounts.ts'
+import type { Branding } from '../branding/branding.ts'
+import { type BrandingView, DEFAULT_NAME } from '../branding/views.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
@@ -182,8 +184,14 @@ const NO_POSTCODE = new Set(
 const FILES_AT_ONCE = 50
 const NO_VAT_CHARGED: InvoiceTax = { category: 'E', rate: '0', reason: 'No VAT was charged.' }
 
-export function createInvoices(options: { database: Database; world: World; audit: Audit }): Invoices {
-  const { database, world, audit } = options
+export function createInvoices(options: {
+  database: Database
+  world: World
+  audit: Audit
+  /** Absent: invoices have no look of their own. */
+  branding?: Pick<Branding, 'get' | 'logo'>
+}): Invoices {
+  const { database, world, audit, branding } = options
 
   async function readSettings(on: Queryable): Promise<InvoiceSettings> {
     const [row] = await on.query<{ value: string }>(READ)
@@ -211,7 +219,7 @@ export function createInvoices(options: { database: Database; world: World; audi
   /** Takes the number and writes the row: nothing may fail for its data afterwards. */
   async function write(
     tx: Queryable,
-    document: Omit<InvoiceDocument, 'number' | 'issuedOn'>,
+    document: Omit<InvoiceDocument, 'number' | 'issuedOn' | 'brand'>,
     row: { month?: string; credits?: bigint; corrects?: string },
   ): Promise<Issued> {
     const nowMs = world.nowMs()
@@ -226,7 +234,11 @@ export function createInvoices(options: { database: Database; world: World; audi
     await tx.query(INSERT, [
       ...[account.id, id, number, series, year, counter.last, kind, payment],
       ...[row.month ?? null, row.credits ?? null, row.corrects ?? null, currency, grossMinor, taxMinor],
-      ...[customer.company ?? customer.name ?? account.name, nowMs, JSON.stringify({ ...document, number, issuedOn })],
+      ...[
+        customer.company ?? customer.name ?? account.name,
+        nowMs,
+        JSON.stringify({ ...document, number, issuedOn, brand: brandOf(branding?.get()) }),
+      ],
     ])
     return { id, number }
   }
@@ -247,7 +259,8 @@ export function createInvoices(options: { database: Database; world: World; audi
     const kept = await readFile(row.account_id, invoice)
     if (kept) return { name, body: kept }
     const { invoicePdf } = await import('./invoice-pdf.ts')
-    const pdf = await invoicePdf(row.document)
+    // The logo of now: it is large, and the file is made within the hour.
+    const pdf = await invoicePdf(row.document, branding?.logo()?.bytes)
     await database.query(PUT_FILE, [row.account_id, invoice, pdf, digestOf(pdf)])
     return { name, body: (await readFile(row.account_id, invoice)) ?? pdf }
   }
@@ -391,6 +404,12 @@ export function createInvoices(options: { database: Database; world: World; audi
       return { items: shown.map(viewOf), next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
     },
   }
+}
+
+/** Undefined where nobody has chosen a name or colour. */
+function brandOf(view: BrandingView | undefined): InvoiceDocument['brand'] | undefined {
+  if (!view || (view.name === DEFAULT_NAME && view.color === null)) return undefined
+  return { name: view.name, color: view.color }
 }
 
 const invoiceUnknown = () => new Fault('not_found', { message: 'There is no such invoice.' })

@@ -96,6 +96,8 @@ const invoiceDocument = z.object({
   to: day,
   payment: maybe,
   corrects: z.object({ number: line, issuedOn: day }).nullable(),
+  /** How the issuer presented itself then; absent: without a name or colour of its own. */
+  brand: z.object({ name: line, color: maybe }).exactOptional(),
 })
 export type InvoiceDocument = z.infer<typeof invoiceDocument>
 

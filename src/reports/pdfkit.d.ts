@@ -22,6 +22,7 @@ declare module 'pdfkit' {
     fontSize(size: number): this
     fillColor(color: string): this
     text(text: string, x: number, y: number, options?: TextOptions): this
+    image(bytes: Buffer, x: number, y: number, options: { readonly fit: readonly [number, number] }): this
     heightOfString(text: string, options?: TextOptions): number
     moveTo(x: number, y: number): this
     lineTo(x: number, y: number): this

@@ -4,14 +4,17 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { openBranding } from '../../src/branding/branding.ts'
+import { brandingInput } from '../../src/branding/views.ts'
 import { createAudit } from '../../src/database/audit.ts'
+import { createChanges } from '../../src/database/changes.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { invoicePdf } from '../../src/invoices/invoice-pdf.ts'
 import { createInvoices } from '../../src/invoices/invoices.ts'
 import type { InvoiceDocument } from '../../src/invoices/views.ts'
 import { realWorld as world } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
-import { issueMany } from '../invoice-shapes.ts'
+import { issueMany, logoPng } from '../invoice-shapes.ts'
 import { mavenJars, runProgram } from '../sdk/cache.ts'
 
 const COUNT = Number(process.env.TOLLGATE_TEST_INVOICES ?? 1_000)
@@ -48,10 +51,16 @@ test(`${COUNT} invoices of many shapes are valid`, async (t) => {
   const database = openDatabase({ connection: fresh.connection })
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-invoices-'))
   try {
-    const invoices = createInvoices({ database, world, audit: createAudit({ database, world }) })
+    const audit = createAudit({ database, world })
+    const branding = await openBranding({ database, changes: createChanges(database, world), audit })
+    const by = { actor: 'test', ip: null, requestId: null }
+    await branding.change(brandingInput.parse({ name: 'Reseller', color: '#c81e5a' }), by)
+    const invoices = createInvoices({ database, world, audit, branding })
     await mkdir(join(folder, 'pdf'))
     await writeFile(join(folder, 'Validate.java'), PROGRAM)
-    for (const { id, account } of await issueMany(database, invoices, COUNT)) {
+    for (const [at, { id, account }] of (await issueMany(database, invoices, COUNT)).entries()) {
+      // Half of them with a picture, half with the name in colour.
+      if (at === Math.floor(COUNT / 2)) await branding.changeLogo(logoPng(), by)
       const { name, body } = await invoices.file(id, account)
       await writeFile(join(folder, 'pdf', name), body)
     }

@@ -946,6 +946,12 @@ export type AccountAnswer = {
       spendPerMonth?: string
     }
     test: boolean
+    summary: string
+    lots: {
+      remaining: string
+      endsAt: string | null
+      products: string[] | null
+    }[]
     key: {
       id: string
       models: string[] | null

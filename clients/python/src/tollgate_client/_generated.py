@@ -567,6 +567,12 @@ class AccountAnswerDataLimits(Part):
     spend_per_month: str | None = Field(default=None, alias="spendPerMonth")
 
 
+class AccountAnswerDataLotsItem(Part):
+    remaining: str
+    ends_at: str | None = Field(alias="endsAt")
+    products: list[str] | None
+
+
 class AccountAnswerDataKeyLimits(Part):
     requests_per_minute: int | None = Field(default=None, alias="requestsPerMinute")
     requests_per_day: int | None = Field(default=None, alias="requestsPerDay")
@@ -593,6 +599,8 @@ class AccountAnswerData(Answer):
     available: str
     limits: AccountAnswerDataLimits
     test: bool
+    summary: str
+    lots: list[AccountAnswerDataLotsItem]
     key: AccountAnswerDataKey
 
 
