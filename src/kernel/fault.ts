@@ -15,6 +15,7 @@ export const FAULTS = {
   request_too_large: { code: 10000, status: 413, blame: 'caller', text: 'The request body is too large.' },
   body_too_slow: { code: 10000, status: 408, blame: 'caller', text: 'The request body arrived too slowly.' },
   method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not support that method.' },
+  no_websocket: { code: 10000, status: 426, blame: 'caller', text: 'WebSockets are not offered here.' },
   schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The vendor could not process these fields.' },
   key_missing: {
     code: 20000,
@@ -184,6 +185,7 @@ export const ADVICE: Record<FaultName, string> = {
   request_too_large: 'Send less. The message names the limit if there is one.',
   body_too_slow: 'Send it again over a faster connection, or send less.',
   method_not_allowed: 'Use one of the methods in the `allow` header.',
+  no_websocket: 'Send a POST, with `"stream": true` for events. Programs that know both ways change by themselves.',
   schema_invalid:
     'The vendor understood the request but cannot process it. Read the message and change the fields that it names.',
   key_missing:

@@ -45,25 +45,34 @@ interface BackOffice {
   readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
 }
 
-export function openBackOffice(
-  app: FastifyInstance,
-  parts: Omit<
-    ResourceDeps,
-    'sales' | 'codes' | 'budgets' | 'tokens' | 'members' | 'people' | 'publicUrl' | 'signUp' | 'sessions' | 'browsers' | keyof Login
-  > & {
-    readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
-    readonly database: Database
-    readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned'>
-    readonly world: World
-    readonly secrets: Secrets
-    readonly log: Log
-    readonly deliveries: Deliveries
-    /** Whether a mail server is configured. */
-    readonly mails: boolean
-    readonly guard: Pick<GuardedFetch, 'request' | 'check'>
-    readonly connections: Connections
-  },
-): BackOffice {
+type BackOfficeParts = Omit<
+  ResourceDeps,
+  | 'sales'
+  | 'codes'
+  | 'budgets'
+  | 'tokens'
+  | 'members'
+  | 'people'
+  | 'publicUrl'
+  | 'signUp'
+  | 'sessions'
+  | 'browsers'
+  | keyof Login
+> & {
+  readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
+  readonly database: Database
+  readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned'>
+  readonly world: World
+  readonly secrets: Secrets
+  readonly log: Log
+  readonly deliveries: Deliveries
+  /** Whether a mail server is configured. */
+  readonly mails: boolean
+  readonly guard: Pick<GuardedFetch, 'request' | 'check'>
+  readonly connections: Connections
+}
+
+export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): BackOffice {
   const { config, database, world, audit } = parts
   const publicUrl = () => publicUrlOf(app, config)
   const sessions = createSessions({ database, world })

@@ -253,8 +253,10 @@ function preflightHeaders({ methods }: Place<ApiRoute>): Record<string, string> 
 
 function notTaken({ method = '', headers, url = '' }: IncomingMessage, place: Place<ApiRoute> | undefined): Fault {
   if (place && headers.upgrade?.toLowerCase() === 'websocket')
-    return new Fault('request_invalid', {
+    return new Fault('no_websocket', {
       message: 'WebSockets are not offered here. Send a POST, with "stream": true for events.',
+      // What the status is defined with: the protocol to use instead.
+      headers: { upgrade: 'HTTP/1.1' },
     })
   // If the path accepts the method and still did not match, one of its parameters is too long.
   const message = renamedHint(url.split(/[/?]/))

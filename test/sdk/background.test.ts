@@ -302,7 +302,7 @@ test('a stream whose process died goes on with its end, and neither its text nor
 test('a WebSocket, which is not offered, is refused at once and told so', async () => {
   const socket = new ResponsesWS(client() as any, { reconnect: null } as any)
   const error: any = await new Promise((resolve) => socket.on('error', resolve))
-  assert.match(String(error.cause?.message ?? error.message), /400/)
+  assert.match(String(error.cause?.message ?? error.message), /426/)
   const headers = {
     authorization: `Bearer ${key}`,
     connection: 'Upgrade',
@@ -323,5 +323,5 @@ test('a WebSocket, which is not offered, is refused at once and told so', async 
     asked.on('error', reject)
     asked.end()
   })
-  assert.match(refused, /^400 .*WebSockets are not offered/)
+  assert.match(refused, /^426 .*WebSockets are not offered/)
 })

@@ -9,6 +9,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   request_too_large: 'Request too large',
   body_too_slow: 'Upload too slow',
   method_not_allowed: 'Method not allowed',
+  no_websocket: 'No WebSockets',
   schema_invalid: 'Invalid fields',
   key_missing: 'No API key',
   key_unknown: 'Unknown API key',
