@@ -386,6 +386,13 @@ export const api = {
   statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),
   margins: (query: MarginFilter, signal?: AbortSignal) => get<wire.Margins>('/margins', { ...query }, signal),
   marginsCsv: (query: MarginFilter) => csv('/margins', { ...query }),
+  toolServers: (signal?: AbortSignal) => get<wire.Page<wire.ToolServer>>('/tool-servers', undefined, signal),
+  toolServer: (name: string, signal?: AbortSignal) =>
+    get<wire.ToolServer>(`/tool-servers/${encode(name)}`, undefined, signal),
+  registerToolServer: (name: string, input: object) => put<wire.ToolServer>(`/tool-servers/${encode(name)}`, input),
+  lookAtToolServer: (name: string) => post<wire.ToolServer>(`/tool-servers/${encode(name)}/look`),
+  chooseTool: (name: string, input: object) => put<wire.ToolServer>(`/tool-servers/${encode(name)}/tools`, input),
+  removeToolServer: (name: string) => remove<unknown>(`/tool-servers/${encode(name)}`),
   exports: (signal?: AbortSignal) => get<wire.Page<wire.Export>>('/exports', undefined, signal),
   export: (id: string, signal?: AbortSignal) => get<wire.Export>(`/exports/${encode(id)}`, undefined, signal),
   createExport: (input: { name: string; kind: string; settings: Record<string, unknown> }) =>

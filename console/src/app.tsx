@@ -85,6 +85,8 @@ const operatorRoutes: typeof routes = [
     page(() => import('./pages/operator/vendor-reports.tsx'), 'VendorReportPage'),
   ],
   ['/operator/vendors/:vendor', page(() => import('./pages/operator/vendor.tsx'), 'VendorPage')],
+  ['/operator/tools', page(() => import('./pages/operator/tool-servers.tsx'), 'ToolServersPage')],
+  ['/operator/tools/:server', page(() => import('./pages/operator/tool-servers.tsx'), 'ToolServerPage')],
   ['/operator/live', page(() => import('./pages/operator/live.tsx'), 'LivePage')],
   ['/operator/alerts', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],
   ['/operator/alerts/:tab', page(() => import('./pages/alerts.tsx'), 'GatewayAlertsPage')],

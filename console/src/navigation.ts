@@ -142,11 +142,19 @@ const OPERATOR: readonly Section[] = [
     also: 'prices routes models roll back versions',
     right: 'catalog:read',
   }),
-  one('Vendors', 'vendors', {
-    to: '/operator/vendors',
-    also: 'credential breaker test health provider',
-    right: 'vendors:read',
-  }),
+  {
+    label: 'Vendors',
+    icon: 'vendors',
+    pages: [
+      {
+        to: '/operator/vendors',
+        label: 'Vendors',
+        also: 'credential breaker test health provider',
+        right: 'vendors:read',
+      },
+      { to: '/operator/tools', label: 'Tools', also: 'mcp servers agents till held back', right: 'vendors:read' },
+    ],
+  },
   {
     label: 'Finance',
     icon: 'ledger',

@@ -322,6 +322,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'operator-payments', path: '/operator/payments' },
     { name: 'operator-payment-settings', path: '/operator/payments/settings' },
     { name: 'operator-plans', path: '/operator/plans' },
+    { name: 'operator-tools', path: '/operator/tools?open=new' },
     { name: 'operator-exports', path: '/operator/finance/exports?open=new' },
     { name: 'operator-vendor-reports', path: '/operator/finance/vendor-reports?open=new' },
     { name: 'operator-invoices', path: '/operator/finance/invoices' },
