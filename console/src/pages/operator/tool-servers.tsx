@@ -227,7 +227,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
           }}
           onClose={() => setOpen(undefined)}
         >
-          <p>Its tools are no longer offered. What was paid stays in the books.</p>
+          <p>Its tools are no longer offered. What was paid stays in the ledger.</p>
         </Confirm>
       ) : null}
     </Page>
