@@ -8,6 +8,7 @@ import { readPresets } from '../src/catalog/preset.ts'
 import { SETTINGS } from '../src/config.ts'
 import { startEmbedded } from '../src/postgres/embedded.ts'
 import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
+import { SECRET_SETTINGS } from './pages/chart.ts'
 import { seriesNames } from './pages/metrics.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -150,7 +151,25 @@ test('no manifest of Kubernetes names an image by a tag, and each pod is closed 
 test('compose.yaml gives the gateway the variables that it names, among them every credential of a preset, and no whole file', async () => {
   const compose = textOf('compose.yaml')
   assert.doesNotMatch(compose, /^\s*env_file:/m)
-  const wanted = (await readPresets()).flatMap(({ vendor }) => vendor.credential ?? [])
+  const wanted = (await readPresets()).flatMap(({ vendor, logins }) =>
+    [vendor, ...Object.values(logins)].flatMap(({ credential }) => credential ?? []),
+  )
   assert.ok(wanted.length > 10)
   for (const name of wanted) assert.ok(compose.includes(`      ${name}: \${${name}:-}\n`), name)
+})
+
+test('the chart opens every address but those of operators, and asks for secrets by reference only', () => {
+  const values = textOf('deploy/helm/tollgate/values.yaml')
+  const [, listed = ''] = /^ {2}paths:\n((?: {4}- \S+\n)+)/m.exec(values) ?? []
+  const opened = new Set([...listed.matchAll(/- \/(\S*)/g)].map(([, name]) => name))
+  const served = textOf('test/routes.txt')
+    .split('\n')
+    .flatMap((line) => /^\S+ +\S+ +\/([^/\s]*)/.exec(line)?.[1] ?? [])
+  const inside = new Set(['admin', 'metrics', 'healthz', 'readyz', '*'])
+  assert.deepEqual(opened, new Set(served.filter((name) => !inside.has(name))))
+  const [, settings = ''] = /^settings:\n((?: {2}.*\n)+)/m.exec(values) ?? []
+  for (const name of SECRET_SETTINGS) assert.doesNotMatch(settings, new RegExp(name))
+  assert.ok(SECRET_SETTINGS.includes('DATABASE_URL') && SECRET_SETTINGS.includes('TOLLGATE_OPERATOR_TOKEN'))
+  const { version } = JSON.parse(textOf('package.json')) as { version: string }
+  assert.match(textOf('deploy/helm/tollgate/Chart.yaml'), new RegExp(`^appVersion: ${version}$`, 'm'))
 })

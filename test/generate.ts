@@ -15,6 +15,7 @@ import { typescriptClient } from './clients/typescript.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
 import { answersFile } from './pages/answers.ts'
+import { chartSchema } from './pages/chart.ts'
 import { commandLinePage } from './pages/command-line.ts'
 import { configurationPage } from './pages/configuration.ts'
 import { decisionsPage } from './pages/decisions.ts'
@@ -47,6 +48,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['src/docs/answers.json', await answersFile()],
     ['clients/typescript/src/generated.ts', typescriptClient()],
     ...pythonClient(),
+    ['deploy/helm/tollgate/values.schema.json', chartSchema()],
     [CASTS_FILE, castsFile()],
   ])
 }

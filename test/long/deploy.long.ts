@@ -1,0 +1,144 @@
+// The Helm chart by helm's own checks and the schemas of Kubernetes, and the Terraform module by terraform itself, against a gateway.
+import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Page } from '../../src/kernel/view.ts'
+import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { goTool, pythonWith, runProgram } from '../sdk/cache.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const CHART = join(ROOT, 'deploy/helm/tollgate')
+const HELM = 'helm.sh/helm/v3/cmd/helm@v3.19.0'
+const KUBECONFORM = 'github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0'
+const DIGEST = `sha256:${'0'.repeat(64)}`
+const IMAGE = ['--set', 'image.repository=registry.example.com/tollgate', '--set', `image.digest=${DIGEST}`]
+const ALL = [
+  ...['--set', 'autoscaling.enabled=true', '--set', 'networkPolicy.enabled=true', '--set', 'ingress.enabled=true'],
+  ...[
+    '--set',
+    'ingress.host=tollgate.example.com',
+    '--set',
+    'ingress.tlsSecret=tls',
+    '--set',
+    'ingress.className=nginx',
+  ],
+  ...['--set', 'serviceMonitor.enabled=true', '--set', 'serviceMonitor.tokenKey=TOLLGATE_METRICS_TOKEN'],
+  ...['--set', 'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::1:role/r'],
+  ...['--set', 'settings.TOLLGATE_WORKLOAD_IDENTITY=aws'],
+]
+
+const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })
+
+/** The program, or why there is none. */
+async function tool(t: TestContext, module: string): Promise<string | undefined> {
+  const made = await goTool(module)
+  if ('program' in made) return made.program
+  console.log(`${module} was not tried: ${made.missing}`)
+  t.skip(made.missing)
+  return undefined
+}
+
+test('the chart passes helm lint, and what it renders is what Kubernetes takes', async (t) => {
+  const helm = await tool(t, HELM)
+  const kubeconform = helm && (await tool(t, KUBECONFORM))
+  if (!helm || !kubeconform) return
+  const run = (args: readonly string[]) => runProgram(helm, args)
+  const lint = await run(['lint', '--strict', CHART, ...IMAGE])
+  assert.equal(lint.code, 0, lint.out + lint.err)
+  const schemas = await pythonWith(join(import.meta.dirname, 'python/kubernetes-schemas.txt'))
+  const found =
+    'python' in schemas
+      ? await runProgram(schemas.python, [
+          '-c',
+          'import importlib.util as u; print(u.find_spec("kubernetes_validate").submodule_search_locations[0])',
+        ])
+      : undefined
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-chart-'))
+  try {
+    for (const more of [[], ALL]) {
+      const rendered = await run(['template', 'tollgate', CHART, ...IMAGE, ...more])
+      assert.equal(rendered.code, 0, rendered.err)
+      assert.doesNotMatch(rendered.out, /<nil>|<no value>/)
+      assert.equal(/kind: HorizontalPodAutoscaler/.test(rendered.out), more.length > 0)
+      assert.match(rendered.out, /kind: PodDisruptionBudget/)
+      if (!found) {
+        t.diagnostic(`the schemas of Kubernetes were not tried: ${'missing' in schemas ? schemas.missing : ''}`)
+        continue
+      }
+      const file = join(folder, 'rendered.yaml')
+      await writeFile(file, rendered.out)
+      const place = `${found.out.trim()}/kubernetes-json-schema/v1.37.0-local-strict/{{.ResourceKind}}{{.KindSuffix}}.json`
+      // The Prometheus operator's own kind is in no schema of Kubernetes.
+      const checked = await runProgram(kubeconform, [
+        '-summary',
+        '-skip',
+        'ServiceMonitor',
+        '-schema-location',
+        place,
+        file,
+      ])
+      assert.equal(checked.code, 0, checked.out + checked.err)
+      assert.match(checked.out, /Invalid: 0, Errors: 0/)
+      assert.doesNotMatch(checked.out, /Valid: 0,/)
+    }
+    for (const [wrong, said] of [
+      ['settings.TOLLGATE_DRAIN_SECOND=1', /TOLLGATE_DRAIN_SECOND/],
+      ['settings.TOLLGATE_OPERATOR_TOKEN=x', /TOLLGATE_OPERATOR_TOKEN/],
+      ['image.digest=latest', /digest/],
+      ['existingSecret=', /existingSecret is needed/],
+    ] as const) {
+      const refused = await run(['template', 'tollgate', CHART, ...IMAGE, '--set', wrong])
+      assert.notEqual(refused.code, 0, wrong)
+      assert.match(refused.err, said)
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('the Terraform module is valid, makes a gateway what it says, and changes nothing the second time', async (t) => {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: tmpdir(),
+    TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN,
+    CHECKPOINT_DISABLE: '1',
+  }
+  if ((await runProgram('terraform', ['version'], { env })).code !== 0) {
+    console.log('The Terraform module was not tried: there is no terraform.')
+    return t.skip('there is no terraform')
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-terraform-'))
+  const terraform = async (...args: string[]) => {
+    const ran = await runProgram('terraform', args, { env, cwd: folder })
+    assert.equal(ran.code, 0, ran.out + ran.err)
+    return ran.out
+  }
+  try {
+    await cp(join(ROOT, 'deploy/terraform'), join(folder, 'module'), { recursive: true })
+    const use = {
+      module: {
+        tollgate: {
+          ...{ source: './module', url: g.url, command: `${process.execPath} ${join(ROOT, 'bin/tollgate.js')}` },
+          configuration: { tollgate: 1, accounts: [{ name: 'By Terraform', limits: { requestsPerMinute: 7 } }] },
+        },
+      },
+    }
+    await writeFile(join(folder, 'main.tf.json'), JSON.stringify(use))
+    await terraform('fmt', '-check', 'module')
+    await terraform('init', '-no-color')
+    await terraform('validate', '-no-color')
+    await terraform('apply', '-auto-approve', '-no-color')
+    const { data } = await g.operator<Page<{ name: string }>>('GET', '/accounts')
+    assert.deepEqual(
+      data.items.map(({ name }) => name),
+      ['By Terraform'],
+    )
+    assert.match(await terraform('apply', '-auto-approve', '-no-color'), /No changes/)
+    const { out } = await runProgram('cat', [join(folder, 'terraform.tfstate')])
+    assert.doesNotMatch(out, new RegExp(OPERATOR_TOKEN))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
