@@ -13,6 +13,7 @@ const FILES = [
   'src/protocols/media/openai-images/relay.test.ts',
   'src/protocols/text/text.test.ts',
   'src/verify/verify.test.ts',
+  'test/browser/nothing-to-paid.test.ts',
   'test/exports.test.ts',
   'test/clients/package.test.ts',
   'test/contract-document.test.ts',

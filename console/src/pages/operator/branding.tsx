@@ -43,7 +43,11 @@ function LogoCard({ branding: { logo, name } }: { branding: Branding }) {
   const error = upload.error ?? removal.error
   return (
     <Card title="Logo" lead="PNG or JPEG, at most 200 kB and 2,000 pixels wide and high.">
-      {logo ? <img className="brand-logo" src={logo.url} alt={`Logo of ${name}`} height={48} /> : null}
+      {logo ? (
+        <img className="brand-logo" src={logo.url} alt={`Logo of ${name}`} height={48} />
+      ) : (
+        <p className="muted">None yet: the toll gate is shown.</p>
+      )}
       <Allowed right="branding:write">
         <form className="stack" onSubmit={upload.onSubmit}>
           <TextField label="File" type="file" name="logo" accept="image/png,image/jpeg" required />

@@ -204,8 +204,14 @@ function SecretField(props: { name: SecretName; label: string; hint: string; sto
       {stored ? (
         <Allowed right="payment-settings:write">
           <div>
-            <Button small icon="trash" busy={removal.busy} onClick={() => void removal.go()}>
-              {`Remove the ${label.toLowerCase()}`}
+            <Button
+              small
+              icon="trash"
+              busy={removal.busy}
+              aria-label={`Remove the ${label.toLowerCase()}`}
+              onClick={() => void removal.go()}
+            >
+              Remove
             </Button>
           </div>
         </Allowed>
