@@ -92,7 +92,8 @@ test('operations of a document are read, and those that cannot be sold say why a
     ),
   )
   assert.match(by['list-pets'].notes.join(), /"session" is left out: it is a cookie/)
-  assert.deepEqual(by['list-pets'].entry.params.limit, {
+  const read: any = importOpenapi(PETS).operations[0]
+  assert.deepEqual(read.operation.params.limit, {
     description: '',
     example: '1',
     kind: 'integer',
@@ -254,4 +255,38 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
   let value: unknown = {}
   for (let depth = 0; depth < 60; depth++) value = { n: value, c: null }
   assert.match(checkValue(tree, value)?.must ?? '', /less deeply nested|be there/)
+})
+
+test('each preset is a valid product whose answers are simulated; list prices become credits, and what has none needs a price', async () => {
+  const { data } = await g.operator<{
+    items: { name: string; tried: boolean; operations: { id: string; usd: object | null }[] }[]
+  }>('GET', '/products/presets')
+  assert.deepEqual(
+    data.items.map(({ name }) => name),
+    ['brave-search', 'tavily', 'serper', 'firecrawl', 'dataforseo', 'similarweb', 'x-api'],
+  )
+  for (const { name: preset, tried, operations } of data.items) {
+    assert.equal(tried, false)
+    const isListed = operations.every(({ usd }) => usd !== null)
+    const ask = (more: object) =>
+      g.operator<{ message?: string; problems?: string[] }>('POST', '/products', { id: preset, preset, ...more })
+    if (!isListed) assert.match((await ask({})).data.message ?? '', /has no price/)
+    const made = await ask(isListed ? {} : { price: { rates: { call: '1' } } })
+    assert.equal(made.status, 200, `${preset}: ${JSON.stringify(made.data)}`)
+  }
+  const { key } = await g.account()
+  const search = await g.call('/v1/tavily/search', key, { query: 'x', search_depth: 'advanced' })
+  assert.equal(search.status, 200, await search.clone().text())
+  assert.equal(search.headers.get('x-tollgate-charge'), '1.6', 'two credits at 0.008 dollars')
+  const deep = await g.call('/v1/dataforseo/google/organic', key, {
+    keyword: 'x',
+    location_code: 2840,
+    language_code: 'en',
+    depth: 30,
+  })
+  assert.equal(deep.headers.get('x-tollgate-charge'), '0.5', 'one page and two at three quarters')
+  const posts = await g.call('/v1/x-api/posts/search?query=cats', key)
+  assert.equal(posts.headers.get('x-tollgate-charge'), '0.5')
+  const visits = await g.call('/v1/similarweb/websites/example.com/visits?start_date=2026-07&end_date=2026-09', key)
+  assert.equal(visits.status, 200)
 })

@@ -9,6 +9,8 @@ export const DOCUMENT_BYTES_MAX = 5 * 1024 * 1024
 const YAML_BYTES_MAX = 1024 * 1024
 const OPERATIONS_MAX = 2_000
 const NODES_MAX = 4_000
+/** Of all schemas of a document: about a second. */
+const ALL_NODES_MAX = 200_000
 const SCHEMA_CHARS_MAX = 150_000
 const HOPS_MAX = 20
 const DEPTH_MAX = 60
@@ -49,14 +51,17 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** One line without markup, as titles are. */
 const plain = (value: unknown, most: number) =>
   textOf(value)
+    .slice(0, 2 * most)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .replaceAll(/[<>]/g, '')
     .trim()
     .slice(0, most)
     .toWellFormed()
 
-/** Throws an Error with a sentence. */
-export function importOpenapi(text: string): ImportedDocument {
+/**
+ * Throws an Error with a sentence. Schemas are read only of the operations that are `wanted`: of a large document each may have thousands of parts.
+ */
+export function importOpenapi(text: string, wanted: (id: string) => boolean = () => true): ImportedDocument {
   const root = parseText(text)
   const version = textOf(root.openapi)
   if (!/^3\.[01]\.\d+/.test(version))
@@ -65,7 +70,7 @@ export function importOpenapi(text: string): ImportedDocument {
         ? 'This is no OpenAPI document: "openapi" is missing.'
         : `OpenAPI ${version.slice(0, 20)} is not read; 3.0 and 3.1 are.`,
     )
-  const reader = new Reader(text, root)
+  const reader = new Reader(text, root, wanted)
   const operations = reader.operations()
   if (operations.length === 0) throw new Error('The document has no operations.')
   const info = treeOf(root.info)
@@ -111,11 +116,19 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 class Reader {
   readonly #text: string
   readonly #root: Tree
-  #ids = new Set<string>()
+  readonly #wanted: (id: string) => boolean
+  readonly #ids = new Set<string>()
+  readonly #routes = new Set<string>()
+  /** By the reference; null: it is too large. */
+  readonly #bundled = new Map<string, JsonSchema | null>()
+  #nodes = 0
+  /** The operation that is read now is wanted. */
+  #isWanted = true
 
-  constructor(text: string, root: Tree) {
+  constructor(text: string, root: Tree, wanted: (id: string) => boolean) {
     this.#text = text
     this.#root = root
+    this.#wanted = wanted
   }
 
   operations(): ImportedOperation[] {
@@ -164,6 +177,7 @@ class Reader {
     const title = plain(given.summary, 150) || plain(given.operationId, 150) || route.replaceAll(/[<>]/g, '')
     const notes: string[] = []
     const about = { id, route, title, notes }
+    this.#isWanted = this.#wanted(id)
     try {
       const made = this.#read({ path, method }, given, shared, notes)
       return { ...about, operation: { title, ...made } }
@@ -178,13 +192,19 @@ class Reader {
     const params = this.#params([...listOf(shared.parameters), ...listOf(given.parameters)], notes)
     // Names in the path are words here; the vendor gets the same values at the same places.
     const renamed = path.replace(/^\//, '').replaceAll(/\{([^{}]+)\}/g, (_, name: string) => `{${wordOf(name)}}`)
+    const address = `${method.toUpperCase()} /${routeOf(renamed)}`
+    const shape = address.replaceAll(/\{\w+\}/g, '{}')
+    if (/[^\w.~:@!$'()*,;=+{}/-]/.test(renamed))
+      throw new DocumentError('has characters in its path that are not offered')
+    if (this.#routes.has(shape)) throw new DocumentError('has the address of another operation')
+    this.#routes.add(shape)
     const description = plain(given.description, 2_000)
     return {
       ...(description === '' ? {} : { description }),
-      route: `${method.toUpperCase()} /${renamed}`,
+      route: address,
       vendorPath: renamed,
       params,
-      ...this.#body(given.requestBody, notes),
+      ...this.#body(given.requestBody, method, notes),
       ...this.#answers(given.responses, notes),
       ...own,
     }
@@ -315,9 +335,14 @@ class Reader {
     return schema.type === undefined && one !== undefined ? { ...this.#resolve(one), ...schema } : schema
   }
 
-  #body(given: unknown, notes: string[]): Tree {
+  #body(given: unknown, method: string, notes: string[]): Tree {
     if (given === undefined) return {}
     const { content, required } = this.#resolve(given)
+    if (method === 'get' || method === 'delete') {
+      if (required === true) throw new DocumentError('takes a body, which does not go with its method')
+      notes.push('The body is left out: it does not go with the method.')
+      return {}
+    }
     const types = treeOf(content)
     const json = Object.keys(types).find((type) => /^application\/(?:[\w.-]+\+)?json/.test(type))
     const form = Object.keys(types).find((type) => type.startsWith('application/x-www-form-urlencoded'))
@@ -363,11 +388,22 @@ class Reader {
 
   /** The schema with all that it refers to under `$defs`. What is too large is left out: then anything is let through. */
   #bundle(given: unknown, notes: string[], what: string): JsonSchema {
-    const bundle = new Bundle((ref) => this.#at(ref))
-    const schema = bundle.whole(given)
+    if (!this.#isWanted) return {}
+    const name = textOf(treeOf(given).$ref)
+    const known = this.#bundled.get(name)
+    const schema = name !== '' && known !== undefined ? known : this.#bundleAnew(given)
+    if (name !== '') this.#bundled.set(name, schema)
     if (schema) return schema
     notes.push(`The schema of the ${what} is too large, and is left out: the vendor checks it.`)
     return {}
+  }
+
+  #bundleAnew(given: unknown): JsonSchema | null {
+    if (this.#nodes > ALL_NODES_MAX) return null
+    const bundle = new Bundle((ref) => this.#at(ref))
+    const schema = bundle.whole(given)
+    this.#nodes += bundle.nodes
+    return schema ?? null
   }
 
   server(given: unknown): string | undefined {
@@ -401,6 +437,14 @@ class Reader {
 function itemsOf({ items, $defs }: JsonSchema): JsonSchema {
   return { ...treeOf(items), ...($defs === undefined ? {} : { $defs }) }
 }
+
+/** `{id}.json` is `{id}` here, and `{from}-{to}` are two parts: the router takes whole parts. */
+const routeOf = (path: string) =>
+  path
+    .split('/')
+    .flatMap((part) => (/^\{\w+\}(?::[a-z]\w{0,30})?$/.test(part) ? [part] : (part.match(/\{\w+\}/g) ?? [part])))
+    .filter((part) => part !== '')
+    .join('/')
 
 /** Words that a path's parameter may have; others become such. */
 const wordOf = (name: string) =>
@@ -437,6 +481,10 @@ class Bundle {
 
   constructor(at: (ref: string) => unknown) {
     this.#at = at
+  }
+
+  get nodes(): number {
+    return this.#nodes
   }
 
   /** Undefined: it is too large. */

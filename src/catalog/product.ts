@@ -68,6 +68,9 @@ const RESERVED_HEADERS =
 const PART = /^(?:[A-Za-z0-9._~:@!$'()*,;=+-]+|\{[A-Za-z_]\w{0,63}\}(?::[a-z]\w{0,30})?)$/
 const isPath = (path: string) =>
   path.length <= 500 && path.split('/').every((part) => PART.test(part) && part !== '.' && part !== '..')
+/** The vendor's may have names within a part: `{id}.json`. */
+const isVendorPath = (path: string) =>
+  path === '' || isPath(path.replaceAll(/\{\w{1,64}\}/g, 'x').replace(/(?<!\/)\/$/, ''))
 
 const SCHEMA_CHARS_MAX = 200_000
 const EXAMPLE_CHARS_MAX = 100_000
@@ -112,7 +115,7 @@ const operation = z.strictObject({
   vendorPath: z
     .string()
     .transform((value) => value.replace(/^\//, ''))
-    .refine(isPath, 'has a part that is no plain text and no {name}'),
+    .refine(isVendorPath, 'has a part that is no plain text and no {name}'),
   params: z.record(z.string().regex(/^[A-Za-z_$][\w.$[\]-]{0,63}$/, 'is no name of a parameter'), field).default({}),
   pairs: z
     .array(z.strictObject({ from: short, to: short, together: z.boolean() }))
@@ -164,11 +167,17 @@ const product = z.strictObject({
   ),
 })
 
+/** A version of the catalog is read whole by every process. */
+const PRODUCT_CHARS_MAX = 2_000_000
+
 export const products = z.record(
   z
     .string()
     .regex(/^[a-z][a-z0-9-]{1,38}$/, 'must be 2 to 39 lower-case letters, digits and "-", beginning with a letter'),
-  product,
+  product.refine(
+    (one) => JSON.stringify(one).length <= PRODUCT_CHARS_MAX,
+    `is larger than ${PRODUCT_CHARS_MAX / 1_000_000} MB: choose fewer operations`,
+  ),
 )
 
 type Products = z.output<typeof products>

@@ -101,9 +101,30 @@ export const importedView = z.object({
       /** Why it cannot be sold, with the line; null: it can. */
       problem: z.string().nullable(),
       notes: z.array(z.string()),
-      /** As `operations` of a product has it. */
-      entry: z.record(z.string(), z.unknown()).nullable(),
     }),
   ),
 })
 export type ImportedView = z.infer<typeof importedView>
+
+/** A product that is known beforehand. */
+export const productPresetView = z.object({
+  name: z.string(),
+  title: z.string(),
+  /** Where its list prices stand, and when they were noted. */
+  from: z.string(),
+  noted: z.iso.date(),
+  baseUrl: z.string(),
+  credential: z.string(),
+  /** Whether it was tried against the vendor. */
+  tried: z.boolean(),
+  operations: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      route: z.string(),
+      /** The list price in dollars, by unit; null: none was found. */
+      usd: z.record(z.string(), z.string()).nullable(),
+    }),
+  ),
+})
+export type ProductPresetView = z.infer<typeof productPresetView>

@@ -1,6 +1,7 @@
 // Products: an OpenAPI document on disk, as endpoints of the gateway.
 import { readFile } from 'node:fs/promises'
-import type { Applied, CheckView, ImportedView } from '../catalog/views.ts'
+import type { Applied, CheckView, ImportedView, ProductPresetView } from '../catalog/views.ts'
+import type { Page } from '../kernel/view.ts'
 import { CliError, type Command, type Invocation, text } from './command.ts'
 import { list } from './table.ts'
 
@@ -41,6 +42,58 @@ function priceOf(call: Invocation): object | undefined {
 const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
 
 export const PRODUCT_COMMANDS: readonly Command[] = [
+  {
+    name: 'products presets',
+    summary: 'Lists products that are known beforehand, with list prices. None was tried against its vendor.',
+    async run(call) {
+      const { items } = await call.api.call<Page<ProductPresetView>>('GET', '/products/presets')
+      const rows = items.flatMap(({ name, noted, operations }) =>
+        operations.map(({ id, title, usd }) => ({
+          ...{ name, id, title, noted },
+          usd:
+            usd === null
+              ? 'not known'
+              : Object.entries(usd)
+                  .map(([unit, rate]) => `${rate} per ${unit}`)
+                  .join(', '),
+        })),
+      )
+      return list(
+        rows,
+        { PRESET: 'name', OPERATION: 'id', TITLE: 'title', DOLLARS: 'usd', NOTED: 'noted' },
+        'There are none.',
+      )
+    },
+  },
+  {
+    name: 'products add',
+    summary: 'Sells a product that is known beforehand.',
+    args: ['preset'],
+    about:
+      'Without --price the list prices apply, times --credits-per-dollar. Without the value of its credential answers are simulated.',
+    options: {
+      price: { type: 'string', value: 'rates', help: 'Such as call=0.5, for all of its operations.' },
+      'credits-per-dollar': {
+        type: 'string',
+        value: 'number',
+        help: 'What a dollar of the list price is in credits. Default: 100.',
+      },
+      'key-env': { type: 'string', value: 'variable', help: 'The environment variable with the credential to store.' },
+    },
+    async run(call) {
+      const [preset = ''] = call.args
+      const [credits, variable] = ['credits-per-dollar', 'key-env'].map((name) => text(call, name))
+      const value = variable === undefined ? undefined : call.settings.environment?.(variable)
+      if (variable !== undefined && value === undefined) throw new CliError(`${variable} is not in this environment.`)
+      const price = priceOf(call)
+      const applied = await call.api.call<Applied>('POST', '/products', {
+        ...{ id: preset, preset, vendor: { credential: value === undefined ? {} : { value } } },
+        ...(price ? { price } : {}),
+        ...(credits === undefined ? {} : { creditsPerDollar: Number(credits) }),
+      })
+      return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
+    },
+  },
   {
     name: 'products read',
     summary: 'Lists what an OpenAPI document has to sell.',

@@ -37,7 +37,9 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   const { reply, exchange } = answered.attempted
   const passMin = Math.max(PASS_BYTES_MIN, answered.flight?.bytesMax ?? 0)
   const isLong = Number(reply.headers['content-length'] ?? 0) >= passMin
-  if (exchange.pass && (exchange.passesAsItComes || isLong)) return relayUnread(answered, deps)
+  const { passesAsItComes: comes } = exchange
+  if (exchange.pass && (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes)))
+    return relayUnread(answered, deps)
   const drained = boundDrain(answered, deps)
   let settling = false
   try {

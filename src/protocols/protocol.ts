@@ -133,7 +133,7 @@ export interface Exchange {
    */
   pass?(headers: Readonly<Record<string, string>>): Passed
   /** Relayed this way even if it is short, because the caller plays it while it comes. */
-  readonly passesAsItComes?: true
+  readonly passesAsItComes?: true | ((headers: Readonly<Record<string, string>>) => boolean)
   /** Reads the vendor's error from a non-2xx body, unredacted; undefined if there is none. */
   vendorError?(body: Buffer): VendorError | undefined
   /** Undoes what the exchange left behind (a stored file) if the call fails after all. */

@@ -2,11 +2,13 @@
 import * as z from 'zod'
 import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
 import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from '../../catalog/openapi-import.ts'
+import { readProductPresets } from '../../catalog/product-preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { addressesOf } from '../../catalog/vendor-credentials.ts'
-import { appliedView, checkView, importedView } from '../../catalog/views.ts'
+import { appliedView, checkView, importedView, productPresetView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import { invalid } from '../../kernel/fault.ts'
+import { page } from '../../kernel/view.ts'
 import { isInternalUrl } from '../../upstream/address.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 import { checkedAddress, mayGoTo } from './connect.ts'
@@ -34,6 +36,10 @@ const productBody = z.strictObject({
   /** Its addresses begin with `/v1/<id>`. */
   id: text(39),
   title: text(200).optional(),
+  /** One of `GET /products/presets`: its operations, address and, unless others are given, list prices. */
+  preset: text(40).optional(),
+  /** What a dollar of a list price is in credits, the operator's own margin included. */
+  creditsPerDollar: z.number().positive().max(1_000_000).default(100),
   /** OpenAPI 3.0 or 3.1, as JSON or YAML. Absent: `entries` alone. */
   document: documentText.optional(),
   /** The operations of the document that are sold, by the ids that reading it gives. Absent: all that can be. */
@@ -60,16 +66,30 @@ type Price = z.output<typeof priced>
 
 export function productResources({ catalog, credentials }: ProductDeps): Resource[] {
   return [
+    resource('GET /products/presets', 'catalog:read', {
+      answer: page(productPresetView),
+      async run() {
+        const items = (await readProductPresets()).map(({ vendor, operations, usd, ...about }) => ({
+          ...{ ...about, baseUrl: vendor.baseUrl, credential: vendor.credential, tried: false },
+          operations: Object.entries(operations).map(([id, { title, route }]) => ({
+            ...{ id, title: String(title), route: String(route), usd: usd[id] ?? null },
+          })),
+        }))
+        return { items, next: null }
+      },
+    }),
     resource('POST /products/read', 'catalog:read', {
       body: z.strictObject({ document: documentText }),
       bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
       answer: importedView,
       async run({ body: { document } }) {
-        const { operations, server = null, auth: where = null, ...about } = readDocument(document)
+        const { operations, server = null, auth: where = null, ...about } = readDocument(document, () => false)
         return {
           ...{ ...about, auth: where, server: server !== null && isInternalUrl(server) ? null : server },
-          operations: operations.map(({ operation, problem = null, notes, ...one }) => ({
-            ...{ ...one, problem, notes: [...notes], entry: operation ?? null },
+          operations: operations.map(({ operation: _, problem = null, notes, ...one }) => ({
+            ...one,
+            problem,
+            notes: [...notes],
           })),
         }
       },
@@ -79,10 +99,14 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       body: productBody,
       bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
       answer: z.union([appliedView, checkView.extend({ notes: z.array(z.string()) })]),
-      async run({ query, body, actor, by }) {
+      async run({ query, body: given, actor, by }) {
+        const body = given.preset === undefined ? given : await withPreset(given, given.preset)
         const { value, name } = body.vendor.credential
         if (value !== undefined) requireRight(actor, 'vendor-credentials:write')
-        const read = body.document === undefined ? undefined : readDocument(body.document)
+        const read =
+          body.document === undefined
+            ? undefined
+            : readDocument(body.document, (id) => body.operations?.includes(id) ?? true)
         const made = productOf(body, read)
         const { current } = catalog
         if (isDryRun(query)) return { ...catalog.check(withProduct(current.input, made)), notes: made.notes }
@@ -104,11 +128,39 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
   ]
 }
 
-function readDocument(document: string): ImportedDocument {
+function readDocument(document: string, wanted: (id: string) => boolean): ImportedDocument {
   try {
-    return importOpenapi(document)
+    return importOpenapi(document, wanted)
   } catch (error) {
     throw invalid((error as Error).message, 'document') // Each of its errors is a sentence.
+  }
+}
+
+/** What the preset says, where nothing else was given. */
+async function withPreset(body: ProductBody, name: string): Promise<ProductBody> {
+  const presets = await readProductPresets()
+  const found = presets.find((one) => one.name === name)
+  if (!found)
+    throw invalid(`preset: there is no "${name}"; there are ${presets.map((one) => one.name).join(', ')}.`, 'preset')
+  const { vendor, operations, usd, title } = found
+  const chosen = Object.entries(operations).filter(([id]) => body.operations?.includes(id) ?? true)
+  const credits = (rate: string) => String(Number((Number(rate) * body.creditsPerDollar).toFixed(6)))
+  const listed = Object.entries(usd).map(([id, rates]) => [
+    id,
+    { rates: Object.fromEntries(Object.entries(rates).map(([unit, rate]) => [unit, credits(rate)])) },
+  ])
+  return {
+    ...body,
+    title: body.title ?? title,
+    operations: undefined,
+    entries: { ...Object.fromEntries(chosen), ...body.entries },
+    vendor: {
+      ...body.vendor,
+      baseUrl: body.vendor.baseUrl ?? vendor.baseUrl,
+      auth: body.vendor.auth ?? auth.parse(vendor.auth),
+      credential: { name: vendor.credential, ...body.vendor.credential },
+    },
+    prices: { ...(body.price ? {} : Object.fromEntries(listed)), ...body.prices },
   }
 }
 

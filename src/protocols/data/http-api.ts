@@ -156,7 +156,7 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
       return counted(spec, read, { body: operation.pageToken && tokens ? sealed(body, operation.pageToken.path, tokens) : body, contentType })
     },
     ...(isRead ? {} : { pass: (headers: Headers) => ({ contentType: typeOf(headers), usage: called }) }),
-    ...(operation && !operation.answers.every(isJsonType) ? { passesAsItComes: true as const } : {}),
+    ...(operation && !operation.answers.every(isJsonType) ? { passesAsItComes: (headers: Headers) => !isJsonType(bare(headers['content-type'] ?? '')) } : {}),
     vendorError: (body) => dataWords(body, saidIn),
   }
 }
