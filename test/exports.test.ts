@@ -446,6 +446,12 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
   assert.equal(cells.BillingPeriodEnd, '2026-04-01T00:00:00Z')
   assert.equal(cells.ConsumedQuantity, '600')
   assert.equal(cells.x_VendorCost, '0.0001682')
+  // The mandatory columns of FOCUS 1.2; an account has a name, so it must be there.
+  const MANDATORY = `BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd BillingPeriodStart ChargeCategory ChargeClass
+    ChargeDescription ChargePeriodEnd ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity PricingUnit ProviderName
+    PublisherName ServiceCategory ServiceName`
+  for (const column of MANDATORY.split(/\s+/)) assert.ok(column in cells, column)
+  assert.deepEqual([cells.BillingAccountName, cells.ProviderName], ['test', 'Tollgate'])
 
   const today = new Date().toISOString().slice(0, 10)
   const download = await fetch(`${g.url}/admin/v1/focus?from=${today}&to=${today}`, {

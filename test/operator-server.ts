@@ -151,7 +151,7 @@ export async function startOperatorServer(
     }),
     exports: createExports({
       ...{ database, audit, credentials, billing, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
-      guard,
+      ...{ guard, branding },
     }),
     invoices,
     sales: openSales({

@@ -1,11 +1,12 @@
 // FOCUS files for whoever downloads them, page by page, so that a month of any size needs the memory of one page.
+import type { Branding } from '../branding/branding.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { idAtTime } from '../kernel/world.ts'
 import type { Billing } from '../reports/billing.ts'
 import { focusHeader, focusLines } from './files.ts'
-import { focusRows } from './focus.ts'
+import { focusRows, readFocusNames } from './focus.ts'
 import { readWithin } from './usage-rows.ts'
 
 const PAGE_ROWS = 5_000
@@ -16,11 +17,12 @@ const CALL_MS_MAX = 40 * 86_400_000
 interface FocusDeps {
   readonly database: Database
   readonly billing: Billing
+  readonly branding: Pick<Branding, 'get'>
 }
 
 /** The calls that were posted in a range of time. */
 export async function* focusCsv(
-  { database, billing }: FocusDeps,
+  { database, billing, branding }: FocusDeps,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
 ): AsyncGenerator<string> {
   const { worth } = await billing.get()
@@ -33,7 +35,8 @@ export async function* focusCsv(
     const meant = rows.filter(
       ({ at, account_id: account }) => at.getTime() >= fromMs && at.getTime() < toMs && !isTestAccount(account),
     )
-    if (meant.length > 0) yield focusLines(focusRows(meant, worth))
+    if (meant.length > 0)
+      yield focusLines(focusRows(meant, worth, await readFocusNames(database, branding.get().name, meant)))
     const end = rows.at(-1)
     if (!end || rows.length < PAGE_ROWS) return
     last = { id: end.id, account: end.account_id }

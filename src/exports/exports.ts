@@ -1,5 +1,6 @@
 // Usage to finance systems. Each destination has a cursor over the usage rows, which moves only after the receiver has accepted what lies before it: a step reads a page
 // behind the cursor, sends it, and stores how far the receiver took it. What was sent before a crash is sent again with the same ids and the same content.
+import type { Branding } from '../branding/branding.ts'
 import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -13,6 +14,7 @@ import { idAtTime, newId, type World } from '../kernel/world.ts'
 import type { Billing } from '../reports/billing.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { fileReceiver } from './files.ts'
+import { readFocusNames } from './focus.ts'
 import {
   lagoReceiver,
   openMeterReceiver,
@@ -54,6 +56,7 @@ interface ExportOptions {
   readonly audit: Audit
   readonly credentials: Pick<Credentials, 'get' | 'source'>
   readonly billing: Pick<Billing, 'get'>
+  readonly branding: Pick<Branding, 'get'>
   readonly guard: Pick<GuardedFetch, 'check' | 'send'>
   readonly secrets: Secrets
   readonly world: World
@@ -186,7 +189,10 @@ export function createExports(options: ExportOptions): Exports {
       case 'stripe':
         return stripeReceiver(SETTINGS.stripe.parse(row.settings), deps)
       case 's3':
-        return fileReceiver(SETTINGS.s3.parse(row.settings), deps, (await options.billing.get()).worth)
+        return fileReceiver(SETTINGS.s3.parse(row.settings), deps, {
+          worth: (await options.billing.get()).worth,
+          names: (rows) => readFocusNames(database, options.branding.get().name, rows),
+        })
     }
   }
 

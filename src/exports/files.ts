@@ -5,7 +5,7 @@ import { DAY_MS } from '../kernel/calendar.ts'
 import { timeOfId } from '../kernel/world.ts'
 import { csvLine } from '../reports/csv.ts'
 import type { CreditWorth } from '../reports/views.ts'
-import { FOCUS_COLUMNS, FOCUS_NAMES, type FocusRow, focusRows } from './focus.ts'
+import { FOCUS_COLUMNS, FOCUS_NAMES, type FocusNames, type FocusRow, focusRows } from './focus.ts'
 import { type Problem, problemOf, type Receiver, type ReceiverDeps } from './receivers.ts'
 import { quantitiesOf, requestIdOf, type UsageRow } from './usage-rows.ts'
 import type { ExportSettings } from './views.ts'
@@ -14,6 +14,12 @@ const HOUR_MS = 3_600_000
 /** Rows of one file, which is held in memory while it is written. */
 const FILE_ROWS = 20_000
 const ANSWER_BYTES_MAX = 65_536
+
+/** What FOCUS needs besides the calls. */
+interface FocusSource {
+  readonly worth: CreditWorth | null
+  readonly names: (rows: readonly UsageRow[]) => Promise<FocusNames>
+}
 
 interface FileFormat {
   readonly everyMs: number
@@ -25,13 +31,14 @@ interface FileFormat {
 export function fileReceiver(
   settings: ExportSettings<'s3'>,
   { upstream, world, secret }: ReceiverDeps,
-  worth: CreditWorth | null,
+  focus: FocusSource,
 ): Receiver {
+  const { worth } = focus
   const [accessKeyId = '', ...rest] = secret.split(':')
   const credentials = { accessKeyId, secretAccessKey: rest.join(':'), region: settings.region }
   const { url: endpoint, bucket, virtualHost, prefix } = settings
   const send = createS3Client({ world, upstream, endpoint, bucket, virtualHost, credentials })
-  const format = formatOf(settings.format, worth)
+  const format = formatOf(settings.format, focus)
 
   async function put(key: string, type: string, body: Buffer): Promise<Problem | undefined> {
     try {
@@ -84,20 +91,20 @@ function byFolder(rows: readonly UsageRow[], everyMs: number): Map<string, Usage
 
 const PARQUET_TYPE = 'application/vnd.apache.parquet'
 
-function formatOf(format: ExportSettings<'s3'>['format'], worth: CreditWorth | null): FileFormat {
-  const charges = (rows: readonly UsageRow[]) => (worth ? focusRows(rows, worth) : [])
+function formatOf(format: ExportSettings<'s3'>['format'], { worth, names }: FocusSource): FileFormat {
+  const charges = async (rows: readonly UsageRow[]) => (worth ? focusRows(rows, worth, await names(rows)) : [])
   switch (format) {
     case 'parquet':
       return { everyMs: HOUR_MS, name: 'usage-*.parquet', type: PARQUET_TYPE, write: usageParquet }
     case 'focus-csv':
       return {
         ...{ everyMs: DAY_MS, name: 'focus-*.csv', type: 'text/csv' },
-        write: async (rows) => Buffer.from(`${focusHeader()}${focusLines(charges(rows))}`),
+        write: async (rows) => Buffer.from(`${focusHeader()}${focusLines(await charges(rows))}`),
       }
     case 'focus-parquet':
       return {
         ...{ everyMs: DAY_MS, name: 'focus-*.parquet', type: PARQUET_TYPE },
-        write: (rows) => focusParquet(charges(rows)),
+        write: async (rows) => focusParquet(await charges(rows)),
       }
   }
 }

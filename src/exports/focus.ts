@@ -1,5 +1,6 @@
 // Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is what an account used of a product in a day by one key and
 // vendor, as far as one page of calls goes: rows with the same dimensions may appear several times, and add up.
+import { type Queryable, statement } from '../database/database.ts'
 import { DAY_MS, dayOfMs, monthStart } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { CreditWorth } from '../reports/views.ts'
@@ -49,6 +50,7 @@ export const FOCUS_COLUMNS = {
   ServiceSubcategory: 'text',
   SkuId: 'text',
   SkuMeter: 'text',
+  SkuPriceDetails: 'text',
   SkuPriceId: 'text',
   SubAccountId: 'text',
   SubAccountName: 'text',
@@ -64,7 +66,12 @@ type FocusColumn = keyof typeof FOCUS_COLUMNS
 export const FOCUS_NAMES = Object.keys(FOCUS_COLUMNS) as FocusColumn[] // its own names
 export type FocusRow = Readonly<Record<FocusColumn, Cell>>
 
-const PROVIDER = 'Tollgate'
+/** What a file shows of accounts and keys besides their ids, and who sends the invoices. */
+export interface FocusNames {
+  readonly provider: string
+  readonly accounts: ReadonlyMap<string, string>
+  readonly keys: ReadonlyMap<string, string>
+}
 
 interface Group {
   readonly row: UsageRow
@@ -76,7 +83,29 @@ interface Group {
   outputTokens: number
 }
 
-export function focusRows(rows: readonly UsageRow[], worth: CreditWorth): FocusRow[] {
+const ACCOUNTS = statement('focus_accounts', 'select id, name from account where id = any($1)')
+const KEYS = statement('focus_keys', 'select id, name from api_key where id = any($1)')
+
+/** Of the rows of one file. The specification wants names wherever there are some. */
+export async function readFocusNames(on: Queryable, provider: string, rows: readonly UsageRow[]): Promise<FocusNames> {
+  const named = async (sql: ReturnType<typeof statement>, ids: readonly string[]) => {
+    const found = await on.query<{ id: string; name: string }>(sql, [[...new Set(ids)]])
+    return new Map(found.map(({ id, name }) => [id, name]))
+  }
+  return {
+    provider,
+    accounts: await named(
+      ACCOUNTS,
+      rows.map(({ account_id: id }) => id),
+    ),
+    keys: await named(
+      KEYS,
+      rows.map(({ key_id: id }) => id),
+    ),
+  }
+}
+
+export function focusRows(rows: readonly UsageRow[], worth: CreditWorth, names: FocusNames): FocusRow[] {
   const groups = new Map<string, Group>()
   for (const row of rows) {
     const day = dayOfMs(row.at.getTime())
@@ -102,10 +131,10 @@ export function focusRows(rows: readonly UsageRow[], worth: CreditWorth): FocusR
     group.inputTokens += inputTokens
     group.outputTokens += outputTokens
   }
-  return [...groups.values()].map((group) => focusRow(group, worth))
+  return [...groups.values()].map((group) => focusRow(group, worth, names))
 }
 
-function focusRow(group: Group, { currency, rate }: CreditWorth): FocusRow {
+function focusRow(group: Group, { currency, rate }: CreditWorth, names: FocusNames): FocusRow {
   const { row, day, calls, charged, cost, inputTokens, outputTokens } = group
   const at = (of: number) => new Date(of * DAY_MS).toISOString().replace('.000Z', 'Z')
   const tokens = inputTokens + outputTokens
@@ -113,14 +142,15 @@ function focusRow(group: Group, { currency, rate }: CreditWorth): FocusRow {
   const money = worthOf(charged, rate)
   return {
     ...{ BilledCost: money, ContractedCost: money, EffectiveCost: money, ListCost: money },
-    ...{ BillingAccountId: row.account_id, BillingAccountName: null, BillingAccountType: 'Account' },
+    ...{ BillingAccountId: row.account_id, BillingAccountType: 'Account' },
+    BillingAccountName: names.accounts.get(row.account_id) ?? null,
     ...{ BillingCurrency: currency, BillingPeriodStart: at(monthStart(day)), BillingPeriodEnd: at(monthStart(day, 1)) },
     ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeFrequency: 'Usage-Based' },
     ChargeDescription: `Calls of ${row.product}`,
     ...{ ChargePeriodStart: at(day), ChargePeriodEnd: at(day + 1) },
     ...(tokens > 0
       ? { ConsumedQuantity: tokens, ConsumedUnit: 'Tokens' }
-      : { ConsumedQuantity: calls, ConsumedUnit: 'Calls' }),
+      : { ConsumedQuantity: calls, ConsumedUnit: 'Requests' }),
     ...{ ContractedUnitPrice: rate, ListUnitPrice: rate, PricingCategory: 'Standard' },
     ...{ PricingCurrency: 'Credits', PricingQuantity: credits, PricingUnit: 'Credits' },
     ...{
@@ -128,13 +158,14 @@ function focusRow(group: Group, { currency, rate }: CreditWorth): FocusRow {
       PricingCurrencyListUnitPrice: 1,
       PricingCurrencyEffectiveCost: credits,
     },
-    ...{ InvoiceIssuerName: PROVIDER, ProviderName: PROVIDER, PublisherName: PROVIDER },
+    ...{ InvoiceIssuerName: names.provider, ProviderName: names.provider, PublisherName: names.provider },
     ...{ RegionId: null, RegionName: null },
-    ...{ ResourceId: row.key_id, ResourceName: null, ResourceType: 'API key' },
+    ...{ ResourceId: row.key_id, ResourceName: names.keys.get(row.key_id) ?? null, ResourceType: 'API key' },
     ...{ ServiceCategory: 'AI and Machine Learning', ServiceSubcategory: 'Generative AI', ServiceName: row.product },
     ...{
       SkuId: row.product,
-      SkuMeter: tokens > 0 ? 'Tokens' : 'Calls',
+      SkuMeter: tokens > 0 ? 'Tokens' : 'Requests',
+      SkuPriceDetails: JSON.stringify({ x_CatalogVersion: String(row.catalog_version) }),
       SkuPriceId: `${row.product}@${row.catalog_version}`,
     },
     ...{ SubAccountId: null, SubAccountName: null, Tags: JSON.stringify(row.labels ?? {}) },

@@ -1,5 +1,5 @@
 // The names of OpenTelemetry's semantic conventions for generative AI, pinned here: the conventions are in development, and Langfuse, Datadog and Grafana go by them.
-// As of the conventions 1.41. Prompts and answers are never put into traces; content logging has its own place, rules and retention.
+// As of the conventions 1.41, which the JavaScript package 1.45 still has by these names; their home is the repository semantic-conventions-genai now. Prompts and answers are never put into traces; content logging has its own place, rules and retention.
 import type { Credits } from '../kernel/credits.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { UNIT_NAMES, unitRow } from '../meter/kind.ts'

@@ -1,5 +1,6 @@
 // Where usage goes: destinations, their customers and credentials, and FOCUS files.
 import * as z from 'zod'
+import type { Branding } from '../../branding/branding.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { Database } from '../../database/database.ts'
 import { focusCsv } from '../../exports/download.ts'
@@ -26,6 +27,7 @@ export interface ExportDeps {
   readonly credentials: Credentials
   readonly database: Database
   readonly billing: Billing
+  readonly branding: Branding
   readonly webhookSecret: (account: string) => string
 }
 
@@ -38,7 +40,14 @@ function wholeRange({ from, to }: z.output<typeof days>): { fromMs: number; toMs
   return { fromMs: from, toMs: to }
 }
 
-export function exportResources({ exports, credentials, database, billing, webhookSecret }: ExportDeps): Resource[] {
+export function exportResources({
+  exports,
+  credentials,
+  database,
+  billing,
+  branding,
+  webhookSecret,
+}: ExportDeps): Resource[] {
   return [
     resource('GET /exports', 'exports:read', {
       answer: exportPage,
@@ -114,7 +123,7 @@ export function exportResources({ exports, credentials, database, billing, webho
         const at = (ms: number) => new Date(ms).toISOString()
         return { from: at(fromMs), to: at(toMs), currency: worth?.currency ?? null }
       },
-      csv: ({ query }) => focusCsv({ database, billing }, wholeRange(query)),
+      csv: ({ query }) => focusCsv({ database, billing, branding }, wholeRange(query)),
     }),
   ]
 }
