@@ -271,6 +271,14 @@ test('after a trial the card is charged; without a card the owner pays on the pa
   } finally {
     stripe.declines = undefined
   }
+  // A card that Stripe does not know any more is not asked for again and again.
+  const other = await withPlan()
+  await rows(`update payment_customer set method_id = 'pm_gone' where account_id = $1`, [other])
+  await pass(other, 32)
+  await renew()
+  const [gone] = await paymentsOf(other)
+  assert.deepEqual([gone?.state, (await planOf(other))?.problem], ['failed', gone?.reason])
+  assert.match(gone?.reason ?? '', /takes no charge of the saved card/)
   const again = await choose(account, 'trying')
   assert.deepEqual([again.plan?.trial, again.plan?.id], [false, 'trying'], 'no second trial: the card was charged')
 })

@@ -272,8 +272,9 @@ export function createPayments(options: PaymentsOptions): Payments {
     if (fixed.state !== 'pending') return fixed
     const refusal = await refuses?.(fixed)
     if (refusal !== undefined) return failed(row, refusal)
-    const applied = await apply(await remote.charge(purchaseOf(fixed), fixed.detail.charge))
-    return applied.row ?? fixed
+    const facts = await remote.charge(purchaseOf(fixed), fixed.detail.charge)
+    if ('refused' in facts) return failed(row, facts.refused)
+    return (await apply(facts)).row ?? fixed
   }
 
   /** If it was paid after all, reconciliation says so. */

@@ -69,6 +69,11 @@ export interface ChargeTerms {
   readonly tax?: { readonly calculation: string; readonly all: number; readonly added: number }
 }
 
+/** The provider made no payment of it, and would not the next time either. */
+export interface ChargeRefused {
+  readonly refused: string
+}
+
 export interface Provider {
   readonly name: ProviderName
   /** Amounts of this currency must be a multiple of so many of its smallest unit. */
@@ -89,7 +94,7 @@ export interface RemoteProvider {
   /** What a charge of a saved card comes to. */
   terms(purchase: Purchase, customer: { readonly id: string; readonly methodId: string }): Promise<ChargeTerms>
   /** Charges a saved card while nobody is there. The same purchase is charged once, however often it is asked for. */
-  charge(purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts>
+  charge(purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts | ChargeRefused>
   read(payment: { providerId: string | null; reference: string | null }): Promise<PaymentFacts | undefined>
   refund(providerId: string, refund: { currency: string; amountMinor: bigint; key: string }): Promise<void>
   /** Everything that was paid, refunded or disputed in this time. */

@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { currencyDecimals } from '../../kernel/money.ts'
 import type { World } from '../../kernel/world.ts'
 import type {
+  ChargeRefused,
   ChargeTerms,
   PaymentFacts,
   Provider,
@@ -198,7 +199,11 @@ export function createStripe(options: StripeOptions): Provider {
     return { ...terms, amountMinor: String(fromStripe(total, currency)), tax }
   }
 
-  async function chargeCard(stripe: Stripe, purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts> {
+  async function chargeCard(
+    stripe: Stripe,
+    purchase: Purchase,
+    terms: ChargeTerms,
+  ): Promise<PaymentFacts | ChargeRefused> {
     const { payment, account, offer, currency, name } = purchase
     const { customerId: customer, methodId, amountMinor, tax } = terms
     const params: Stripe.PaymentIntentCreateParams = {
@@ -211,15 +216,18 @@ export function createStripe(options: StripeOptions): Provider {
       },
       ...(tax ? { hooks: { inputs: { tax: { calculation: tax.calculation } } } } : {}),
     }
+    let intent: Stripe.PaymentIntent
     try {
-      const intent = await stripe.paymentIntents.create(params, { idempotencyKey: `tollgate-charge-${payment}` })
-      return await factsOf(stripe, intent.id)
+      intent = await stripe.paymentIntents.create(params, { idempotencyKey: `tollgate-charge-${payment}` })
     } catch (error) {
+      // A card that was removed there; whatever it is, it is the same under this key ever after.
+      if (Object(error).type === 'StripeInvalidRequestError') return REFUSED
       // A card that was declined has left a payment there, which says why.
       const declined = declinedOf(error)
       if (declined === undefined) throw error
       return { ...(await factsOf(stripe, declined.intent)), status: 'failed', reason: declined.reason }
     }
+    return factsOf(stripe, intent.id)
   }
 
   return {
@@ -284,6 +292,8 @@ export function createStripe(options: StripeOptions): Provider {
       }),
   }
 }
+
+const REFUSED: ChargeRefused = { refused: 'Stripe takes no charge of the saved card. Save another one.' }
 
 function metadataOf({ payment, account, offer }: { payment: string; account: string; offer?: string | undefined }) {
   return {
