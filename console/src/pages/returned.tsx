@@ -22,6 +22,11 @@ export function Returned({ account }: { account: string }) {
     done ? {} : { everyMs: 2_000 },
   )
   const state = read.data?.state
+  // A payment of nobody, or of somebody else, does not become known by asking again.
+  const isRefused = read.error !== undefined && !read.retrying
+  useEffect(() => {
+    if (isRefused) setDone(true)
+  }, [isRefused])
   useEffect(() => {
     if (state === undefined || state === 'pending') return
     setDone(true)
