@@ -1,7 +1,9 @@
 // Budgets as callers and managers meet them: the 429 that names the budget, the API, and what counts for it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { BudgetValueView, BudgetView } from '../src/ledger/views.ts'
+import type { TeamView } from '../src/admission/views.ts'
+import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views.ts'
+import type { UsageSums } from '../src/reports/views.ts'
 import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
@@ -63,6 +65,50 @@ test('each user has the default budget, and the 429 names it, what is left and w
   assert.equal((await ask(key, { user: 'alice' })).status, 200)
   const { data: none } = await g.operator<{ items: BudgetView[] }>('GET', `/accounts/${id}/budgets`)
   assert.deepEqual(none.items, [])
+})
+
+test('teams and projects have budgets at each level; a key that moves leaves its history where it was', async () => {
+  const { id, key, keyId } = await g.account()
+  const team = async (body: object) => (await g.operator<TeamView>('POST', `/accounts/${id}/teams`, body)).data
+  const red = await team({ name: 'Red' })
+  const project = await team({ name: 'Search', parentId: red.id })
+  const blue = await team({ name: 'Blue' })
+  const deep = await g.operator('POST', `/accounts/${id}/teams`, { name: 'Deeper', parentId: project.id })
+  assert.equal(deep.status, 400)
+  const stranger = await g.account()
+  assert.equal((await g.operator('PATCH', `/keys/${stranger.keyId}`, { teamId: red.id })).status, 400)
+  await g.operator('PATCH', `/keys/${keyId}`, { teamId: project.id })
+  const all = await make(id, { name: 'Teams', scope: 'team', max: 2 })
+  await make(id, { name: 'Search', scope: 'project', value: project.id, max: 1 })
+  assert.equal((await ask(key)).status, 200)
+  const refused = await ask(key)
+  assert.equal(refused.status, 429)
+  assert.match(await refused.text(), /Search.{1,2} for project/)
+  await g.operator('PATCH', `/keys/${keyId}`, { teamId: blue.id })
+  assert.deepEqual([(await ask(key)).status, (await ask(key)).status, (await ask(key)).status], [200, 200, 429])
+  await g.settled()
+  const { data: calls } = await g.operator<{ items: UsageView[] }>('GET', `/accounts/${id}/usage?outcome=settled`)
+  assert.deepEqual(calls.items.map(({ labels }) => labels).toReversed(), [
+    { ':team': red.id, ':project': project.id },
+    { ':team': blue.id },
+    { ':team': blue.id },
+  ])
+  const { data: sums } = await g.operator<UsageSums>('GET', `/accounts/${id}/usage/sums?by=label::team`)
+  assert.deepEqual(
+    new Set(sums.groups.filter(({ requests }) => requests > 0).map((row) => `${row.group} ${row.requests}`)),
+    new Set([`${red.id} 1`, `${blue.id} 2`]),
+  )
+  const { data: values } = await g.operator<{ items: BudgetValueView[] }>(
+    'GET',
+    `/accounts/${id}/budgets/${all.id}/values`,
+  )
+  assert.deepEqual(
+    new Set(values.items.map(({ value, used }) => `${value} ${used}`)),
+    new Set([`${red.id} 1`, `${blue.id} 2`]),
+  )
+  assert.equal((await g.operator('DELETE', `/accounts/${id}/teams/${blue.id}`)).status, 409)
+  // Nobody can say that they are another team.
+  assert.equal((await ask(key, {}, { 'x-tollgate-tags': `:team=${red.id}` })).status, 400)
 })
 
 test('tags, sessions and keys have budgets too, and of several the one that refuses takes nothing of the others', async () => {

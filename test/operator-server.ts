@@ -4,6 +4,7 @@ import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
 import { createBudgets } from '../src/admission/budgets.ts'
 import { createKeys, type Keys } from '../src/admission/keys.ts'
+import { createTeams } from '../src/admission/teams.ts'
 import { createAlerts } from '../src/alerts/alerts.ts'
 import { openBranding } from '../src/branding/branding.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
@@ -138,6 +139,7 @@ export async function startOperatorServer(
     ...login,
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
     budgets: createBudgets({ database, world, audit }),
+    teams: createTeams({ database, world, audit }),
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     toolServers: await openToolServers({
       ...{ database, changes, audit, log, catalog, world, upstream: createUpstream({ world }) },

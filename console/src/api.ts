@@ -292,6 +292,23 @@ export const api = {
   passwordLink: (email: string) => post<wire.Link>('/password-link', { email }),
   removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${encode(userId)}`)),
 
+  budgets: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Budget>>(account(id, '/budgets'), undefined, signal),
+  createBudget: (id: string, input: wire.BudgetInput) => post<wire.Budget>(account(id, '/budgets'), input),
+  changeBudget: (id: string, budget: string, input: Partial<wire.BudgetInput>) =>
+    patch<wire.Budget>(account(id, `/budgets/${encode(budget)}`), input),
+  endBudget: (id: string, budget: string) => remove<wire.Budget>(account(id, `/budgets/${encode(budget)}`)),
+  budgetValues: (id: string, budget: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.BudgetValue>>(account(id, `/budgets/${encode(budget)}/values`), undefined, signal),
+  teams: (id: string, signal?: AbortSignal) => get<wire.Page<wire.Team>>(account(id, '/teams'), undefined, signal),
+  createTeam: (id: string, input: { name: string; parentId: string | null }) =>
+    post<wire.Team>(account(id, '/teams'), input),
+  renameTeam: (id: string, team: string, name: string) =>
+    patch<wire.Team>(account(id, `/teams/${encode(team)}`), { name }),
+  removeTeam: (id: string, team: string) => remove<wire.Team>(account(id, `/teams/${encode(team)}`)),
+  setTeamMembers: (id: string, team: string, userIds: string[]) =>
+    put<wire.Team>(account(id, `/teams/${encode(team)}/members`), { userIds }),
+
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>
     get<wire.Page<wire.Key>>(account(id, '/keys'), { ...paging }, signal),
   connection: (uid: string, signal?: AbortSignal) => get<wire.Connect>(connect(uid, 'details'), undefined, signal),

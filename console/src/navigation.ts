@@ -55,6 +55,7 @@ const ACCOUNT: readonly Section[] = [
     icon: 'key',
     pages: [
       { to: '/keys', label: 'Keys', also: 'rotate revoke limits permissions expiry byok', right: 'keys:read' },
+      { to: '/budgets', label: 'Budgets', also: 'end users tags sessions quota cap', right: 'budgets:read' },
       {
         to: '/content-logging',
         label: 'Content logging',
@@ -117,6 +118,7 @@ const ACCOUNT: readonly Section[] = [
     icon: 'members',
     pages: [
       { to: '/members', label: 'Members', also: 'invite people role webhook secret', right: 'members:read' },
+      { to: '/teams', label: 'Teams', also: 'projects members keys', right: 'teams:read' },
       { to: '/tokens', label: 'Tokens', also: 'operator api scopes', right: 'tokens:read' },
     ],
   },

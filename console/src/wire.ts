@@ -4,12 +4,18 @@ import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { LoginProvider, LoginStep } from '../../src/identity/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
-import type { CallView, UsageView } from '../../src/ledger/views.ts'
+import type { BudgetView, CallView, UsageView } from '../../src/ledger/views.ts'
 import type { KindName as ModelType } from '../../src/meter/kind.ts'
 import type { LimitsInput } from '../../src/meter/limits.ts'
 import type { PublicCatalog } from '../../src/operator/views.ts'
 
-export type { ContentRules, ContentView as Content, KeyView as Key, NewKey } from '../../src/admission/views.ts'
+export type {
+  ContentRules,
+  ContentView as Content,
+  KeyView as Key,
+  NewKey,
+  TeamView as Team,
+} from '../../src/admission/views.ts'
 export type {
   AlertPage,
   AlertRules,
@@ -90,6 +96,8 @@ export type {
   AccountView as Account,
   AttemptView as Attempt,
   BalanceView as Balance,
+  BudgetValueView as BudgetValue,
+  BudgetView as Budget,
   ClientSum,
   LedgerView as LedgerRow,
   LotView as Lot,
@@ -163,10 +171,18 @@ export type {
 export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>
 
 export type KeyInput = Pick<KeyView, 'name'> &
-  Partial<Pick<KeyView, 'models' | 'endpoints' | 'requiredLabels' | 'expiresAt' | 'ipRanges' | 'responseCache'>> & {
+  Partial<
+    Pick<KeyView, 'models' | 'endpoints' | 'requiredLabels' | 'expiresAt' | 'ipRanges' | 'responseCache' | 'teamId'>
+  > & {
     limits?: LimitsInput
     test?: boolean
   }
+
+/** `max` is an amount of credits, or a whole number. */
+export type BudgetInput = Pick<
+  BudgetView,
+  'name' | 'scope' | 'value' | 'unit' | 'span' | 'windowSeconds' | 'max' | 'hard' | 'alertPercent'
+>
 
 /** What is known of a vendor before it is in the catalog. */
 export interface ConnectPlace {

@@ -126,12 +126,15 @@ create table api_key (
   endpoints text[],
   required_labels text[],
   first_id text collate "C",
+  team_id text collate "C",
+  member_id text collate "C",
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_digest_key UNIQUE (digest),
   constraint api_key_grant_id_key UNIQUE (grant_id),
   constraint api_key_pkey PRIMARY KEY (id)
 );
 CREATE INDEX api_key_account ON public.api_key USING btree (account_id, id);
+CREATE INDEX api_key_team ON public.api_key USING btree (team_id) WHERE (team_id IS NOT NULL);
 
 create table audit (
   id text collate "C" not null,
@@ -1040,6 +1043,27 @@ create table stored_file (
   constraint stored_file_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX stored_file_age ON public.stored_file USING btree (expires_at);
+
+create table team (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  name text not null,
+  parent_id text collate "C",
+  created_at timestamp with time zone not null default now(),
+  constraint team_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint team_account_id_parent_id_fkey FOREIGN KEY (account_id, parent_id) REFERENCES team(account_id, id),
+  constraint team_pkey PRIMARY KEY (account_id, id)
+);
+
+create table team_member (
+  account_id text collate "C" not null,
+  team_id text collate "C" not null,
+  person_id text collate "C" not null,
+  constraint team_member_account_id_person_id_fkey FOREIGN KEY (account_id, person_id) REFERENCES membership(account_id, person_id) ON DELETE CASCADE,
+  constraint team_member_account_id_team_id_fkey FOREIGN KEY (account_id, team_id) REFERENCES team(account_id, id) ON DELETE CASCADE,
+  constraint team_member_pkey PRIMARY KEY (account_id, team_id, person_id)
+);
+CREATE INDEX team_member_person ON public.team_member USING btree (account_id, person_id);
 
 create table tool_listing (
   server text collate "C" not null,

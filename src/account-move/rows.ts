@@ -30,6 +30,7 @@ const CHANGING: readonly Table[] = [
       'recording_policy',
       'label_name',
       'budget',
+      'team',
       'payment',
       'payment_customer',
     ],
@@ -133,6 +134,16 @@ const PUT_MEMBERS = statement(
   `insert into membership (account_id, person_id, role, created_at) select $1, p.id, x.role, x.at
    from jsonb_to_recordset($2::jsonb) as x(email text, role text, at timestamptz) join person p on p.email = x.email`,
 )
+const TEAM_MEMBERS = statement(
+  'move_team_members',
+  `select coalesce(jsonb_agg(jsonb_build_object('team', m.team_id, 'email', p.email)), '[]')::text as rows
+   from team_member m join person p on p.id = m.person_id where m.account_id = $1`,
+)
+const PUT_TEAM_MEMBERS = statement(
+  'move_put_team_members',
+  `insert into team_member (account_id, team_id, person_id) select $1, x.team, p.id
+   from jsonb_to_recordset($2::jsonb) as x(team text, email text) join person p on p.email = x.email on conflict do nothing`,
+)
 const REMOVE_MEMBERS = statement('move_remove_members', 'delete from membership where account_id = $1')
 const TALLY_MEMBERS = statement(
   'move_tally_members',
@@ -218,6 +229,8 @@ export async function copyChanging(ends: Ends, versions: Versions): Promise<void
   await target.query(REMOVE_MEMBERS, [account])
   await target.query(PUT_PEOPLE, [members.rows])
   await target.query(PUT_MEMBERS, [account, members.rows])
+  const teams = await one<{ rows: string }>(source, TEAM_MEMBERS, [account])
+  await target.query(PUT_TEAM_MEMBERS, [account, teams.rows])
 }
 
 async function learnVersions(ends: Ends, versions: Versions, rows: string): Promise<void> {

@@ -505,3 +505,17 @@ function lessAvailable(available: Credits, asked: Credits): Fault {
     message: `${there} available, so ${formatCredits(asked)} cannot be taken back. Nothing was taken.`,
   })
 }
+
+/** A closed account has keys that ended with it, and gets no new ones. */
+export async function lockAccount(tx: Queryable, id: string, what?: 'new key'): Promise<void> {
+  const [found] = await tx.query<{ frozen: boolean | null; status: string }>(LOCK_OPEN, [id])
+  if (!found) throw accountUnknown()
+  if (found.frozen) throw accountMoving()
+  if (what && found.status === 'closed') throw accountClosed()
+}
+
+// Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
+const LOCK_OPEN = statement(
+  'key_account',
+  'select frozen_until > now() as frozen, status from account where id = $1 for update',
+)

@@ -28,6 +28,8 @@ export interface Principal {
   readonly endpoints: ReadonlySet<string> | null
   /** Names of labels that its calls must carry. Absent: none. */
   readonly requiredLabels?: readonly string[] | undefined
+  /** Where its key belongs, as labels of its calls: `:team`, `:project`, `:member`. Absent: nowhere. */
+  readonly place?: Readonly<Record<string, string>> | undefined
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
   /** Whether its calls use the response cache; absent: the model's default. */
@@ -150,6 +152,9 @@ export function isRangeWithin(range: string, others: readonly string[]): boolean
 interface KeyRow {
   id: string
   first_id: string | null
+  team_id: string | null
+  parent_id: string | null
+  member_id: string | null
   account_id: string
   models: string[] | null
   endpoints: string[] | null
@@ -167,10 +172,12 @@ interface KeyRow {
 /** The key's own rule before its account's. */
 const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from recording_policy r
      where r.account_id = k.account_id and r.scope in ('account', k.id) order by r.scope = 'account' limit 1)`
+/** A test account's keys are in the teams of its owner. */
+const PLACE = `k.team_id, k.member_id, (select t.parent_id from team t where t.id = k.team_id and t.account_id = regexp_replace(k.account_id, '_test$', '')) as parent_id`
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.first_id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k join account a on a.id = k.account_id where k.digest = $1`,
   SHORT_MS,
@@ -179,7 +186,7 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.first_id, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -381,6 +388,14 @@ export function playerOf(account: string): Principal {
   return { keyId: CONSOLE, accountId: account, ...unrestricted, expiresAtMs: Number.POSITIVE_INFINITY }
 }
 
+function placeOf({ team_id: team, parent_id: parent, member_id: member }: KeyRow): Principal['place'] {
+  if (team === null && member === null) return undefined
+  return {
+    ...(team === null ? {} : parent === null ? { ':team': team } : { ':team': parent, ':project': team }),
+    ...(member === null ? {} : { ':member': member }),
+  }
+}
+
 function principalOf(row: KeyRow): Principal {
   return {
     keyId: row.id,
@@ -389,6 +404,7 @@ function principalOf(row: KeyRow): Principal {
     models: row.models && new Set(row.models),
     endpoints: row.endpoints && new Set(row.endpoints),
     requiredLabels: row.required_labels ?? undefined,
+    place: placeOf(row),
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
     responseCache: row.response_cache ?? undefined,

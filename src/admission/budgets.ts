@@ -1,13 +1,13 @@
 // Budgets as an account's managers and operators see them: made, listed, changed, ended. A change locks the account as the ledger does, gives the account's budgets a new
 // version, which every process must know before its next hold, and recalls what was leased under the old ones.
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 import type { BudgetSpan, BudgetUnit } from '../meter/budget.ts'
-import { lockAccount } from './keys.ts'
+import { lockAccount } from './accounts.ts'
 
 interface BudgetInput {
   readonly name: string
@@ -90,10 +90,11 @@ export function createBudgets(options: { database: Database; world: World; audit
   }
 
   async function normalValue(tx: Queryable, account: string, { scope, value }: Pick<BudgetInput, 'scope' | 'value'>) {
-    if (value === null || scope !== 'key') return value
-    const [key] = await tx.query<{ id: string }>(KEY, [account, value])
-    if (!key) throw invalid('value: this account has no key with this id.', 'value')
-    return key.id
+    const known = value === null ? undefined : KNOWN[scope]
+    if (!known) return value
+    const [found] = await tx.query<{ id: string }>(known, [account, value])
+    if (!found) throw invalid(`value: this account has no ${scope} with this id.`, 'value')
+    return found.id
   }
 
   return {
@@ -248,6 +249,16 @@ const KEY = statement(
   'budget_key',
   'select coalesce(first_id, id) as id from api_key where account_id = $1 and id = $2',
 )
+/** Values that are ids of something that the account must have. */
+const KNOWN: Readonly<Record<string, Statement | undefined>> = {
+  key: KEY,
+  team: statement('budget_team', 'select id from team where account_id = $1 and id = $2 and parent_id is null'),
+  project: statement(
+    'budget_project',
+    'select id from team where account_id = $1 and id = $2 and parent_id is not null',
+  ),
+  member: statement('budget_member', 'select person_id as id from membership where account_id = $1 and person_id = $2'),
+}
 const INSERT = statement(
   'budget_insert',
   `insert into budget (account_id, id, name, scope, value, unit, span, window_seconds, max, hard, alert_percent)

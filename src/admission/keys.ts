@@ -14,8 +14,9 @@ import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { type Limits, type LimitsPatch, mergeLimits, showLimits, storeLimits } from '../ledger/limits.ts'
-import { type Accounts, accountClosed, accountMoving, accountUnknown } from './accounts.ts'
+import { type Accounts, lockAccount } from './accounts.ts'
 import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
+import { checkPlace } from './teams.ts'
 import type { KeyView, NewKey } from './views.ts'
 
 interface KeyInput {
@@ -25,6 +26,9 @@ interface KeyInput {
   readonly endpoints?: readonly string[] | null | undefined
   /** Names of labels that its calls must carry. */
   readonly requiredLabels?: readonly string[] | null | undefined
+  /** The team or project that it belongs to, and the person whose it is. */
+  readonly teamId?: string | null | undefined
+  readonly memberId?: string | null | undefined
   readonly expiresAtMs?: number | null | undefined
   readonly limits?: LimitsPatch | null | undefined
   readonly ipRanges?: readonly string[] | null | undefined
@@ -51,7 +55,7 @@ type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefin
 
 export interface Keys {
   /** Those of its test account among them. */
-  list(account: string, paging: Paging): Promise<Page<KeyView>>
+  list(account: string, paging: Paging & { readonly teams?: ReadonlySet<string> | undefined }): Promise<Page<KeyView>>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
   create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
   /** Its holders go on using it. If the account has it already, it stays as it is. */
@@ -142,6 +146,8 @@ export function createKeys(options: {
       row.responseCache,
       row.endpoints,
       row.requiredLabels,
+      row.teamId,
+      row.memberId,
     ])
     return inserted
   }
@@ -179,8 +185,9 @@ export function createKeys(options: {
   }
 
   return {
-    async list(account, { cursor, limit }) {
-      const rows = await database.query<KeyRow>(LIST, [[account, testAccountOf(account)], cursor ?? '~', limit + 1])
+    async list(account, { cursor, limit, teams }) {
+      const both = [account, testAccountOf(account)]
+      const rows = await database.query<KeyRow>(LIST, [both, cursor ?? '~', limit + 1, teams ? [...teams] : null])
       const items = rows.slice(0, limit).map(keyView)
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
@@ -195,6 +202,7 @@ export function createKeys(options: {
       const account = input.test ? testAccountOf(owner) : owner
       return changing(async (tx) => {
         await lockAccount(tx, owner, 'new key')
+        await checkPlace(tx, owner, input)
         if (input.test) await accounts.openTest(tx, owner, by)
         const limits = mergeLimits({}, input.limits)
         const made = await insert(tx, account, {
@@ -202,6 +210,8 @@ export function createKeys(options: {
           models: input.models ?? null,
           endpoints: input.endpoints ?? null,
           requiredLabels: input.requiredLabels ?? null,
+          teamId: input.teamId ?? null,
+          memberId: input.memberId ?? null,
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
           responseCache: input.responseCache ?? null,
@@ -231,6 +241,8 @@ export function createKeys(options: {
           models = null,
           endpoints = null,
           requiredLabels = null,
+          teamId = null,
+          memberId = null,
           ipRanges = null,
           expiresAtMs = null,
           responseCache = null,
@@ -241,6 +253,8 @@ export function createKeys(options: {
           models,
           endpoints,
           requiredLabels,
+          teamId,
+          memberId,
           ipRanges,
           expiresAtMs,
           responseCache,
@@ -270,11 +284,10 @@ export function createKeys(options: {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
-        const { name, models, endpoints, requiredLabels, ipRanges, expiresAtMs, responseCache, limits } = patched(
-          row,
-          input,
-        )
-        const permits = [responseCache, endpoints, requiredLabels]
+        await checkPlace(tx, row.account_id, input)
+        const { name, models, endpoints, requiredLabels, ipRanges, expiresAtMs, responseCache, limits, ...place } =
+          patched(row, input)
+        const permits = [responseCache, endpoints, requiredLabels, place.teamId, place.memberId]
         const fields = [name, models, ipRanges, JSON.stringify(limits), expiresAtMs, ...permits]
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
@@ -308,6 +321,7 @@ export function createKeys(options: {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
+        await checkPlace(tx, row.account_id, patch)
         if (row.client !== null)
           throw new Fault('conflict', {
             message: 'The tokens of a connection renew themselves. Revoke it, and connect anew.',
@@ -329,14 +343,6 @@ export function createKeys(options: {
   }
 }
 
-/** A closed account has keys that ended with it, and gets no new ones. */
-export async function lockAccount(tx: Queryable, id: string, what?: 'new key'): Promise<void> {
-  const [found] = await tx.query<{ frozen: boolean | null; status: string }>(ACCOUNT, [id])
-  if (!found) throw accountUnknown()
-  if (found.frozen) throw accountMoving()
-  if (what && found.status === 'closed') throw accountClosed()
-}
-
 /** A key that replaced others goes on with what they have spent; otherwise rotating would lift a limit. */
 async function storeKeyLimits(tx: Queryable, row: { id: string; account_id: string }, limits: Limits): Promise<void> {
   const earlier = await tx.query<{ id: string }>(EARLIER, [row.id])
@@ -353,6 +359,8 @@ interface KeyRowInput {
   models: readonly string[] | null
   endpoints: readonly string[] | null
   requiredLabels: readonly string[] | null
+  teamId: string | null
+  memberId: string | null
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
   responseCache: boolean | null
@@ -371,6 +379,8 @@ interface KeyRow {
   models: string[] | null
   endpoints: string[] | null
   required_labels: string[] | null
+  team_id: string | null
+  member_id: string | null
   ip_ranges: string[] | null
   limits: Limits
   response_cache: boolean | null
@@ -385,22 +395,25 @@ interface KeyRow {
 /** What a key is to be: as it is, but for what was named. */
 function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
   const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
-  const { requiredLabels = row.required_labels } = patch
+  const { requiredLabels = row.required_labels, teamId = row.team_id, memberId = row.member_id } = patch
   const { ipRanges = row.ip_ranges, responseCache = row.response_cache } = patch
   const { expiresAtMs = row.expires_at?.getTime() ?? null } = patch
   const limits = patch.limits === undefined ? row.limits : mergeLimits(row.limits, patch.limits)
-  return { name, models, endpoints, requiredLabels, ipRanges, expiresAtMs, responseCache, limits }
+  return { name, models, endpoints, requiredLabels, teamId, memberId, ipRanges, expiresAtMs, responseCache, limits }
 }
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
   const { name, last4, models, endpoints, requiredLabels, expiresAt, limits, ipRanges, responseCache, client } = view
+  const { teamId, memberId } = view
   return {
     name,
     last4,
     models,
     endpoints,
     requiredLabels,
+    ...(teamId === null ? {} : { teamId }),
+    ...(memberId === null ? {} : { memberId }),
     expiresAt,
     limits,
     ipRanges,
@@ -419,6 +432,8 @@ function keyView(row: KeyRow): KeyView {
     models: row.models,
     endpoints: row.endpoints,
     requiredLabels: row.required_labels,
+    teamId: row.team_id,
+    memberId: row.member_id,
     expiresAt: row.expires_at?.toISOString() ?? null,
     limits: showLimits(row.limits),
     ipRanges: row.ip_ranges,
@@ -431,29 +446,24 @@ function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
-// Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
-const ACCOUNT = statement(
-  'key_account',
-  'select frozen_until > now() as frozen, status from account where id = $1 for update',
-)
+const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 const LIST = statement(
   'key_list',
-  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 order by id desc limit $3`,
+  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4)) order by id desc limit $3`,
 )
 const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15, $16, $17)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 const CHANGE = statement(
   'key_change',
   `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     response_cache = $7, endpoints = $8, required_labels = $9
+     response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

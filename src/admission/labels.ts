@@ -185,6 +185,9 @@ export async function readLabelNames(database: Pick<Database, 'query'>, account:
 /** Accounts whose names are remembered; the oldest are asked for again. */
 const ACCOUNTS_MAX = 20_000
 
+/** No tag: reserved, or put there by the gateway for the key's team. */
+const isOwn = (name: string) => RESERVED.has(name) || name.startsWith(':')
+
 export function createLabelNames({ database }: { readonly database: Pick<Database, 'query'> }): LabelNames {
   const known = new Map<string, ReadonlySet<string>>()
 
@@ -202,10 +205,10 @@ export function createLabelNames({ database }: { readonly database: Pick<Databas
     check(account, labels) {
       const names = known.get(account)
       for (const name in labels)
-        if (!RESERVED.has(name) && !names?.has(name))
+        if (!isOwn(name) && !names?.has(name))
           return learn(
             account,
-            Object.keys(labels).filter((one) => !RESERVED.has(one)),
+            Object.keys(labels).filter((one) => !isOwn(one)),
           )
       return undefined
     },

@@ -15,6 +15,9 @@ export const keyView = z.object({
   endpoints: z.array(z.string()).nullable(),
   /** Names of labels that its calls must carry; null: none. */
   requiredLabels: z.array(z.string()).nullable(),
+  /** The team or project that it belongs to, and whose it is; null: nobody's. */
+  teamId: z.string().nullable(),
+  memberId: z.string().nullable(),
   expiresAt: time.nullable(),
   limits: limitsView,
   ipRanges: z.array(z.string()).nullable(),
@@ -29,6 +32,18 @@ export const keyView = z.object({
   client: z.string().nullable(),
 })
 export type KeyView = z.infer<typeof keyView>
+
+/** A team, or with a parent a project of it. */
+export const teamView = z.object({
+  id: z.string(),
+  name: z.string(),
+  parentId: z.string().nullable(),
+  createdAt: time,
+  /** Keys that live. */
+  keys: count,
+  members: z.array(z.object({ userId: z.string(), email: z.string() })),
+})
+export type TeamView = z.infer<typeof teamView>
 
 /** With the full value: shown once. */
 export const newKey = keyView.extend({ key: z.string() })

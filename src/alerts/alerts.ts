@@ -10,7 +10,6 @@ import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
-import { IS_TEST } from '../kernel/test-account.ts'
 import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -18,6 +17,8 @@ import { LIMITS as SPENDING } from '../meter/limits.ts'
 import { readSpenders } from '../reports/label-sums.ts'
 import { HELD } from '../reports/overview.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
+import { budgetAlerts } from './budgets.ts'
+import { type AlertFact, fact, OWN, RULE, RULED, RULES } from './thresholds.ts'
 import {
   type AlertPage,
   type AlertRules,
@@ -351,18 +352,6 @@ const PRUNE = statement(
 
 // The conditions that are true now, read from the database. The code above decides which of them have become true.
 
-interface AlertFact {
-  /** An account's id; empty for the gateway. */
-  readonly scope: string
-  readonly rule: AlertView['rule']
-  readonly subject: string
-  /** How severe it is, as text; `rank` orders the levels. */
-  readonly level: string
-  readonly rank: number
-  readonly title: string
-  readonly message: string
-}
-
 type RulesOf = (scope: string) => AlertRules
 
 async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly string[]): Promise<AlertFact[]> {
@@ -373,6 +362,7 @@ async function readFacts(on: Queryable, rulesOf: RulesOf, special: readonly stri
   const parts = await Promise.all([
     balances(on, thresholds),
     limits(on, thresholds, rulesOf),
+    budgetAlerts(on, thresholds),
     failures(on, thresholds),
     keys(on, thresholds),
     jobs(on, thresholds),
@@ -515,29 +505,12 @@ async function payments(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {
   return [...held, fact('', 'payment', last.id, { title: 'Payments differ from the list of Stripe', message })]
 }
 
-function fact(
-  scope: string,
-  rule: AlertFact['rule'],
-  subject: string,
-  about: { title: string; message: string; level?: string; rank?: number },
-): AlertFact {
-  return { scope, rule, subject, level: 'on', rank: 1, ...about }
-}
-
 // Not those that an operator has paused.
 const PAUSED_EXPORTS = statement(
   'alert_exports',
   'select id, name, error from export where not open and error is not null order by id limit 100',
 )
-const OWN = (COLUMN: string) => `not ${IS_TEST(COLUMN)}`
 // No statement has a limit over all accounts: an omitted condition would count as cleared and fire again at the next evaluation.
-const RULES = `with own as materialized (
-     select * from jsonb_to_recordset($1::jsonb) as x(scope text, below bigint, days numeric, share numeric, percent numeric, calls bigint,
-       key_days float8, job boolean)
-   ), usual as (select * from own where scope is null)`
-const RULED = (account: string) => `cross join usual left join own on own.scope = ${account}`
-const RULE = (name: keyof ReturnType<typeof thresholdsOf>) =>
-  `case when own.scope is null then usual.${name} else own.${name} end`
 const BALANCES = statement(
   'alert_balances',
   `${RULES}, spent as (
@@ -554,7 +527,7 @@ const LIMITS = statement(
    select n.account_id, n.scope, n.name, n.used, n.max, (select k.name from api_key k where k.id = n.scope) as key_name
    from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
    ${RULED('c.account_id')}
-   where c.account_id <> '' and ${OWN('c.account_id')} and c.unit = 'credits' and n.used > 0 and n.used::numeric * 100 >= n.max::numeric * ${RULE('share')}`,
+   where c.account_id <> '' and ${OWN('c.account_id')} and c.name <> 'budget' and c.unit = 'credits' and n.used > 0 and n.used::numeric * 100 >= n.max::numeric * ${RULE('share')}`,
 )
 const FAILURES = statement(
   'alert_failures',

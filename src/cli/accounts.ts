@@ -240,6 +240,7 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     value: 'a,b',
     help: 'Labels that every call must carry, such as user,feature; "none" removes the requirement.',
   },
+  team: { type: 'string', value: 'team', help: 'The team or project that it belongs to; "none" takes it out.' },
   expires: { type: 'string', value: 'time', help: 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.' },
   'ip-ranges': {
     type: 'string',
@@ -261,6 +262,8 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   const parts = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))
   const labels = text(call, 'require-labels')
+  const team = text(call, 'team')
+  if (team !== undefined) body.teamId = team === 'none' ? null : team
   const [models, endpoints, expires, ranges, keeps, limits] = [
     text(call, 'models'),
     text(call, 'endpoints'),

@@ -10,6 +10,7 @@ import { type Api, createApi } from './api.ts'
 import { APPLY_COMMAND } from './apply.ts'
 import { AUDIT_EXPORT_COMMANDS } from './audit-export.ts'
 import { BATCH_COMMANDS } from './batches.ts'
+import { BUDGET_COMMANDS } from './budgets.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, type Invocation, type Option, type Settings, told } from './command.ts'
@@ -54,6 +55,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Usage and money',
     [
       ...MONEY_COMMANDS,
+      ...BUDGET_COMMANDS,
       ...PLAN_COMMANDS,
       ...PAYMENT_COMMANDS,
       ...FINANCE_COMMANDS,

@@ -135,6 +135,10 @@ const DEEDS = {
   'vendor-report.create': ({ detail }) =>
     `compared the report of ${detail('vendor')} from ${detail('from')} to ${detail('to')}`,
   'vendor-report.remove': ({ detail }) => `removed a report of ${detail('vendor')}`,
+  'team.change': of('renamed the team'),
+  'team.create': of('made the team'),
+  'team.members': of('chose the members of the team'),
+  'team.remove': of('removed the team'),
   'vendor.test': ({ it, detail }) => `tested the vendor ${it} at ${detail('baseUrl')}`,
 } as const satisfies Record<string, Say>
 

@@ -49,6 +49,11 @@ const TABLE = {
   'test-balance': { about: 'the credits of the test account', write: USERS },
   keys: { about: 'API keys, and programs that act for a person', read: [...STAFF, ...USERS, 'viewer'], write: USERS },
   budgets: { about: 'budgets of users, tags, keys and teams', read: EVERYBODY, write: [...MANAGERS, 'billing'] },
+  teams: {
+    about: 'teams and projects, and who is in them',
+    read: [...STAFF, ...USERS, 'viewer', 'billing'],
+    write: MANAGERS,
+  },
   'imported-keys': { about: 'API keys brought from another gateway', write: [] },
   'webhook-secret': { about: 'the secret that signs webhooks', read: MANAGERS, sensitive: ['read'] },
   playground: { about: 'calls from the console, on the account’s credits', write: USERS },

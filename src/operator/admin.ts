@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Budgets } from '../admission/budgets.ts'
 import type { Keys } from '../admission/keys.ts'
+import type { Teams } from '../admission/teams.ts'
 import { FIRST, type Tokens } from '../identity/tokens.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
@@ -26,6 +27,7 @@ import { type PaymentDeps, paymentResources } from './resources/payments.ts'
 import { type PlanDeps, planResources } from './resources/plans.ts'
 import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
+import { teamResources } from './resources/teams.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
 import { type ToolServerDeps, toolServerResources } from './resources/tool-servers.ts'
 import {
@@ -72,6 +74,7 @@ export interface ResourceDeps
     MemberDeps {
   readonly keys: Keys
   readonly budgets: Budgets
+  readonly teams: Teams
 }
 
 /** What both the operator token and the console's people reach. */
@@ -80,6 +83,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...accountResources(deps),
     ...keyResources(deps),
     ...budgetResources(deps),
+    ...teamResources(deps),
     ...usageResources(deps),
     ...callResources(deps),
     ...batchResources(deps),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
 import { createBudgets } from '../admission/budgets.ts'
+import { createTeams } from '../admission/teams.ts'
 import type { Database, Queryable } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
 import { createFlows } from '../identity/flows.ts'
@@ -50,6 +51,7 @@ type BackOfficeParts = Omit<
   | 'sales'
   | 'codes'
   | 'budgets'
+  | 'teams'
   | 'tokens'
   | 'members'
   | 'people'
@@ -100,8 +102,9 @@ export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): Ba
   const codes = createCodes({ ...identity, ledger: parts.ledger })
   const sales = openSales({ ...parts, mails, publicUrl, stripeUrl: config.TOLLGATE_STRIPE_URL })
   const budgets = createBudgets(identity)
+  const teams = createTeams(identity)
   const own = { sales, codes, budgets, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
-  const deps = { ...parts, ...login, ...own }
+  const deps = { ...parts, ...login, ...own, teams }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountPaymentWebhooks(app, sales.payments)

@@ -196,7 +196,7 @@ function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels 
   const own = readLabels({ header, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
-  return labels
+  return principal.place ? { ...labels, ...principal.place } : labels
 }
 
 /** What a refused request was about; empty: nothing that there is. */

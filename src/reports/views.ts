@@ -1,6 +1,6 @@
 // Sums, shares of limits and what operators look at first.
 import * as z from 'zod'
-import { LABEL_NAME } from '../kernel/label.ts'
+import { STORED_LABEL } from '../kernel/label.ts'
 import { count, credits, time } from '../kernel/view.ts'
 import { movement } from '../ledger/views.ts'
 import { limitsView } from '../meter/limits.ts'
@@ -9,7 +9,7 @@ import { limitsView } from '../meter/limits.ts'
 export const grouping = z.union([
   z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'client', 'account']),
   z.templateLiteral(
-    ['label:', z.string().regex(LABEL_NAME)],
+    ['label:', z.string().regex(STORED_LABEL)],
     'must be product, key, status, endpoint, vendor, client, account or label:<name>',
   ),
 ])
@@ -57,7 +57,7 @@ export const usageSums = z.object({
 })
 export type UsageSums = z.infer<typeof usageSums>
 
-export const labelName = z.string().regex(LABEL_NAME, 'must be the name of a label, such as user, session or feature')
+export const labelName = z.string().regex(STORED_LABEL, 'must be the name of a label, such as user, session or feature')
 export const labelSort = z.enum(['charged', 'calls', 'last'])
 export type LabelSort = z.infer<typeof labelSort>
 
@@ -247,7 +247,7 @@ export const MARGIN_GROUPINGS = ['product', 'account', 'vendor', 'month'] as con
 export const marginGrouping = z.union([
   z.enum(MARGIN_GROUPINGS),
   z.templateLiteral(
-    ['label:', z.string().regex(LABEL_NAME)],
+    ['label:', z.string().regex(STORED_LABEL)],
     'must be product, account, vendor, month or label:<name>',
   ),
 ])

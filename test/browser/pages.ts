@@ -285,6 +285,8 @@ export function pagesOf(account: string): readonly PageToSee[] {
       path: `${base}/alerts/rules`,
       act: (page) => page.getByRole('heading', { name: 'Receivers' }).waitFor(),
     },
+    { name: 'budgets', path: `${base}/budgets` },
+    { name: 'teams', path: `${base}/teams` },
     { name: 'members', path: `${base}/members` },
     { name: 'tokens', path: `${base}/tokens` },
     { name: 'profile', path: '/profile' },

@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
+import { useQuery } from '../query.ts'
 import { FormDialog } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
 import type { Key, KeyInput, NewKey } from '../wire.ts'
@@ -61,6 +62,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
   const [labels, setLabels] = useState(edit?.requiredLabels?.join(', ') ?? '')
   const [keeps, setKeeps] = useState(cacheWord(edit?.responseCache))
+  const [team, setTeam] = useState(edit?.teamId ?? '')
   const [test, setTest] = useState(preset?.test ?? false)
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
@@ -72,6 +74,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
       models: models ? [...models] : null,
       endpoints: endpoints ? [...endpoints] : null,
       requiredLabels: required.length ? required : null,
+      teamId: team || null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
       responseCache: keeps === '' ? null : keeps === 'on',
@@ -106,6 +109,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
           required
         />
         <Expiry expires={expires} onExpires={setExpires} date={date} onDate={setDate} />
+        <TeamField account={account} team={team} onTeam={setTeam} />
         {rotate ? <SelectField label="The old key" value={overlap} onText={setOverlap} options={OVERLAPS} /> : null}
       </div>
       {edit ? null : (
@@ -125,6 +129,16 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
       </details>
     </FormDialog>
   )
+}
+
+/** Only where there are teams. */
+function TeamField({ account, team, onTeam }: { account: string; team: string; onTeam: (id: string) => void }) {
+  const teams = useQuery(`teams/${account}`, (signal) => api.teams(account, signal))
+  if (!teams.data?.items.length) return null
+  const options = teams.data.items.map(
+    ({ id, name, parentId }) => [id, parentId === null ? name : `└ ${name}`] as const,
+  )
+  return <SelectField label="Team or project" value={team} onText={onTeam} options={[['', 'None'], ...options]} />
 }
 
 /** Where its calls may come from, what they must carry, and whether they use the response cache. */

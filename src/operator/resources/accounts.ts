@@ -3,13 +3,15 @@
 import * as z from 'zod'
 import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/accounts.ts'
 import { type Keys, keyUnknown } from '../../admission/keys.ts'
+import type { Teams } from '../../admission/teams.ts'
 import { keyView, newKey } from '../../admission/views.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
 import { linkView, memberView, operatorRole, operatorView, pendingInvite, role } from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import { LABEL_NAME } from '../../kernel/label.ts'
-import { testAccountOf } from '../../kernel/test-account.ts'
+import { ownAccountOf, testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import { type AccountView, accountView, balanceView, webhookSecretView } from '../../ledger/views.ts'
 import { limitsInput, limitsView } from '../../meter/limits.ts'
@@ -19,6 +21,7 @@ import {
   accountsOf,
   amount,
   email,
+  id,
   may,
   mayGive,
   moment,
@@ -218,6 +221,8 @@ const fields = {
     .max(8)
     .nullable()
     .optional(),
+  teamId: id.nullable().optional(),
+  memberId: id.nullable().optional(),
   expiresAt: moment.nullable().optional(),
   limits: limitsInput.nullable().optional(),
   ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
@@ -246,7 +251,34 @@ function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt
   return { ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }
 }
 
-export function keyResources({ keys }: { keys: Keys }): Resource[] {
+export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of'> }): Resource[] {
+  /** The teams to whose keys somebody is confined: with the role member, and in a team. Undefined: all keys of the account. */
+  async function fence({ session, role, roles }: Actor, account: string): Promise<ReadonlySet<string> | undefined> {
+    if (!session || role !== null || roles.get(ownAccountOf(account)) !== 'member') return undefined
+    const own = await teams.of(account, session.person.id)
+    return own.size === 0 ? undefined : own
+  }
+
+  /** Where a new key goes, of somebody who is confined to teams: to the only one, unless they say which. */
+  async function placed<B extends { teamId?: string | null | undefined }>(
+    actor: Actor,
+    account: string,
+    body: B,
+  ): Promise<B> {
+    const own = await fence(actor, account)
+    if (!own) return body
+    const teamId = body.teamId ?? (own.size === 1 ? [...own][0] : undefined)
+    if (teamId === undefined) throw invalid('teamId: name one of your teams or projects.', 'teamId')
+    if (!own.has(teamId)) throw outside()
+    return { ...body, teamId }
+  }
+
+  async function requireWithin(actor: Actor, keyId: string, teamId?: string | null): Promise<void> {
+    const found = await keys.get(keyId)
+    const own = found && (await fence(actor, found.account))
+    if (own && (!own.has(found.key.teamId ?? '') || (teamId !== undefined && !own.has(teamId ?? '')))) throw outside()
+  }
+
   async function accountOf({ id }: { id: string }): Promise<string> {
     const found = await keys.get(id)
     if (!found) throw keyUnknown()
@@ -257,12 +289,12 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
     resource('GET /accounts/{id}/keys', 'keys:read', {
       query: z.strictObject(paging),
       answer: page(keyView),
-      run: ({ params, query }) => keys.list(params.id, query),
+      run: async ({ params, query, actor }) => keys.list(params.id, { ...query, teams: await fence(actor, params.id) }),
     }),
     resource('POST /accounts/{id}/keys', 'keys:write', {
       body: creation,
       answer: newKey,
-      run: ({ params, body, by }) => keys.create(params.id, body, by),
+      run: async ({ params, body, by, actor }) => keys.create(params.id, await placed(actor, params.id, body), by),
     }),
     resource('POST /accounts/{id}/imported-keys', 'imported-keys:write', {
       body: imported,
@@ -273,20 +305,35 @@ export function keyResources({ keys }: { keys: Keys }): Resource[] {
       account: accountOf,
       body: change,
       answer: keyView,
-      run: ({ params, body, by }) => keys.change(params.id, body, by),
+      async run({ params, body, by, actor }) {
+        await requireWithin(actor, params.id, body.teamId)
+        return keys.change(params.id, body, by)
+      },
     }),
     resource('DELETE /keys/{id}', 'keys:write', {
       account: accountOf,
       answer: keyView,
-      run: ({ params, by }) => keys.revoke(params.id, by),
+      async run({ params, by, actor }) {
+        await requireWithin(actor, params.id)
+        return keys.revoke(params.id, by)
+      },
     }),
     resource('POST /keys/{id}/rotate', 'keys:write', {
       account: accountOf,
       body: rotation,
       answer: newKey,
-      run: ({ params, body, by }) => keys.rotate(params.id, body, by),
+      async run({ params, body, by, actor }) {
+        await requireWithin(actor, params.id, body.teamId)
+        return keys.rotate(params.id, body, by)
+      },
     }),
   ]
+}
+
+function outside(): Fault {
+  return new Fault('access_denied', {
+    message: 'You may use keys of your own teams only. Ask an owner of the account.',
+  })
 }
 
 export interface MemberDeps {

@@ -7,7 +7,7 @@ import { budgetValueView, budgetView } from '../../ledger/views.ts'
 import { BUDGET_SPANS, BUDGET_UNITS } from '../../meter/budget.ts'
 import { type Resource, resource, text } from '../resource.ts'
 
-const SCOPES = ['user', 'session', 'key']
+const SCOPES = ['user', 'session', 'key', 'member', 'team', 'project']
 /** Names that no tag has. */
 const RESERVED = ['user', 'session', 'client']
 const scope = z.string().refine(

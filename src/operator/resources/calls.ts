@@ -4,7 +4,7 @@ import { readLabelNames } from '../../admission/labels.ts'
 import type { Database } from '../../database/database.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { LABEL_NAME } from '../../kernel/label.ts'
+import { STORED_LABEL } from '../../kernel/label.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
@@ -67,7 +67,7 @@ const plain = (value: string) => value.replaceAll(/%2c/gi, ',').replaceAll('%25'
 
 function readLabelFilter(given: string, context: z.core.$RefinementCtx): Readonly<Record<string, string>> {
   const pairs = given.split(',').map((pair) => /^([^=]+)=(.+)$/.exec(pair.trim()))
-  if (pairs.every((pair) => pair !== null && LABEL_NAME.test(pair[1] ?? '')))
+  if (pairs.every((pair) => pair !== null && STORED_LABEL.test(pair[1] ?? '')))
     return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', plain(pair?.[2] ?? '')]))
   context.addIssue('must be a list such as feature=chat,user=alice')
   return z.NEVER

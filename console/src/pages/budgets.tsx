@@ -1,0 +1,284 @@
+// Budgets of an account: how much each user, tag, session, key, member, team and project may use, and how much of that is used.
+import { useState } from 'react'
+import { api } from '../api.ts'
+import { formatCredits } from '../credits.ts'
+import { formatPercent, formatWhole } from '../format.ts'
+import { refresh, useList, useQuery } from '../query.ts'
+import { useDialogInAddress } from '../router.tsx'
+import { useMay } from '../session.tsx'
+import { Button } from '../ui/button.tsx'
+import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
+import { SelectField, TextField } from '../ui/field.tsx'
+import { Menu, type MenuItem } from '../ui/menu.tsx'
+import { Badge, Page, When } from '../ui/page.tsx'
+import { Empty, Loaded } from '../ui/state.tsx'
+import { Table, TableCard } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import type { Budget, BudgetInput, BudgetValue } from '../wire.ts'
+
+const SCOPES = [
+  ['user', 'End users'],
+  ['session', 'Sessions of agents'],
+  ['tag', 'Values of a tag'],
+  ['key', 'Keys'],
+  ['team', 'Teams'],
+  ['project', 'Projects'],
+  ['member', 'Members'],
+] as const
+const UNITS = [
+  ['credits', 'Credits'],
+  ['requests', 'Calls'],
+  ['tokens', 'Tokens'],
+] as const
+const SPANS = [
+  ['day', 'A day (UTC)'],
+  ['week', 'A week (Monday, UTC)'],
+  ['month', 'A month (UTC)'],
+  ['rolling', 'Any 24 hours'],
+  ['total', 'In total'],
+] as const
+const DAY_SECONDS = 86_400
+const NEARLY = 0.8
+
+export function BudgetsPage({ account }: { account: string }) {
+  const may = useMay()('budgets:write', account)
+  const [making, setMaking] = useDialogInAddress('create')
+  const [changing, setChanging] = useState<Budget>()
+  const [ending, setEnding] = useState<Budget>()
+  const [looking, setLooking] = useState<Budget>()
+  const budgets = useList(`budgets/${account}`, (_, signal) => api.budgets(account, signal))
+  const newOne = (
+    <Button look="primary" icon="plus" onClick={() => setMaking(true)}>
+      New budget
+    </Button>
+  )
+  const actions = (budget: Budget): MenuItem[] => [
+    { label: 'Top values', icon: 'usage', run: () => setLooking(budget) },
+    ...(may
+      ? [
+          { label: 'Change', icon: 'edit', run: () => setChanging(budget) } as const,
+          { label: 'End', icon: 'trash', danger: true, run: () => setEnding(budget) } as const,
+        ]
+      : []),
+  ]
+  return (
+    <Page
+      title="Budgets"
+      lead="How much an end user, a tag, a key or a team may use. A hard budget rejects the call that would pass it."
+      actions={may ? newOne : null}
+    >
+      <TableCard
+        label="Budgets"
+        list={budgets}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty icon="statement" title="No budgets yet" action={may ? newOne : null}>
+            <p>A budget without a value is a default: each new end user gets one of its own by the first call.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            head: 'Name',
+            main: true,
+            cell: (row) => (
+              <>
+                <b>{row.name}</b> {row.hard ? null : <Badge>soft</Badge>}
+              </>
+            ),
+          },
+          { head: 'For', cell: forWhom },
+          { head: 'Allows', cell: (row) => `${amountOf(row.unit, row.max)} ${spanOf(row)}` },
+          {
+            head: 'Used',
+            cell: (row) => (row.value === null ? `${formatWhole(row.values)} values` : <Used budget={row} of={row} />),
+          },
+          { head: 'Renews', cell: ({ renewsAt }) => (renewsAt ? <When at={renewsAt} /> : '–') },
+          { head: 'Actions', cell: (row) => <Menu label={`Actions for ${row.name}`} items={actions(row)} /> },
+        ]}
+      />
+      {making ? <BudgetForm account={account} onClose={() => setMaking(false)} /> : null}
+      {changing ? <ChangeForm account={account} budget={changing} onClose={() => setChanging(undefined)} /> : null}
+      {looking ? <Values account={account} budget={looking} onClose={() => setLooking(undefined)} /> : null}
+      {ending ? <EndBudget account={account} budget={ending} onClose={() => setEnding(undefined)} /> : null}
+    </Page>
+  )
+}
+
+function forWhom({ scope, value }: Budget): string {
+  const name = scope.startsWith('tag:') ? `tag ${scope.slice('tag:'.length)}` : scope
+  return value === null ? `each ${name}` : `${name} ${value}`
+}
+
+function amountOf(unit: Budget['unit'], amount: string): string {
+  if (unit === 'credits') return `${formatCredits(amount)} credits`
+  return `${formatWhole(Number(amount))} ${unit === 'requests' ? 'calls' : unit}`
+}
+
+function spanOf({ span, windowSeconds }: Budget): string {
+  if (span === 'total') return 'in total'
+  return span === 'rolling' ? `in any ${(windowSeconds ?? 0) / 3_600} hours` : `a ${span}`
+}
+
+function Used({ budget, of }: { budget: Budget; of: Pick<BudgetValue, 'used' | 'max' | 'share'> }) {
+  const tone = of.share >= 1 ? 'bad' : of.share >= NEARLY ? 'warn' : 'good'
+  return (
+    <Badge tone={tone}>
+      {amountOf(budget.unit, of.used)} of {amountOf(budget.unit, of.max)}, {formatPercent(of.share)}
+    </Badge>
+  )
+}
+
+function BudgetForm({ account, onClose }: { account: string; onClose: () => void }) {
+  const [name, setName] = useState('')
+  const [scope, setScope] = useState<string>('user')
+  const [tag, setTag] = useState('')
+  const [value, setValue] = useState('')
+  const [unit, setUnit] = useState<string>('credits')
+  const [span, setSpan] = useState<string>('month')
+  const [max, setMax] = useState('')
+  const [hard, setHard] = useState('hard')
+  const [percent, setPercent] = useState('')
+  const run = async () => {
+    const input = {
+      ...{ name: name.trim(), scope: scope === 'tag' ? `tag:${tag.trim()}` : scope, value: value.trim() || null },
+      ...{ unit, span, max: max.trim(), hard: hard === 'hard', alertPercent: percent ? Number(percent) : null },
+      windowSeconds: span === 'rolling' ? DAY_SECONDS : null,
+    } as BudgetInput // the options are those of the fields
+    await api.createBudget(account, input)
+    toast(`The budget ${input.name} counts from now on.`)
+    refresh(`budgets/${account}`)
+  }
+  return (
+    <FormDialog
+      title="New budget"
+      wide
+      action="Create budget"
+      disabled={!name.trim() || !max.trim() || (scope === 'tag' && !tag.trim())}
+      run={run}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onText={setName} maxLength={100} placeholder="Trial users" required />
+      <div className="grid-2">
+        <SelectField label="For" value={scope} onText={setScope} options={SCOPES} />
+        {scope === 'tag' ? (
+          <TextField label="Name of the tag" value={tag} onText={setTag} maxLength={64} placeholder="feature" mono />
+        ) : null}
+        <TextField
+          label="Only this value"
+          value={value}
+          onText={setValue}
+          maxLength={64}
+          placeholder="Empty: each value has its own"
+          hint="A user, a tag’s value, or the id of a key, team, project or member"
+        />
+      </div>
+      <div className="grid-3">
+        <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
+        <SelectField label="Of" value={unit} onText={setUnit} options={UNITS} />
+        <SelectField label="In" value={span} onText={setSpan} options={SPANS} />
+      </div>
+      <div className="grid-2">
+        <Kind hard={hard} onHard={setHard} />
+        <Percent percent={percent} onPercent={setPercent} />
+      </div>
+    </FormDialog>
+  )
+}
+
+function Kind({ hard, onHard }: { hard: string; onHard: (text: string) => void }) {
+  return (
+    <SelectField
+      label="Beyond it"
+      value={hard}
+      onText={onHard}
+      options={[
+        ['hard', 'Calls are rejected (429)'],
+        ['soft', 'Calls go on; only alerts'],
+      ]}
+    />
+  )
+}
+
+function Percent({ percent, onPercent }: { percent: string; onPercent: (text: string) => void }) {
+  return (
+    <TextField
+      label="Alert at percent"
+      value={percent}
+      onText={onPercent}
+      inputMode="numeric"
+      placeholder="As the rule for limits"
+    />
+  )
+}
+
+function ChangeForm({ account, budget, onClose }: { account: string; budget: Budget; onClose: () => void }) {
+  const [name, setName] = useState(budget.name)
+  const [max, setMax] = useState(budget.max)
+  const [hard, setHard] = useState(budget.hard ? 'hard' : 'soft')
+  const [percent, setPercent] = useState(budget.alertPercent === null ? '' : String(budget.alertPercent))
+  const run = async () => {
+    const alertPercent = percent ? Number(percent) : null
+    await api.changeBudget(account, budget.id, {
+      ...{ name: name.trim(), max: max.trim(), hard: hard === 'hard', alertPercent },
+    })
+    toast(`The budget ${name} was changed.`)
+    refresh(`budgets/${account}`)
+  }
+  return (
+    <FormDialog title="Change budget" action="Save" disabled={!name.trim() || !max.trim()} run={run} onClose={onClose}>
+      <TextField label="Name" value={name} onText={setName} maxLength={100} required />
+      <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" required />
+      <div className="grid-2">
+        <Kind hard={hard} onHard={setHard} />
+        <Percent percent={percent} onPercent={setPercent} />
+      </div>
+    </FormDialog>
+  )
+}
+
+function Values({ account, budget, onClose }: { account: string; budget: Budget; onClose: () => void }) {
+  const values = useQuery(`budgets/${account}/${budget.id}`, (signal) => api.budgetValues(account, budget.id, signal))
+  return (
+    <Notice title={`Top values of ${budget.name}`} wide onClose={onClose}>
+      <Loaded query={values}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <p>Nothing has been counted yet.</p>
+          ) : (
+            <Table
+              label="Values"
+              rows={items}
+              rowKey={({ value }) => value}
+              columns={[
+                { head: 'Value', main: true, cell: ({ value }) => <b>{value}</b> },
+                { head: 'Used', cell: (row) => <Used budget={budget} of={row} /> },
+                { head: 'Left', cell: ({ left }) => amountOf(budget.unit, left) },
+                { head: 'Renews', cell: ({ renewsAt }) => (renewsAt ? <When at={renewsAt} /> : '–') },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Notice>
+  )
+}
+
+function EndBudget({ account, budget, onClose }: { account: string; budget: Budget; onClose: () => void }) {
+  return (
+    <Confirm
+      title="End this budget?"
+      action="End"
+      danger
+      run={async () => {
+        await api.endBudget(account, budget.id)
+        toast(`The budget ${budget.name} has ended.`)
+        refresh(`budgets/${account}`)
+      }}
+      onClose={onClose}
+    >
+      <p>
+        <b>{budget.name}</b> counts no more, and what it has counted is forgotten.
+      </p>
+    </Confirm>
+  )
+}

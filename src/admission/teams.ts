@@ -1,0 +1,176 @@
+// Teams of an account, their projects, and who is in them. A call carries the team, the project and the member of its key as labels of the gateway's own, so that budgets and
+// reports find them, and a key that moves leaves its history where it was.
+import type { Audit, By } from '../database/audit.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
+import { newId, type World } from '../kernel/world.ts'
+import { lockAccount } from './accounts.ts'
+import type { TeamView } from './views.ts'
+
+export interface Teams {
+  /** Teams first, each before its projects. */
+  list(account: string): Promise<TeamView[]>
+  create(account: string, input: { name: string; parentId: string | null }, by: By): Promise<TeamView>
+  rename(account: string, id: string, name: string, by: By): Promise<TeamView>
+  /** Only when no key, no project and no budget is in it. */
+  remove(account: string, id: string, by: By): Promise<TeamView>
+  setMembers(account: string, id: string, userIds: readonly string[], by: By): Promise<TeamView>
+  /** The teams that a person is in, with their projects. Empty: none. */
+  of(account: string, person: string): Promise<ReadonlySet<string>>
+}
+
+/** Of an account: each is a line of every report by team. */
+const TEAMS_MAX = 500
+
+interface TeamRow {
+  id: string
+  name: string
+  parent_id: string | null
+  created_at: Date
+  keys: number
+  members: TeamView['members']
+}
+
+export function createTeams(options: { database: Database; world: World; audit: Audit }): Teams {
+  const { database, world, audit } = options
+
+  async function find(on: Queryable, account: string, id: string): Promise<TeamView> {
+    const [row] = await on.query<TeamRow>(FIND, [account, testAccountOf(account), id])
+    if (!row) throw teamUnknown()
+    return shown(row)
+  }
+
+  function changing(account: string, run: (tx: Queryable) => Promise<TeamView>): Promise<TeamView> {
+    return database.transaction(async (tx) => {
+      await lockAccount(tx, account)
+      return run(tx)
+    })
+  }
+
+  return {
+    async list(account) {
+      const rows = await database.query<TeamRow>(LIST, [account, testAccountOf(account)])
+      return rows.map(shown)
+    },
+    create(account, { name, parentId }, by) {
+      return changing(account, async (tx) => {
+        const [counted] = await tx.query<{ count: number }>(COUNT, [account])
+        if ((counted?.count ?? 0) >= TEAMS_MAX)
+          throw new Fault('conflict', { message: `An account has at most ${TEAMS_MAX} teams and projects.` })
+        if (parentId !== null && (await find(tx, account, parentId)).parentId !== null)
+          throw invalid('parentId: must be a team. A project has no projects of its own.', 'parentId')
+        const id = `${parentId === null ? 'team' : 'prj'}_${newId(world)}`
+        await tx.query(INSERT, [account, id, name, parentId])
+        const detail = { account, name, parentId }
+        await audit.write(tx, by, { action: 'team.create', object: id, detail, before: {}, after: { name, parentId } })
+        return find(tx, account, id)
+      })
+    },
+    rename(account, id, name, by) {
+      return changing(account, async (tx) => {
+        const was = await find(tx, account, id)
+        await tx.query(RENAME, [account, id, name])
+        await audit.write(tx, by, {
+          ...{ action: 'team.change', object: id, detail: { account, name } },
+          ...{ before: { name: was.name }, after: { name } },
+        })
+        return find(tx, account, id)
+      })
+    },
+    remove(account, id, by) {
+      return changing(account, async (tx) => {
+        const was = await find(tx, account, id)
+        const [inside] = await tx.query(INSIDE, [account, testAccountOf(account), id])
+        if (inside)
+          throw new Fault('conflict', {
+            message: 'Keys, projects or budgets are in it. Move or end them, and try again.',
+          })
+        await tx.query(REMOVE, [account, id])
+        const detail = { account, name: was.name }
+        await audit.write(tx, by, { action: 'team.remove', object: id, detail, before: detail, after: {} })
+        return was
+      })
+    },
+    setMembers(account, id, userIds, by) {
+      return changing(account, async (tx) => {
+        const was = await find(tx, account, id)
+        const wanted = [...new Set(userIds)]
+        await tx.query(LEAVE, [account, id, wanted])
+        await tx.query(JOIN, [account, id, wanted])
+        const is = await find(tx, account, id)
+        if (is.members.length !== wanted.length)
+          throw invalid('userIds: must be people of this account; invite them first.', 'userIds')
+        const emails = (view: TeamView) => view.members.map(({ email }) => email)
+        await audit.write(tx, by, {
+          ...{ action: 'team.members', object: id, detail: { account, name: is.name } },
+          ...{ before: { members: emails(was) }, after: { members: emails(is) } },
+        })
+        return is
+      })
+    },
+    async of(account, person) {
+      const rows = await database.query<{ id: string }>(OF, [ownAccountOf(account), person])
+      return new Set(rows.map(({ id }) => id))
+    },
+  }
+}
+
+/** A key's team and member must be the account's. */
+export async function checkPlace(
+  on: Queryable,
+  account: string,
+  { teamId, memberId }: { readonly teamId?: string | null | undefined; readonly memberId?: string | null | undefined },
+): Promise<void> {
+  if (!teamId && !memberId) return
+  const [found] = await on.query<{ team: boolean; member: boolean }>(PLACE, [
+    ownAccountOf(account),
+    teamId ?? '',
+    memberId ?? '',
+  ])
+  if (teamId && !found?.team) throw invalid('teamId: this account has no team or project with this id.', 'teamId')
+  if (memberId && !found?.member) throw invalid('memberId: nobody with this id belongs to this account.', 'memberId')
+}
+
+function teamUnknown(): Fault {
+  return new Fault('not_found', { message: 'There is no team or project with this id.' })
+}
+
+function shown({ id, name, parent_id: parentId, created_at, keys, members }: TeamRow): TeamView {
+  return { id, name, parentId, createdAt: created_at.toISOString(), keys, members }
+}
+
+const TEAMS = `select t.*, (select count(*)::int from api_key k where k.account_id in ($1, $2) and k.team_id = t.id and k.revoked_at is null) as keys,
+     coalesce((select jsonb_agg(jsonb_build_object('userId', p.id, 'email', p.email) order by p.email) from team_member m join person p on p.id = m.person_id
+       where m.account_id = t.account_id and m.team_id = t.id), '[]') as members
+   from team t where t.account_id = $1`
+const LIST = statement('team_list', `${TEAMS} order by coalesce(t.parent_id, t.id), t.parent_id is not null, t.id`)
+const FIND = statement('team_find', `${TEAMS} and t.id = $3`)
+const COUNT = statement('team_count', 'select count(*)::int as count from team where account_id = $1')
+const INSERT = statement('team_insert', 'insert into team (account_id, id, name, parent_id) values ($1, $2, $3, $4)')
+const RENAME = statement('team_rename', 'update team set name = $3 where account_id = $1 and id = $2')
+const REMOVE = statement('team_remove', 'delete from team where account_id = $1 and id = $2')
+const INSIDE = statement(
+  'team_inside',
+  `select 1 from api_key k where k.account_id in ($1, $2) and k.team_id = $3 and (k.revoked_at is null or k.revoked_at > now())
+   union all select 1 from team t where t.account_id = $1 and t.parent_id = $3
+   union all select 1 from budget b where b.account_id = $1 and b.scope in ('team', 'project') and b.value = $3 limit 1`,
+)
+const LEAVE = statement(
+  'team_leave',
+  'delete from team_member where account_id = $1 and team_id = $2 and person_id <> all($3::text[])',
+)
+const JOIN = statement(
+  'team_join',
+  `insert into team_member (account_id, team_id, person_id)
+   select m.account_id, $2, m.person_id from membership m where m.account_id = $1 and m.person_id = any($3::text[]) on conflict do nothing`,
+)
+const OF = statement(
+  'team_of',
+  `select t.id from team t join team_member m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
+   where t.account_id = $1 and m.person_id = $2`,
+)
+const PLACE = statement(
+  'team_place',
+  `select exists (select 1 from team where account_id = $1 and id = $2) as team, exists (select 1 from membership where account_id = $1 and person_id = $3) as member`,
+)
