@@ -246,6 +246,30 @@ test('files, streams and bytes are relayed as they are; what is too large or of 
   assert.equal(nothing, 0n)
 })
 
+test('no number of calls at once spends more than there is, by the row or by an expression', async () => {
+  answers.set('/api/v2/search', json({ results: Array.from({ length: 90 }, () => ({ name: 'a' })) }))
+  answers.set('/api/v2/routes', json({ cost: 1e6 }))
+  // For two searches of at most 0.6 credits and one route of at most 35; a vendor that counts more than it may gets nobody to pay for it.
+  for (const [credits, most, ask] of [
+    [1_300_000n, 600_000n, (key: string) => g.call('/v1/maps/search?q=a&limit=50', key)],
+    [36_000_000n, 35_000_000n, (key: string) => g.call('/v1/maps/routes', key, { from: 'a', to: 'b' })],
+  ] as const) {
+    const { id, key } = await g.account({ credits })
+    const statuses = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const answer = await ask(key)
+        await answer.text()
+        return answer.status
+      }),
+    )
+    await g.settled()
+    const paid = statuses.filter((status) => status === 200).length
+    assert.ok(paid >= 1 && BigInt(paid) <= credits / most, `${paid} were let in`)
+    assert.deepEqual(new Set(statuses.filter((status) => status !== 200)), new Set([402]))
+    assert.equal((await g.balance(id)).posted, credits - BigInt(paid) * most)
+  }
+})
+
 test('a token for the next page is of use only to the account that got it', async () => {
   const [one, other] = [await g.account(), await g.account()]
   answers.set('/api/v2/list', json('{"meta":{"next":"vendor-token"},"big":12345678901234567890}'))

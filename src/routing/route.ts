@@ -157,7 +157,10 @@ export function byByokKey(candidates: readonly Candidate[], { vendors, fallback 
     const found = vendors.get(candidate.vendorName)
     if (!found) return []
     // The catalog's extra headers may identify the gateway's vendor account, so they are not sent.
-    const target = { ...candidate.target, secret: found.secret, headers: {} }
+    const { baseUrl, auth } = candidate.vendor
+    // Without a credential of the gateway's the answers of a product are simulated; the account has one.
+    const place = candidate.target.simulated && !isSandbox(baseUrl) ? { baseUrl, auth, simulated: false } : {}
+    const target = { ...candidate.target, ...place, secret: found.secret, headers: {} }
     return [{ ...candidate, target, credential: BYOK, pricing: found.pricing }]
   })
   return fallback ? [...own, ...candidates] : own
