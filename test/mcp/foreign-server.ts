@@ -31,6 +31,8 @@ export interface ForeignServer {
   readonly left: string[]
   /** What is asked for instead of what would be answered. */
   refuse: ((method: string) => number | undefined) | undefined
+  /** Takes requests and never answers. */
+  mute: boolean
   /** Pages of the listing; undefined: all on one. */
   page: ((cursor: string | undefined) => { tools: ForeignTool[]; nextCursor?: string }) | undefined
   close(): Promise<void>
@@ -49,6 +51,7 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     made.seen.push({ method: message.method, name: message.params?.name, session, key: req.headers.authorization })
     const status = made.refuse?.(message.method)
     if (status !== undefined) return void res.writeHead(status).end('{"error":{"message":"no"}}')
+    if (made.mute) return
     if (message.id === undefined) return void res.writeHead(202).end()
     const answer = (result: object, headers = {}) => {
       const whole = { jsonrpc: '2.0', id: message.id, result: { resultType: 'complete', ...result } }
@@ -85,6 +88,7 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     seen: [],
     left: [],
     refuse: undefined,
+    mute: false,
     page: undefined,
     close: () =>
       new Promise((resolve) => {

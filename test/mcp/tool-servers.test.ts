@@ -283,6 +283,15 @@ for (const era of ERAS)
     }
     await g.settled()
     assert.deepEqual(await g.balance(id), { posted: 992_000_000n, held: 0n })
+    // A server that does not even greet is no different.
+    const late = await g.account()
+    const guest = await connect(g.url, late.key, { era })
+    server.mute = true
+    const mute = await guest.callTool({ name: `silent_${era}`, arguments: {} })
+    assert.match(said(mute), /too slow/)
+    await guest.close()
+    await g.settled()
+    assert.deepEqual(await g.balance(late.id), { posted: 1_000_000_000n, held: 0n })
     for (const cut of ['huge', 'endless_notices', 'silent']) await until(() => server.left.includes(`${cut}_${era}`))
     // What may do harm twice was sent once.
     const calls = server.seen.filter(({ method }) => method === 'tools/call')
