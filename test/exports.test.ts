@@ -418,6 +418,11 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
     .replace("select '", "select $1, '")
   await sql(rows, [new Date('2026-03-04T05:30:00Z')])
   await sql(rowsOf(account, 500, 3))
+  // What is sold by the call has its tokens beside the price.
+  await sql(
+    `update usage set lines = '[["call", 1, "75000000"]]', cost_basis = '{"units": {"input": 10, "output": 5}}' where account_id = $1 and charged = 1001`,
+    [account],
+  )
   // A transaction elsewhere in the same server may hide the rows from the first look, and the next one is an hour later.
   await until(async () => {
     for (const { id } of [parquet, focus]) await ask('POST', `/exports/${id}/resume`)
@@ -432,7 +437,7 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
   const row = read.find(({ account: of }) => of === account)!
   assert.equal(row.charged_microcredits, 1_001n)
   assert.equal(row.input_tokens, 10n)
-  assert.deepEqual(row.units, { input: 10, output: 5 })
+  assert.deepEqual(row.units, { input: 10, output: 5, call: 1 })
   assert.equal((await seen(parquet.id)).waiting >= 3, true, 'the hour that is not over waits')
 
   const [name, csv] = [...files].find(([one]) => one.startsWith('/books/focus/'))!

@@ -27,6 +27,8 @@ export interface UsageRow {
   readonly first_byte_ms: number
   readonly catalog_version: number
   readonly lines: readonly ChargeLine[]
+  /** Units that have a cost and no price, such as the tokens of what is sold by the call. */
+  readonly unpriced: Readonly<Partial<Record<Unit, number>>> | null
   /** Of the call: `user`, `session` and its tags. */
   readonly labels: Readonly<Record<string, string>> | null
 }
@@ -47,7 +49,7 @@ interface RangeCursor {
 }
 
 const COLUMNS = `u.account_id, u.id, u.posting, u.at, u.key_id, u.product, u.endpoint, u.outcome, u.status, u.charged, u.loss, u.cost, u.vendor, u.credential,
-  u.client, u.stream, u.estimated, u.duration_ms, u.first_byte_ms, u.catalog_version, u.lines, u.labels`
+  u.client, u.stream, u.estimated, u.duration_ms, u.first_byte_ms, u.catalog_version, u.lines, u.cost_basis -> 'units' as unpriced, u.labels`
 // What is below the horizon is complete: every transaction with a smaller number has ended, and this statement sees what it wrote.
 const NEW = `u.posting >= $1 and u.posting < usage_horizon() and (u.posting, u.account_id, u.id) > ($1, $2, $3)`
 const AFTER = statement(
@@ -87,10 +89,11 @@ interface Quantities {
   readonly outputTokens: number
 }
 
-export function quantitiesOf({ lines }: Pick<UsageRow, 'lines'>): Quantities {
+export function quantitiesOf({ lines, unpriced }: Pick<UsageRow, 'lines' | 'unpriced'>): Quantities {
   const units: Partial<Record<Unit, number>> = {}
   const tokens = { input: 0, output: 0 }
-  for (const [unit, quantity] of lines) {
+  const costed = Object.entries(unpriced ?? {}) as [Unit, number][] // its own names
+  for (const [unit, quantity] of [...lines, ...costed]) {
     units[unit] = (units[unit] ?? 0) + quantity
     const { side } = unitRow(unit)
     if (side) tokens[side] += quantity
