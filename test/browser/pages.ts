@@ -356,7 +356,11 @@ export function pagesOf(account: string): readonly PageToSee[] {
     {
       name: 'operator-connect',
       path: '/operator/vendors/new',
-      act: (page) => page.getByLabel('Base address').waitFor(),
+      act: async (page) => {
+        await page.getByRole('combobox', { name: 'Vendor' }).selectOption('azure')
+        await page.getByLabel('Login').selectOption('entra')
+        await page.getByLabel('Tenant').waitFor()
+      },
     },
     { name: 'operator-vendors', path: '/operator/vendors' },
     {
