@@ -11,11 +11,11 @@ import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/meter
 import { post } from './faults/raw-client.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
-import { cellsOf, isText, price, tiersOf } from './published-usage.ts'
+import { cellsOf, isByCatalog, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
 import { until } from './until.ts'
 
-const FORMATS = PROTOCOLS.filter((format) => !isText(format))
+const FORMATS = PROTOCOLS.filter((format) => !isText(format) && !isByCatalog(format))
 const CELLS = cellsOf(FORMATS)
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const FILM = Buffer.concat([Buffer.from('00000018667479706d70343200000000', 'hex'), Buffer.alloc(64)])

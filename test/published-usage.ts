@@ -432,6 +432,9 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
   mcp: {},
 }
 
+/** No vendor publishes what these report: the catalog says what is counted. Their own tests are those of products and of tools of other servers. */
+export const isByCatalog = (name: string) => ['http-api', 'mcp', 'byte', 'metered'].includes(name)
+
 export interface FormatCell extends Cell {
   readonly format: ProtocolName
 }
