@@ -211,6 +211,7 @@ export const api = {
   mails: (signal?: AbortSignal) => get<wire.Page<wire.MailPreview>>('/mails', undefined, signal),
   /** For a frame, which asks for HTML. */
   mailAddress: (name: string) => apiUrl(`/mails/${encode(name)}`),
+  joinByInvite: (token: string) => post<unknown>(`/invites/${encode(token)}/join`),
   acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${encode(token)}`, { password }),
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>

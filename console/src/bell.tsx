@@ -46,6 +46,7 @@ function useNews(account: string | undefined) {
 
 export function Bell({ account }: { account: string | undefined }) {
   const [open, setOpen] = useState(false)
+  const may = useMay()
   const news = useNews(account)
   const unread = news.reduce((sum, { page }) => sum + page.unread, 0)
   const shown = unread >= COUNTED_MAX ? `${COUNTED_MAX - 1}+` : String(unread)
@@ -53,7 +54,7 @@ export function Bell({ account }: { account: string | undefined }) {
   const close = async () => {
     setOpen(false)
     const seen = news.flatMap(({ id, page, isOwn }) =>
-      isOwn && page.unread && page.items[0] ? [[id, page.items[0].id] as const] : [],
+      isOwn && page.unread && page.items[0] && may('alerts:write', id) ? [[id, page.items[0].id] as const] : [],
     )
     await Promise.allSettled(seen.map(([id, until]) => api.readAlerts(id, until)))
     if (seen.length) refresh('alerts/')

@@ -23,17 +23,30 @@ export const useSignedIn = (): boolean => useContext(SessionContext) !== undefin
 
 /** Asks the table of roles: in the whole gateway, or in the account if one is named. */
 export function useMay(): (permission: Permission, account?: string) => boolean {
-  const { user, accounts } = useSession()
-  return (permission, account) => {
-    const role = account === undefined ? undefined : accounts.find(({ id }) => id === account)?.role
-    return (user.role !== 'user' && roleMay(user.role, permission)) || (role !== undefined && roleMay(role, permission))
-  }
+  const session = useSession()
+  return (permission, account) => mayIn(session, permission, account)
 }
 
-interface RightProps {
-  right: Permission
+function mayIn({ user, accounts }: Session, permission: Permission, account?: string): boolean {
+  const role = account === undefined ? undefined : accounts.find(({ id }) => id === account)?.role
+  return (user.role !== 'user' && roleMay(user.role, permission)) || (role !== undefined && roleMay(role, permission))
+}
+
+/** The right that a control needs: the table of roles says who sees it. */
+export interface Needs {
+  right?: Permission | undefined
   /** Where a role of the account counts too. */
   account?: string | undefined
+}
+
+/** Without a right everybody may; so may whoever is not signed in, for whom the server decides alone. */
+export function useAllowed({ right, account }: Needs): boolean {
+  const session = useContext(SessionContext)
+  return right === undefined || session === undefined || mayIn(session, right, account)
+}
+
+interface RightProps extends Needs {
+  right: Permission
   children: ReactNode
 }
 

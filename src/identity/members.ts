@@ -21,7 +21,7 @@ import {
   requireGood,
 } from './people.ts'
 import { type AccountRole, type AnyRole, coversRole, type OperatorRole, roleMay } from './roles.ts'
-import type { SessionUse } from './sessions.ts'
+import type { Person, SessionUse } from './sessions.ts'
 import type { InviteView, MemberView, OperatorView, PendingInvite } from './views.ts'
 
 export interface Members {
@@ -43,6 +43,8 @@ export interface Members {
   look(token: string): Promise<InviteView>
   /** Returns the value of the session cookie and the person's e-mail address. */
   accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
+  /** The same for who is signed in with the invited address: the session says who they are, and somebody who comes by single sign-on has no password. */
+  acceptAs(person: Pick<Person, 'id' | 'email'>, token: string, by: By): Promise<void>
 }
 
 interface Leave {
@@ -208,6 +210,16 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     async look(token) {
       const { kind, account, email, role } = await find(token)
       return { kind, account: account ?? '', email, role }
+    },
+
+    async acceptAs(person, token, by) {
+      const invite = await find(token)
+      if (invite.kind === 'password' || invite.email !== person.email)
+        throw new Fault('access_denied', { message: `This link is for ${invite.email}. Sign out to use it.` })
+      await database.transaction(async (tx) => {
+        await use(tx, token)
+        await join(tx, { person: person.id, invite }, audit, by)
+      })
     },
 
     async accept(token, password, visit, by) {

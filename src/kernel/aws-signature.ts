@@ -41,10 +41,7 @@ export function signAwsCall(call: AwsCall, credentials: AwsCredentials, nowMs: n
   const canonical = [
     call.method,
     canonicalPath(call),
-    [...call.url.searchParams]
-      .map(([name, value]) => `${encode(name)}=${encode(value)}`)
-      .sort()
-      .join('&'),
+    queryOf(call.url.searchParams),
     ...signed.map(([name, value]) => `${name}:${value.trim().replace(/ +/g, ' ')}`),
     '',
     names,
@@ -59,6 +56,16 @@ export function signAwsCall(call: AwsCall, credentials: AwsCredentials, nowMs: n
   const signature = hmac(key, text).toString('hex')
   headers.authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
   return headers
+}
+
+/** By name, then by value: `Param` stands before `Param-3`, although `=` comes after `-`. */
+function queryOf(parameters: URLSearchParams): string {
+  const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+  return [...parameters]
+    .map(([name, value]) => [encode(name), encode(value)] as const)
+    .sort(([a, one], [b, other]) => order(a, b) || order(one, other))
+    .map((pair) => pair.join('='))
+    .join('&')
 }
 
 function hmac(key: string | Buffer, text: string): Buffer {

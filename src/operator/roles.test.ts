@@ -1,5 +1,6 @@
 // Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each route is called over HTTP.
 import assert from 'node:assert/strict'
+import { glob, readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import {
   type Ask,
@@ -151,6 +152,49 @@ test('support, auditors and viewers change nothing; nobody in an account may do 
   }
   assert.ok(roleMay('auditor', 'audit:read') && !roleMay('auditor', 'recordings:read'))
   assert.ok(!roleMay('support', 'recordings:read') && !roleMay('support', 'margins:read'))
+})
+
+test('every page of the console declares the right of each change that it makes', async () => {
+  // By a name that the compiler does not follow: it is checked with the types of a browser.
+  const file: string = '../../console/src/api.ts'
+  const { api } = await import(file)
+  const asked: Array<[method: string, path: string]> = []
+  const fetched = globalThis.fetch
+  globalThis.fetch = async (url, init) => {
+    asked.push([init?.method ?? 'GET', String(url).split('?')[0] ?? ''])
+    return new Response('{"data":{"items":[]}}', { headers: { 'content-type': 'application/json' } })
+  }
+  /** By the name of the function: the right that its call needs. */
+  const needs = new Map<string, string>()
+  try {
+    for (const [name, call] of Object.entries(api)) {
+      asked.length = 0
+      // Who may not read it does not see the page. Whatever it takes: an id, a list, fields. The answer is not looked at.
+      await Promise.resolve()
+        .then(() => (call as (...all: unknown[]) => unknown)('x', 'x', 'x', {}))
+        .catch(() => undefined)
+      const [method, path] = asked[0] ?? []
+      const entry = server.resources.operator.find(
+        (one) =>
+          one.method === method &&
+          new RegExp(`^/console/api${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path ?? ''),
+      )
+      if (entry && !entry.access.endsWith(':read')) needs.set(name, entry.access)
+    }
+  } finally {
+    globalThis.fetch = fetched
+  }
+  assert.ok(needs.size > 60, `${needs.size} functions of the console change something`)
+  const undeclared: string[] = []
+  for await (const file of glob('console/src/**/*.tsx')) {
+    const source = await readFile(file, 'utf8')
+    for (const [, name = ''] of source.matchAll(/\bapi\.(\w+)/g)) {
+      const right = needs.get(name)
+      if (right !== undefined && !new RegExp(`['"]${right}['"]`).test(source))
+        undeclared.push(`${file}: ${name} needs ${right}`)
+    }
+  }
+  assert.deepEqual([...new Set(undeclared)].sort(), [])
 })
 
 test('nobody gives, changes or takes a role above their own', async () => {

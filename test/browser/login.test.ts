@@ -81,6 +81,26 @@ test('from single sign-on to a first call, by a person who did not exist before'
     body: JSON.stringify({ model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }),
   })
   assert.equal(call.status, 200, await call.text())
+  // Who has no password accepts an invitation as who they are signed in as; a link for somebody else is not theirs.
+  const other = await home.gateway.accounts.create({ name: 'Second Harbor', credits: 0n }, BY)
+  const invited = async (email: string) =>
+    (await home.operator<{ link: string }>('POST', `/accounts/${other}/invites`, { email, role: 'viewer' })).data.link
+  const wrong = (await invited('somebody@corp.example')).split('#token=')[1]
+  const taken = await nora.evaluate(
+    `fetch('/console/api/invites/${wrong}/join', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }).then(({ status }) => status)`,
+  )
+  assert.equal(taken, 403)
+  await nora.goto((await invited('nora@corp.example')).replace('127.0.0.1', 'localhost'))
+  await nora.getByText('You are signed in with this address.').waitFor()
+  await button(nora, 'Accept').click()
+  await nora.waitForURL((url) => !url.pathname.endsWith('/invite'))
+  const joined = await home.gateway.database.query<{ role: string }>(
+    {
+      text: `select m.role from membership m join person p on p.id = m.person_id where m.account_id = $1 and p.email = $2`,
+    },
+    [other, 'nora@corp.example'],
+  )
+  assert.deepEqual(joined, [{ role: 'viewer' }])
   // Whom nobody let in is told so, and is nobody afterwards.
   corp.people.set('paul', { email: 'paul@elsewhere.example', email_verified: true })
   const stranger = await home.visitor()
@@ -92,6 +112,48 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await stranger.page.getByText('You have no access yet.').waitFor()
   const [paul] = await home.gateway.database.query({ text: `select 1 from person where email like 'paul@%'` })
   assert.equal(paul, undefined)
+  assert.deepEqual(mishaps(), [])
+})
+
+test('a token is shown once, works and is revoked; a changed role is felt', async () => {
+  const { page } = operator
+  await page.goto(`${base}/a/${account}/tokens`)
+  await button(page, 'New token').click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name', { exact: true }).fill('deploy')
+  await dialog.getByRole('checkbox', { name: /^keys:read/ }).check()
+  await dialog.getByRole('button', { name: 'Create token' }).click()
+  await page.getByText('It is shown once.').waitFor()
+  const token = /tg_acc_[\w-]{43}/.exec((await dialog.textContent()) ?? '')?.[0]
+  assert.ok(token)
+  await dialog
+    .getByRole('button', { name: /Done|Close|saved|copied/i })
+    .first()
+    .click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.ok(!(await page.content()).includes(token))
+  const ask = async (path: string) =>
+    (await fetch(`${home.url}/admin/v1/accounts/${account}${path}`, { headers: { authorization: `Bearer ${token}` } }))
+      .status
+  assert.deepEqual([await ask('/keys'), await ask('/members')], [200, 403])
+  await page
+    .getByRole('row', { name: /deploy/ })
+    .getByRole('button', { name: 'Revoke' })
+    .click()
+  await dialog.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('does not work any more').waitFor()
+  assert.equal(await ask('/keys'), 401)
+
+  await page.goto(`${base}/a/${account}/members`)
+  await button(page, 'Actions for nora@corp.example').click()
+  await page.getByRole('menuitem', { name: 'Change role' }).click()
+  await dialog.getByLabel('Role').selectOption('viewer')
+  await dialog.getByRole('button', { name: 'Change role' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page
+    .getByRole('row', { name: /nora@corp\.example/ })
+    .getByText('Viewer')
+    .waitFor()
   assert.deepEqual(mishaps(), [])
 })
 

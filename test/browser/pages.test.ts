@@ -1,11 +1,14 @@
 // Every page as somebody sees it who needs contrast, a keyboard or a small screen; and how much the first one weighs.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { type Permission, RIGHTS, roleMay } from '../../src/identity/roles.ts'
+import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { DOORS, pagesOf, setTheme, settled } from './pages.ts'
 import { askInBatch } from './seed.ts'
 
 const FIRST_SCRIPTS_BYTES_MAX = 250 * 1024
+
+const isRight = (name: string): name is Permission => RIGHTS.some(({ permission }) => permission === name)
 
 let home: TestConsole
 let visitor: Visitor
@@ -85,6 +88,47 @@ test('every page passes the accessibility check in light and dark, and fits a ph
       const width = (await visitor.page.evaluate('document.documentElement.scrollWidth')) as number
       assert.ok(width <= 390, `${name} is ${width} pixels wide on a phone`)
     })
+})
+
+/** What can be pressed on the page: by its declared right, or by what says that it changes something. */
+const CONTROLS = `[...document.querySelectorAll('main :is([data-right], button[type=submit], [role=switch], .button-primary)')]
+  .filter((one) => !one.matches(':disabled') && one.checkVisibility())
+  .map((one) => (one.dataset.right ?? '') + ' ' + (one.textContent || one.getAttribute('aria-label')))`
+
+test('roles that only read find nothing on any page that would be refused', async () => {
+  const paths = [...new Set(pagesOf(account).map(({ path }) => path))]
+  const operatorPages = paths.filter((path) => path.startsWith('/operator'))
+  // All tabs of the playground are behind one right.
+  const isTab = (path: string) => /\/playground\/(?!chat$)/.test(path)
+  const accountPages = paths.filter((path) => path.startsWith('/a/') && !isTab(path))
+  const controls = async (on: Visitor, path: string) => {
+    await on.follow(path)
+    await settled(on.page)
+    return (await on.page.evaluate(CONTROLS)) as string[]
+  }
+  // The operator, who is signed in, has them: what is looked for is there.
+  assert.ok((await controls(visitor, `/a/${account}/keys`)).some((one) => one.startsWith('keys:write ')))
+  assert.ok((await controls(visitor, '/operator/branding')).some((one) => one.endsWith('Save')))
+  for (const [role, path, pages] of [
+    ['support', '/operator-invites', operatorPages],
+    ['auditor', '/operator-invites', ['/operator/audit', '/operator/system', '/operator/ledger', '/operator/login']],
+    ['viewer', `/accounts/${account}/invites`, accountPages],
+  ] as const) {
+    const { data } = await home.operator<{ link: string }>('POST', path, { email: `${role}@reads.example`, role })
+    const person = await home.visitor()
+    await person.page.goto(data.link)
+    await person.page.locator('input[name=password]').fill(PASSWORD)
+    await person.page.getByRole('button', { name: 'Accept and sign in' }).click()
+    await person.page.waitForURL((url) => !url.pathname.endsWith('/invite'))
+    const found: string[] = []
+    for (const one of pages)
+      for (const control of await controls(person, one)) {
+        const right = control.split(' ')[0] ?? ''
+        if (!isRight(right) || !roleMay(role, right)) found.push(`${role} at ${one}: ${control}`)
+      }
+    assert.deepEqual(found, [])
+    await person.close()
+  }
 })
 
 test('no page broke the content policy, raised an error or asked another host', () => {

@@ -144,7 +144,12 @@ function RulesCard({ account, settings }: CardProps) {
     toast('Saved.')
   })
   return (
-    <Card title="Rules" lead="Each alert is sent once and resets when the problem clears.">
+    <Card
+      right="alert-settings:write"
+      account={account}
+      title="Rules"
+      lead="Each alert is sent once and resets when the problem clears."
+    >
       <form className="stack" onSubmit={onSubmit}>
         <ul className="rule-list">
           {names.map((name) => (
@@ -238,10 +243,19 @@ function ReceiversCard({ account, settings }: CardProps) {
   const error = adding.error ?? removing.error ?? testing.error
   return (
     <Card
+      right="alert-settings:write"
+      account={account}
       title="Receivers"
       lead="Alerts are sent here in addition to the bell, up to ten receivers. Webhooks are signed with the account’s secret."
       actions={
-        <Button icon="send" busy={testing.busy} disabled={receivers.length === 0} onClick={() => void testing.go()}>
+        <Button
+          right="alert-settings:write"
+          account={account}
+          icon="send"
+          busy={testing.busy}
+          disabled={receivers.length === 0}
+          onClick={() => void testing.go()}
+        >
           Send a test
         </Button>
       }

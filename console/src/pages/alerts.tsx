@@ -76,7 +76,7 @@ function AlertList({ account, of = 'gateway' }: { account: string | undefined; o
       {error ? <Fault error={error} /> : null}
       {unread ? (
         <div>
-          <Button icon="check" busy={busy} onClick={() => void go()}>
+          <Button right="alerts:write" account={account} icon="check" busy={busy} onClick={() => void go()}>
             Mark all as read
           </Button>
         </div>

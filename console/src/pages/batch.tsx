@@ -62,7 +62,7 @@ function Actions({ account, batch, onDone }: { account: string; batch: BatchDeta
       {outputFile ? <Download account={account} file={outputFile} name={`${id}_output.jsonl`} label="Answers" /> : null}
       {errorFile ? <Download account={account} file={errorFile} name={`${id}_errors.jsonl`} label="Errors" /> : null}
       {isCancellable(batch) ? (
-        <Button icon="stop" onClick={() => setAsking(true)}>
+        <Button right="jobs:write" account={account} icon="stop" onClick={() => setAsking(true)}>
           Cancel
         </Button>
       ) : null}

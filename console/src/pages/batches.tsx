@@ -32,7 +32,7 @@ export function BatchesPage({ account }: { account: string }) {
   useJobRefresh(list.data?.some(isOpen) ?? false, list.reload)
   const to = (batch: Batch) => `${base}/${encodeURIComponent(batch.id)}`
   const make = (
-    <Button look="primary" icon="plus" onClick={() => setMaking(true)}>
+    <Button right="playground:write" account={account} look="primary" icon="plus" onClick={() => setMaking(true)}>
       New batch
     </Button>
   )

@@ -31,16 +31,16 @@ export function CallContent({ account, call }: { account: string; call: UsageDet
       actions={
         <>
           {content ? null : (
-            <Button icon="search" busy={busy} onClick={() => go()}>
+            <Button right="recordings:read" account={account} icon="search" busy={busy} onClick={() => go()}>
               Show request and answer
             </Button>
           )}
           {replay ? (
-            <Button look="primary" icon="play" onClick={replay}>
+            <Button right="playground:write" account={account} look="primary" icon="play" onClick={replay}>
               Open in playground
             </Button>
           ) : null}
-          <Button icon="trash" onClick={() => setAsking(true)}>
+          <Button right="recordings:write" account={account} icon="trash" onClick={() => setAsking(true)}>
             Delete
           </Button>
         </>

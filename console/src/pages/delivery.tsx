@@ -34,7 +34,14 @@ export function DeliveryPage({ account, delivery: id }: { account: string | unde
       back={{ to: deliveriesOf(account), label: 'Deliveries' }}
       actions={
         delivery.data ? (
-          <Button icon="refresh" busy={busy} disabled={sending} onClick={() => void go()}>
+          <Button
+            right="deliveries:write"
+            account={account}
+            icon="refresh"
+            busy={busy}
+            disabled={sending}
+            onClick={() => void go()}
+          >
             {delivery.data.status === 'waiting' ? 'Send now' : 'Repeat'}
           </Button>
         ) : null

@@ -14,8 +14,11 @@ export function Invite() {
   const token = useToken()
   const invite = useQuery(token ? `invite/${token}` : undefined, (signal) => api.invite(token, signal))
   const renewing = invite.data?.kind === 'password'
+  const session = useQuery(token ? 'session' : undefined, (signal) => api.session(signal))
+  const isOwn = !renewing && invite.data !== undefined && session.data?.user.email === invite.data.email
   const { busy, error, onSubmit } = useSubmit(async (form) => {
-    await api.acceptInvite(token, String(form.get('password')))
+    if (isOwn) await api.joinByInvite(token)
+    else await api.acceptInvite(token, String(form.get('password')))
     clearCache()
     toast(renewing ? 'Your password was changed.' : 'Welcome. You are a member now.')
     navigate('/', { replace: true })
@@ -30,21 +33,27 @@ export function Invite() {
           {(data) => (
             <>
               {renewing ? null : data.kind === 'operator' ? (
-                <p>You are invited to run this gateway, as an operator.</p>
+                <p>
+                  You are invited to run this gateway, with the role <b>{data.role}</b>.
+                </p>
               ) : (
                 <p>
-                  You are invited to <b>{data.account}</b> as {data.role === 'owner' ? 'an owner' : 'a member'}.
+                  You are invited to <b>{data.account}</b>, with the role <b>{data.role}</b>.
                 </p>
               )}
               <form onSubmit={onSubmit}>
                 <TextField label="Email" value={data.email} type="email" autoComplete="username" readOnly />
-                <NewPassword
-                  autoFocus
-                  hint={renewing ? '' : 'If this email already has a login here, enter its password.'}
-                />
+                {isOwn ? (
+                  <p className="muted">You are signed in with this address.</p>
+                ) : (
+                  <NewPassword
+                    autoFocus
+                    hint={renewing ? '' : 'If this email already has a login here, enter its password.'}
+                  />
+                )}
                 {error ? <Fault error={error} /> : null}
                 <Button type="submit" look="primary" busy={busy}>
-                  {renewing ? 'Set the password and sign in' : 'Accept and sign in'}
+                  {renewing ? 'Set the password and sign in' : isOwn ? 'Accept' : 'Accept and sign in'}
                 </Button>
               </form>
             </>

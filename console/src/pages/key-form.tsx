@@ -90,6 +90,8 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
   const open = Boolean(models || endpoints || labels || ranges || keeps || Object.keys(limits).length)
   return (
     <FormDialog
+      right="keys:write"
+      account={account}
       title={rotate ? 'Rotate this key' : edit ? 'Edit key' : 'Create a key'}
       wide
       action={rotate ? 'Rotate' : edit ? 'Save' : 'Create key'}

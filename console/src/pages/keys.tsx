@@ -26,10 +26,16 @@ export function KeysPage({ account }: { account: string }) {
       lead="A key lets a program spend this account’s credits. Its value is shown once, when it is made."
       actions={
         <>
-          <Button icon="plus" onClick={() => setQuery({ new: 'agent' })}>
+          <Button right="keys:write" account={account} icon="plus" onClick={() => setQuery({ new: 'agent' })}>
             Key for an agent
           </Button>
-          <Button look="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
+          <Button
+            right="keys:write"
+            account={account}
+            look="primary"
+            icon="plus"
+            onClick={() => setQuery({ new: '1' })}
+          >
             Create key
           </Button>
         </>
@@ -127,7 +133,7 @@ function TestBalance({ account }: { account: string }) {
   return (
     <div className="filters" data-testid="test-balance">
       <span>Test balance: {balance.data ? <Amount value={balance.data.available} unit /> : '…'}</span>
-      <Button icon="refresh" small busy={busy} onClick={() => void go()}>
+      <Button right="test-balance:write" account={account} icon="refresh" small busy={busy} onClick={() => void go()}>
         Refill
       </Button>
       {error ? <Fault error={error} /> : null}
@@ -151,7 +157,7 @@ function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) =
           icon="key"
           title="No keys yet"
           action={
-            <Button look="primary" icon="plus" onClick={onCreate}>
+            <Button right="keys:write" account={account} look="primary" icon="plus" onClick={onCreate}>
               Create the first key
             </Button>
           }
@@ -194,11 +200,19 @@ function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) =
           head: 'Actions',
           cell: (key) =>
             isPast(key.revokedAt, now) ? null : key.revokedAt ? (
-              <Button small icon="stop" onClick={() => onAsk({ about: 'revoke', key })}>
+              <Button
+                right="keys:write"
+                account={account}
+                small
+                icon="stop"
+                onClick={() => onAsk({ about: 'revoke', key })}
+              >
                 End now
               </Button>
             ) : (
               <Menu
+                right="keys:write"
+                account={account}
                 label={`Actions for ${key.name}`}
                 items={[
                   { label: 'Edit', icon: 'edit', run: () => onAsk({ about: 'edit', key }) },

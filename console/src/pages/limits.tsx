@@ -8,7 +8,7 @@ import { TextField } from '../ui/field.tsx'
 import { Card } from '../ui/page.tsx'
 import { Fault } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { LimitName, Limits, LimitsInput } from '../wire.ts'
+import type { LimitName, Limits, LimitsInput, Permission } from '../wire.ts'
 
 const WORDS: Record<LimitName, { label: string; short: (value: string) => string; money: boolean }> = {
   requestsPerMinute: { label: 'Requests per minute', short: (value) => `${value} req/min`, money: false },
@@ -88,12 +88,14 @@ export function LimitsCard({
   lead,
   limits,
   save,
+  right,
   children,
 }: {
   title: string
   lead: string
   limits: Limits
   save: (limits: LimitsInput) => Promise<void>
+  right: Permission
   /** Fields that are saved with the limits. */
   children?: ReactNode
 }) {
@@ -103,7 +105,7 @@ export function LimitsCard({
     toast('Saved.')
   })
   return (
-    <Card title={title} lead={lead}>
+    <Card title={title} lead={lead} right={right}>
       <form className="stack" onSubmit={onSubmit}>
         {children}
         <LimitFields texts={texts} onTexts={setTexts} />

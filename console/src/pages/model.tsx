@@ -38,7 +38,13 @@ export function ModelPage({ account, uid }: { account: string; uid: string }) {
       lead={<code>{uid}</code>}
       actions={
         found ? (
-          <LinkButton to={`${base}/playground/${playTab(found)}`} look="primary" icon="play">
+          <LinkButton
+            right="playground:write"
+            account={account}
+            to={`${base}/playground/${playTab(found)}`}
+            look="primary"
+            icon="play"
+          >
             Try it
           </LinkButton>
         ) : null

@@ -1,5 +1,6 @@
 // The browser's own modal dialog: it traps the focus, makes the rest inert, closes on Escape and gives the focus back.
 import { type ReactNode, useEffect, useId, useRef } from 'react'
+import type { Needs } from '../session.tsx'
 import { useSubmit } from './action.ts'
 import { Button, IconButton, type Look } from './button.tsx'
 import { Fault } from './state.tsx'
@@ -115,6 +116,8 @@ interface FormDialogProps {
   onClose: () => void
   /** The caller replaces this dialog itself, so it does not close. */
   stay?: boolean
+  right?: Needs['right']
+  account?: string | undefined
 }
 
 /** A form that stays open and says why when the server refuses. */
@@ -133,7 +136,7 @@ export function FormDialog(props: FormDialogProps) {
         </DialogBody>
         <DialogFoot>
           <Button onClick={onClose}>{cancel}</Button>
-          <Button type="submit" look={look} busy={busy} disabled={disabled}>
+          <Button type="submit" look={look} busy={busy} disabled={disabled} right={props.right} account={props.account}>
             {action}
           </Button>
         </DialogFoot>

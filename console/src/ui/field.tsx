@@ -1,5 +1,6 @@
 // Form controls whose label, hint and error message are tied to the control, also for screen readers.
 import { type ComponentProps, type ReactNode, useId } from 'react'
+import { type Needs, useAllowed } from '../session.tsx'
 import { Icon } from './icon.tsx'
 
 interface Around {
@@ -154,20 +155,25 @@ export function Switch({
   on,
   onSwitch,
   disabled,
+  right,
+  account,
 }: {
   label: string
   on: boolean
   onSwitch: (on: boolean) => void
   disabled?: boolean
-}) {
+} & Needs) {
+  const allowed = useAllowed({ right, account })
   return (
     <button
       type="button"
       role="switch"
+      data-right={right}
       className="switch"
       aria-checked={on}
       aria-label={label}
-      disabled={disabled}
+      disabled={disabled || !allowed}
+      title={allowed ? undefined : 'Your role may not change this.'}
       onClick={() => onSwitch(!on)}
     />
   )

@@ -1,5 +1,6 @@
 // A button with a short list of actions. The list is a popover, so that it lies above everything and closes by itself.
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { type Needs, useAllowed } from '../session.tsx'
 import { stepTo } from './arrow-keys.ts'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -12,7 +13,18 @@ export interface MenuItem {
 
 const EDGE = 8
 
-export function Menu({ label, items, children }: { label: string; items: readonly MenuItem[]; children?: ReactNode }) {
+interface MenuProps {
+  label: string
+  items: readonly MenuItem[]
+  children?: ReactNode
+}
+
+/** Who has not the right for it does not see it. */
+export function Menu({ right, account, ...props }: MenuProps & Needs) {
+  return useAllowed({ right, account }) ? <OpenMenu {...props} /> : null
+}
+
+function OpenMenu({ label, items, children }: MenuProps) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)
   const list = useRef<HTMLDivElement>(null)

@@ -5,6 +5,7 @@ import { briefCredits, FEW, formatCredits, inMoney, parseCredits } from '../cred
 import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
 import type { Section } from '../navigation.ts'
 import { Link, useLocation } from '../router.tsx'
+import { AllowedFields, type Needs } from '../session.tsx'
 import type { CreditWorth } from '../wire.ts'
 import { localZoneName, setZone, useZone } from '../zone.ts'
 import { Icon } from './icon.tsx'
@@ -75,12 +76,15 @@ function ZoneLine() {
   )
 }
 
+/** With a right: a form of those who have it. Others see what is set, and why they cannot change it. */
 export function Card({
   title,
   lead,
   actions,
   children,
   flush,
+  right,
+  account,
 }: {
   title?: string | undefined
   lead?: ReactNode
@@ -88,7 +92,7 @@ export function Card({
   children: ReactNode
   /** The content reaches the card's edges: tables. */
   flush?: boolean
-}) {
+} & Needs) {
   const id = useId()
   return (
     <section className={flush ? 'card card-flush' : 'card'} aria-labelledby={title ? id : undefined}>
@@ -101,7 +105,13 @@ export function Card({
           {actions ? <div className="card-actions">{actions}</div> : null}
         </header>
       ) : null}
-      {children}
+      {right ? (
+        <AllowedFields right={right} account={account}>
+          {children}
+        </AllowedFields>
+      ) : (
+        children
+      )}
     </section>
   )
 }

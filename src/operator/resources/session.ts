@@ -109,6 +109,13 @@ export function sessionResources(deps: SessionDeps): Resource[] {
   const signedIn = signing(deps)
   const readPublicCatalog = createPublicCatalog(() => catalog.current)
   return [
+    resource('POST /invites/{token}/join', 'self', {
+      answer: z.object({ joined: z.boolean() }),
+      async run({ actor, params, by }) {
+        await deps.members.acceptAs(sessionOf(actor).person, params.token, by)
+        return { joined: true }
+      },
+    }),
     resource('GET /session', 'self', {
       answer: whoView,
       async run({ actor }): Promise<WhoView> {

@@ -35,10 +35,18 @@ export function StatusCard({ account }: { account: Account }) {
         )}
       </p>
       <div className="row">
-        {status === 'open' ? <Button onClick={() => setChange('suspend')}>Suspend</Button> : null}
-        {status === 'open' ? null : <Button onClick={() => setChange('reopen')}>Reopen</Button>}
+        {status === 'open' ? (
+          <Button right="accounts:write" onClick={() => setChange('suspend')}>
+            Suspend
+          </Button>
+        ) : null}
+        {status === 'open' ? null : (
+          <Button right="accounts:write" onClick={() => setChange('reopen')}>
+            Reopen
+          </Button>
+        )}
         {status === 'closed' ? null : (
-          <Button look="danger" onClick={() => setChange('close')}>
+          <Button right="accounts:write" look="danger" onClick={() => setChange('close')}>
             Close account
           </Button>
         )}

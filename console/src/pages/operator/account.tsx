@@ -42,7 +42,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
           <LinkButton to={`/a/${encodeURIComponent(id)}`} icon="swap">
             Act as this account
           </LinkButton>
-          <Button look="primary" icon="plus" onClick={() => setCrediting(true)}>
+          <Button right="credits:write" look="primary" icon="plus" onClick={() => setCrediting(true)}>
             Credits
           </Button>
         </>
@@ -65,7 +65,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
             ) : null}
             {tab === 'keys' || tab === 'members' ? (
               <div>
-                <Button icon="plus" onClick={() => setAdding(true)}>
+                <Button right="keys:write" icon="plus" onClick={() => setAdding(true)}>
                   {tab === 'keys' ? 'Create key' : 'Invite'}
                 </Button>
               </div>
@@ -93,6 +93,7 @@ function Settings({ account }: { account: Account }) {
   const [name, setName] = useState(account.name)
   return (
     <LimitsCard
+      right="accounts:write"
       title="Name and limits"
       lead="For all keys of the account together. Empty: no limit."
       limits={account.limits}

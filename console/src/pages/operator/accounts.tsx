@@ -28,7 +28,7 @@ export function AccountsPage() {
       title="Accounts"
       lead="Each account has one balance of credits, API keys and members."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+        <Button right="accounts:write" look="primary" icon="plus" onClick={() => setCreating(true)}>
           Create account
         </Button>
       }
@@ -85,6 +85,7 @@ function CreateAccount({ onClose }: { onClose: () => void }) {
   }
   return (
     <FormDialog
+      right="accounts:write"
       title="Create an account"
       action="Create account"
       disabled={!name.trim() || Boolean(fault)}

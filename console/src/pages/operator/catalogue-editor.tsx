@@ -63,6 +63,7 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
               Discard draft
             </Button>
             <Button
+              right="catalog:write"
               small
               look="primary"
               disabled={!changed || !parsed.ok}

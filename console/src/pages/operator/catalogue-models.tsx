@@ -77,6 +77,7 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
             </span>
           </p>
           <Switch
+            right="catalog:write"
             label="Every client format for every text model"
             on={catalog.document.allClientFormats === true}
             disabled={busy === 'formats'}
@@ -107,6 +108,7 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
                 head: 'Enabled',
                 cell: (row) => (
                   <Switch
+                    right="catalog:write"
                     label={`Enable ${row.model.name}`}
                     on={row.model.enabled !== false}
                     disabled={busy === row.uid}
@@ -118,10 +120,16 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
                 head: 'Actions',
                 cell: (row) => (
                   <span className="row">
-                    <Button small icon="edit" disabled={isStale} onClick={() => setEditing(row)}>
+                    <Button right="catalog:write" small icon="edit" disabled={isStale} onClick={() => setEditing(row)}>
                       Price
                     </Button>
-                    <Button small icon="vendors" disabled={isStale} onClick={() => setRouting(row)}>
+                    <Button
+                      right="catalog:write"
+                      small
+                      icon="vendors"
+                      disabled={isStale}
+                      onClick={() => setRouting(row)}
+                    >
                       Routes
                     </Button>
                   </span>

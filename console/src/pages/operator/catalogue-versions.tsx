@@ -43,7 +43,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
             head: 'Actions',
             cell: (row) =>
               row.version === current ? null : (
-                <Button small icon="history" busy={asked.busy} onClick={() => asked.go(row)}>
+                <Button right="catalog:write" small icon="history" busy={asked.busy} onClick={() => asked.go(row)}>
                   Roll back
                 </Button>
               ),

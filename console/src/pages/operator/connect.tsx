@@ -135,7 +135,13 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
         title="Test"
         lead="Lists its models and makes the smallest real call, which costs about one token at the vendor."
         actions={
-          <Button look={test?.ok ? 'plain' : 'primary'} icon="live" busy={testing.busy} onClick={() => testing.go()}>
+          <Button
+            right="vendors:write"
+            look={test?.ok ? 'plain' : 'primary'}
+            icon="live"
+            busy={testing.busy}
+            onClick={() => testing.go()}
+          >
             Test the vendor
           </Button>
         }
@@ -154,7 +160,7 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
       {check && check.problems.length > 0 ? <Note tone="warn">{check.problems.join(' ')}</Note> : null}
       {preview.error ? <Fault error={preview.error} /> : null}
       <div className="row">
-        <Button look="primary" disabled={!test} busy={preview.busy} onClick={() => preview.go()}>
+        <Button right="vendors:write" look="primary" disabled={!test} busy={preview.busy} onClick={() => preview.go()}>
           Preview the change
         </Button>
         {test && !test.ok ? <span className="muted small">The test failed; calls would fail as well.</span> : null}

@@ -108,6 +108,7 @@ function IssuerCard({ issuer }: { issuer: Issuer | null }) {
   })
   return (
     <Card
+      right="invoice-settings:write"
       title="Issuer"
       lead={issuer ? 'Invoices that were issued stay as they are.' : 'No invoices are issued before this is filled in.'}
     >
@@ -161,7 +162,7 @@ function MonthlyCard({ settings: { monthly, monthlySince } }: { settings: Invoic
     refresh('invoice-settings')
   })
   return (
-    <Card title="Months">
+    <Card right="invoice-settings:write" title="Months">
       <Checkbox
         label="Invoice each month"
         hint={`Credits that were added by hand, as they are used, at what a credit is worth.${monthlySince ? ` Since ${monthlySince}.` : ''}`}

@@ -24,10 +24,10 @@ export function LedgerPage() {
       lead="Replays what moved: balances equal the sum of their transfers, holds resolve once, limits and hours count what was used, grants are in the audit, and each charge follows from its usage and its price."
       actions={
         <>
-          <Button busy={wait} onClick={() => go(true)}>
+          <Button right="ledger:write" busy={wait} onClick={() => go(true)}>
             Check everything
           </Button>
-          <Button look="primary" icon="ledger" busy={wait} onClick={() => go(false)}>
+          <Button right="ledger:write" look="primary" icon="ledger" busy={wait} onClick={() => go(false)}>
             Check now
           </Button>
         </>

@@ -30,7 +30,7 @@ export function LoginProvidersPage() {
       title="Login"
       lead="Single sign-on by OpenID Connect, and who needs a second factor."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setAdding(true)}>
+        <Button right="login-providers:write" look="primary" icon="plus" onClick={() => setAdding(true)}>
           Add a login provider
         </Button>
       }
@@ -62,13 +62,13 @@ export function LoginProvidersPage() {
             tight: true,
             cell: (row) => (
               <span className="row row-one">
-                <Button small onClick={() => void test(row).catch(toastError)}>
+                <Button right="login-providers:read" small onClick={() => void test(row).catch(toastError)}>
                   Test
                 </Button>
-                <Button small onClick={() => setEditing(row)}>
+                <Button right="login-providers:write" small onClick={() => setEditing(row)}>
                   Edit
                 </Button>
-                <Button small icon="trash" onClick={() => setRemoving(row)}>
+                <Button right="login-providers:write" small icon="trash" onClick={() => setRemoving(row)}>
                   Remove
                 </Button>
               </span>
@@ -157,6 +157,7 @@ function ProviderForm({ provider, onClose }: { provider?: LoginProvider; onClose
   const { name } = provider ?? { name: '' }
   return (
     <FormDialog
+      right="login-providers:write"
       wide
       title={name ? `Edit ${name}` : 'Add a login provider'}
       action="Save"

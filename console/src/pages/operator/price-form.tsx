@@ -78,6 +78,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
   )
   return (
     <FormDialog
+      right="catalog:write"
       title={`Price of ${model.name}`}
       wide
       action="Set the price"

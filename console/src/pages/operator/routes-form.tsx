@@ -58,6 +58,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
     ])
   return (
     <FormDialog
+      right="catalog:write"
       title={`Routes of ${model.name}`}
       wide
       action="Save the routes"

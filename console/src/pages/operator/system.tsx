@@ -27,6 +27,7 @@ export function SystemPage() {
         {(data) => (
           <LimitsCard
             key={JSON.stringify(data)}
+            right="limits:write"
             title="System-wide limits"
             lead="For all accounts together. Empty: no limit."
             limits={data}
@@ -58,6 +59,7 @@ function BillingCard({ billing }: { billing: Billing }) {
   })
   return (
     <Card
+      right="billing:write"
       title="Worth of a credit"
       lead="Shown beside credits in the console and on statements. A statement keeps the worth that was set at the end of its month."
     >

@@ -40,6 +40,7 @@ export function CredentialTable({ vendor }: { vendor: Vendor }) {
             head: 'Actions',
             cell: (credential) => (
               <Menu
+                right="vendor-credentials:write"
                 label={`Actions for ${credential.name}`}
                 items={[
                   {

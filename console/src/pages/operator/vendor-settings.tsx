@@ -60,7 +60,7 @@ function SettingsForm({ name, catalog, entry }: { name: string; catalog: Catalog
   const { busy, error, onSubmit } = useSubmit(async () => setCheck(await api.checkVendor(name, input)))
   const hasKey = entry.credential !== undefined || entry.credentials !== undefined
   return (
-    <Card title="Settings">
+    <Card right="vendors:write" title="Settings">
       <form className="stack" onSubmit={onSubmit}>
         <div className="grid-3">
           <TextField label="Name" value={draft.name} onText={(text) => set({ name: text })} required />

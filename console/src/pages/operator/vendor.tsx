@@ -59,15 +59,19 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
       back={BACK}
       actions={
         <>
-          <Button icon="live" busy={testing.busy} onClick={() => testing.go()}>
+          <Button right="vendors:write" icon="live" busy={testing.busy} onClick={() => testing.go()}>
             Test
           </Button>
           {vendor.simulated ? null : (
-            <LinkButton icon="plus" to={`/operator/vendors/new?vendor=${encodeURIComponent(name)}`}>
+            <LinkButton
+              right="vendors:write"
+              icon="plus"
+              to={`/operator/vendors/new?vendor=${encodeURIComponent(name)}`}
+            >
               Add models
             </LinkButton>
           )}
-          <Button icon="trash" busy={checking.busy} onClick={() => checking.go()}>
+          <Button right="vendors:write" icon="trash" busy={checking.busy} onClick={() => checking.go()}>
             Remove
           </Button>
         </>
@@ -206,7 +210,7 @@ function CredentialsCard({ vendor }: { vendor: Vendor }) {
           : undefined
       }
       actions={
-        <Button icon="plus" onClick={() => setAdding(true)}>
+        <Button right="vendor-credentials:write" icon="plus" onClick={() => setAdding(true)}>
           Add another credential
         </Button>
       }

@@ -20,7 +20,7 @@ export function VendorsPage() {
       title="Vendors"
       lead="Where calls are sent. A circuit breaker opens when a vendor has failed several times in a row; calls then take another route for a while."
       actions={
-        <LinkButton look="primary" icon="plus" to="/operator/vendors/new">
+        <LinkButton right="vendors:write" look="primary" icon="plus" to="/operator/vendors/new">
           Add vendor
         </LinkButton>
       }

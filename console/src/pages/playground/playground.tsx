@@ -1,8 +1,9 @@
 // The same endpoints that programs call, with a form in front. What was typed and answered stays in this tab.
 import { type ComponentType, lazy, Suspense } from 'react'
 import { Link } from '../../router.tsx'
+import { useMay } from '../../session.tsx'
 import type { IconName } from '../../ui/icon.tsx'
-import { Page } from '../../ui/page.tsx'
+import { Note, Page } from '../../ui/page.tsx'
 import { Skeleton } from '../../ui/state.tsx'
 import { RouteTabs } from '../../ui/tabs.tsx'
 
@@ -71,7 +72,14 @@ export function Playground({ account, tab: wanted }: { account: string; tab?: st
   const group = GROUPS.find(({ tabs }) => tabs.some(({ name }) => name === wanted)) ?? GROUPS[0]
   const current = group.tabs.find(({ name }) => name === wanted) ?? group.tabs[0]
   const View = current.view
+  const may = useMay()
   const to = (name: string) => `/a/${encodeURIComponent(account)}/playground/${name}`
+  if (!may('playground:write', account))
+    return (
+      <Page title="Playground">
+        <Note>Your role may not spend credits of this account.</Note>
+      </Page>
+    )
   return (
     <Page title="Playground" lead="Runs on this account’s credits. Every answer shows what it cost.">
       <RouteTabs
