@@ -30,7 +30,6 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
   }
 
   const parsed = parse(text)
-
   const review = useAction(async () => {
     if (!parsed.ok) return
     const result = await api.checkCatalog(parsed.document)
