@@ -120,12 +120,26 @@ function checkPlain(schema: JsonSchema, value: unknown, at: string): SchemaProbl
   return undefined
 }
 
+/** Without what stands in brackets, where signs of repetition are plain characters. */
+function withoutClasses(pattern: string): string {
+  let kept = ''
+  let inside = false
+  for (let at = 0; at < pattern.length; at++) {
+    const char = pattern[at] ?? ''
+    const escaped = char === '\\' ? char + (pattern[++at] ?? '') : undefined
+    if (escaped === undefined && char === (inside ? ']' : '[')) inside = !inside
+    else if (!inside) kept += escaped ?? char
+  }
+  return kept
+}
+
 /** A pattern that takes long for some text, or that this language cannot read, is left to the vendor. */
 export function isQuickPattern(pattern: string): boolean {
   if (pattern.length > 300 || /\\[1-9]|\(\?[=!<]/.test(pattern)) return false
   // A repetition of what repeats takes time that grows with the power of the length; so do several in a row.
-  if (/[*+}][^()]*\)[*+{]|\)[*+]|\)\{\d*,?\d{2,}/.test(pattern)) return false
-  if ((pattern.replace(/\[(?:\\.|[^\]])*\]/g, 'x').match(/(?<!\\)[*+]|\{\d+,\}/g) ?? []).length > 2) return false
+  if (/\)[*+]|\)\{\d{0,9},?\d{2,9}/.test(pattern)) return false
+  if (/[*+}]/.test(pattern.slice(0, Math.max(0, pattern.lastIndexOf('){'))))) return false
+  if ((withoutClasses(pattern).match(/(?<!\\)[*+]|\{\d+,\}/g) ?? []).length > 2) return false
   try {
     new RegExp(pattern, 'u')
     return true

@@ -163,7 +163,7 @@ class Reader {
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replace(/^-+/, '')
       .slice(0, 50)
-      .replace(/-+$/, '')
+      .replace(/(?<!-)-+$/, '')
     const base = id || method
     let free = base
     for (let count = 2; this.#ids.has(free); count++) free = `${base}-${count}`
@@ -414,7 +414,7 @@ class Reader {
     )
     const parsed = URL.parse(filled)
     const isGood = parsed && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.search && !parsed.hash
-    return isGood ? filled.replace(/\/+$/, '') : undefined
+    return isGood ? filled.replace(/(?<!\/)\/+$/, '') : undefined
   }
 
   /** Of the first scheme that the catalog knows. */
