@@ -84,6 +84,7 @@ function ExportForm({ given, onClose }: { given?: Export; onClose: () => void })
   const [kind, setKind] = useState(given?.kind ?? 'webhook')
   return (
     <FormDialog
+      right="exports:write"
       wide
       title={given ? `Change ${given.name}` : 'Add a destination'}
       action={given ? 'Save' : 'Add'}

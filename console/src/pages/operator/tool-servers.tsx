@@ -90,6 +90,7 @@ const seen = () => refresh('tool-servers', 'tool-server/')
 function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => void }) {
   return (
     <FormDialog
+      right="vendors:write"
       wide
       title={given ? `Change ${given.name}` : 'Register a server'}
       action={given ? 'Save' : 'Register'}

@@ -99,6 +99,7 @@ function ReportForm({ onClose }: { onClose: () => void }) {
   const text = (form: FormData, name: string) => String(form.get(name) ?? '').trim() || undefined
   return (
     <FormDialog
+      right="vendor-reports:write"
       wide
       title="Add a vendor’s report"
       action={source === 'csv' ? 'Upload and compare' : 'Fetch and compare'}
