@@ -455,7 +455,7 @@ test('only operators change sign-up and branding, and mails are previewed in a f
   const { data } = await g.operator<Page<{ name: string; subject: string; text: string }>>('GET', '/mails')
   assert.deepEqual(
     data.items.map(({ name }) => name),
-    ['confirm', 'known', 'invitation', 'reset', 'deleted'],
+    ['confirm', 'known', 'invitation', 'reset', 'deleted', 'planUnpaid', 'planEnded'],
   )
   const framed = await fetch(`${g.url}/admin/v1/mails/confirm`, {
     headers: { authorization: 'Bearer operator-token-for-tests-0123456789', accept: 'text/html' },
