@@ -1,11 +1,15 @@
 // Budgets as callers and managers meet them: the 429 that names the budget, the API, and what counts for it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import OpenAI from 'openai'
 import type { TeamView } from '../src/admission/views.ts'
+import type { AlertView } from '../src/alerts/views.ts'
 import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views.ts'
 import type { UsageSums } from '../src/reports/views.ts'
 import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { connect } from './mcp/client.ts'
+import { until } from './until.ts'
 
 let vendor: ChatVendor
 let g: TestGateway
@@ -17,6 +21,8 @@ before(async () => {
     catalog(document) {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models.mock = faultModel(['mock'])
+      const pricing = { unit: 'credits', tiers: [{ call: '0.0003' }] }
+      document.models.keeps = { ...faultModel(['mock']), cache: { ttlSeconds: 60, pricing } }
     },
   })
 })
@@ -128,6 +134,99 @@ test('tags, sessions and keys have budgets too, and of several the one that refu
     return data.items.map((item) => item.used)
   }
   assert.deepEqual([await used(one.id), await used(all.id)], [['1'], ['2']])
+})
+
+const usedOf = async (account: string, budget: string) => {
+  const path = `/accounts/${account}/budgets/${budget}/values`
+  const { data } = await g.operator<{ items: BudgetValueView[] }>('GET', path)
+  return data.items.map(({ used }) => used)
+}
+const sdkOf = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
+const statusOf = async (call: Promise<Response>) => {
+  const answer = await call
+  return answer.status === 429 ? `429 ${answer.headers.get('x-tollgate-limit')}` : String(answer.status)
+}
+/** Each orders one paid call, and says how it ended: the status, with the budget of a rejected one. */
+const PAID: Readonly<Record<string, (key: string, account: string) => Promise<string>>> = {
+  'a data endpoint': (key) => statusOf(g.call('/v1/siteanalytics/websites/visits?keys=example.com', key)),
+  'a video': (key) => statusOf(g.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'A boat' })),
+  'an image': (key) => statusOf(g.call('/v1/images/generations', key, { model: 'alpha-image-2', prompt: 'A boat' })),
+  // The second would be answered from the cache.
+  'a cached answer': (key) => statusOf(ask(key, { model: 'keeps', temperature: 0 })),
+  async 'a tool of an agent'(key) {
+    const client = await connect(g.url, key)
+    const called = await client.callTool({ name: 'website_visits', arguments: { keys: 'example.com' } })
+    await client.close()
+    if (!called.isError) return '200'
+    return JSON.stringify(called).includes('Every call') ? '429 named' : JSON.stringify(called)
+  },
+  async 'a background response'(key) {
+    const client = sdkOf(key)
+    const order = { model: 'alpha-5.5', input: 'Hello', background: true } as const
+    try {
+      let { id, status, error } = await client.responses.create(order)
+      await until(async () => {
+        ;({ status, error } = await client.responses.retrieve(id))
+        return status !== 'queued' && status !== 'in_progress'
+      })
+      if (status === 'completed') return '200'
+      return error?.message.includes('Every call') ? '429 named' : `${status} ${error?.message}`
+    } catch (error) {
+      const { status, message } = error as { status: number; message: string }
+      return status === 429 && message.includes('Every call') ? '429 named' : `${status} ${message}`
+    }
+  },
+  async 'a line of a batch'(key, account) {
+    const client = sdkOf(key)
+    const body = { model: 'mock', messages: MESSAGES }
+    const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body })
+    const file = await client.files.create({ file: new File([line], 'in.jsonl'), purpose: 'batch' })
+    const set = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+    const { id } = await client.batches.create({ input_file_id: file.id, ...set })
+    await until(async () => (await client.batches.retrieve(id)).status === 'completed')
+    type Lines = { items: Array<{ status: number; message?: string }> }
+    const { data } = await g.operator<Lines>('GET', `/accounts/${account}/batches/${id}/lines`)
+    const [failed] = data.items
+    if (!failed) return '200'
+    return JSON.stringify(failed).includes('Every call') ? `${failed.status} named` : JSON.stringify(failed)
+  },
+}
+
+for (const [what, order] of Object.entries(PAID))
+  test(`a budget holds for ${what}: the first is served, the second rejected, and one is counted`, async () => {
+    const { id, key } = await g.account()
+    const budget = await make(id, { name: 'Every call', scope: 'key', span: 'total', max: 1 })
+    assert.equal(await order(key, id), '200')
+    const second = await order(key, id)
+    assert.ok([`429 ${budget.id}`, '429 named'].includes(second), second)
+    assert.deepEqual(await usedOf(id, budget.id), ['1'])
+  })
+
+test('a repetition with the same Idempotency-Key counts once', async () => {
+  const { id, key } = await g.account()
+  const budget = await make(id, { scope: 'key', max: 5 })
+  const again = { 'idempotency-key': 'order 17' }
+  const answers = [await ask(key, {}, again), await ask(key, {}, again)]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200],
+  )
+  assert.deepEqual(await usedOf(id, budget.id), ['1'])
+})
+
+test('a soft budget lets calls go on, and its alert arrives once', async () => {
+  const { id, key } = await g.account()
+  const budget = await make(id, { max: 2, hard: false, alertPercent: 80 })
+  for (let n = 0; n < 3; n++) assert.equal((await ask(key, { user: 'alice' })).status, 200)
+  const fired = async () => {
+    await g.gateway.alerts.look()
+    const { data } = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
+    return data.items.filter(({ subject }) => subject === budget.id).map(({ title, message }) => `${title}: ${message}`)
+  }
+  const told = ['The budget Trial has reached 100 %: By user: alice. It is soft: calls go on.']
+  assert.deepEqual(await fired(), told)
+  assert.equal((await ask(key, { user: 'alice' })).status, 200)
+  assert.deepEqual(await fired(), told, 'it is told once')
 })
 
 for (const [why, body, field] of [

@@ -218,6 +218,7 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
     message,
     param: label,
     retryAfterSeconds: waitSeconds,
+    isFinal: waitSeconds > PATIENCE_SECONDS,
     headers: {
       'x-tollgate-limit': id,
       ...(isFull ? {} : { 'x-tollgate-left': unit === 'credits' ? formatCredits(BigInt(left)) : left }),

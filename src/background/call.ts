@@ -145,8 +145,8 @@ function endingOf(
   if (fault.kind === 'internal') path.log.error({ requestId, error: fault.cause ?? fault }, 'background call failed')
   const told = { status: fault.status, requestId, body: faultBody(fault, spec.surface, requestId) }
   const waitMs = WAIT_MS[fault.kind]
-  if (waitMs === undefined) return told
-  const { retryAfterSeconds } = fault.details
+  const { retryAfterSeconds, isFinal } = fault.details
+  if (waitMs === undefined || isFinal) return told
   return {
     afterMs: Math.max(waitMs, (retryAfterSeconds ?? 0) * 1000),
     told,

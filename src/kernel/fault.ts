@@ -128,6 +128,8 @@ export interface FaultDetails {
   vendorCode?: string
   /** When trying again makes sense, in seconds. */
   retryAfterSeconds?: number
+  /** Calls in the background do not wait for it either: it may take a month, and only this caller has reached it. */
+  readonly isFinal?: boolean
   /** Extra response headers, such as the limit that was reached. */
   headers?: Record<string, string>
   /** The key that was rejected, and its account. */
