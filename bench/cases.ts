@@ -14,8 +14,9 @@ export interface Case {
   /** Tollgate's path; the others get the chat path, or the same when `pathForAll`. */
   readonly path?: string
   readonly pathForAll?: boolean
-  /** Which of the accounts made for refusals calls. */
-  readonly account?: 'poor' | 'limited'
+  /** Which of the accounts that are made for some cases calls; in turns, `budgeted` is compared with an account without budgets. */
+  readonly account?: 'poor' | 'limited' | 'budgeted'
+  readonly headers?: Readonly<Record<string, string>>
   readonly slow?: boolean
   readonly tls?: boolean
   readonly rounds?: number
@@ -34,6 +35,8 @@ const chat = JSON.stringify({ model: MODEL, messages, max_tokens: 100 })
 const stream = JSON.stringify({ model: MODEL, messages, max_tokens: 200, stream: true })
 /** A caller that names no limit: the gateway tells the vendor one. */
 const unlimited = JSON.stringify({ model: MODEL, messages })
+/** Counts for three budgets, where the account has them: of the key, of each user and of each feature. */
+const labelled = JSON.stringify({ model: MODEL, messages, user: 'alice' })
 const unlimitedStream = JSON.stringify({ model: MODEL, messages, stream: true })
 const converted = JSON.stringify({
   model: MODEL,
@@ -76,6 +79,15 @@ export function listCases(short: boolean): Case[] {
         body: unlimited,
       }),
     ),
+    {
+      ...chatAt(64),
+      id: 'budgets-64',
+      title: 'chat without max_tokens, three budgets (key, user, tag), JSON, 64 at a time',
+      sides: ['Tollgate'],
+      body: labelled,
+      headers: { 'x-tollgate-tags': 'feature=chat' },
+      account: 'budgeted',
+    },
     {
       id: 'unlimited-stream',
       title: 'chat without max_tokens, SSE of 100 chunks, 64 at a time',

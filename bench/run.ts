@@ -46,9 +46,10 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
   const targets = new Map<Side, Target>()
   const tollgate = await startTollgate({ ...options, store })
   targets.set('Tollgate', tollgate)
-  const refused = {
+  const callers = {
     poor: (await tollgate.accounts(1, { credits: 0n }))[0]!,
     limited: (await tollgate.accounts(1, { limits: { requestsPerMinute: 0 } }))[0]!,
+    budgeted: await tollgate.budgeted(),
   }
   const nginx = await startNginx(options)
   if (nginx) targets.set('nginx', nginx)
@@ -70,7 +71,7 @@ async function measureCases(cases: readonly Case[], bench: Bed, notes: string[],
     if (entry.slow) return { ...aim, ...target.slow }
     if (entry.tls) return options.tls && { ...aim, ...target.tls }
     return entry.account && side === 'Tollgate'
-      ? { ...aim, headers: tollgate.headersOf(refused[entry.account].key) }
+      ? { ...aim, headers: { ...tollgate.headersOf(callers[entry.account].key), ...entry.headers } }
       : aim
   }
   const one = async (side: Side, aim: Aim, shape: Case['shape']): Promise<Measured> => {

@@ -28,6 +28,8 @@ export interface Tollgate extends Target {
   readonly readyMs: number
   /** New accounts, each with credits and a key, and the limits of `limits`. */
   accounts(count: number, options?: { credits?: bigint; limits?: LimitsView }): Promise<Account[]>
+  /** A new account with three budgets that no run can spend: of the key, a default of each user, and of each value of the tag `feature`. */
+  budgeted(): Promise<Account>
   headersOf(key: string): Record<string, string>
   /** What calls have waited for their holds so far, from the gateway's own figures. */
   holds(): Promise<{ readonly seconds: number; readonly count: number }>
@@ -152,6 +154,19 @@ export async function startTollgate(
     headers: headersOf(first!.key),
     database,
     accounts,
+    async budgeted() {
+      const [account] = await accounts(1)
+      await database.query(
+        {
+          text: `with made as (insert into budget (account_id, id, name, scope, value, unit, span, max, hard)
+              values ($1, 'bgt_1', 'Key', 'key', $2, 'credits', 'month', $3, true), ($1, 'bgt_2', 'Users', 'user', null, 'credits', 'day', $3, true),
+                ($1, 'bgt_3', 'Features', 'tag:feature', null, 'requests', 'week', $3, true))
+            update account set budgets = budgets + 1 where id = $1`,
+        },
+        [account!.id, account!.keyId, MANY_CREDITS],
+      )
+      return account!
+    },
     headersOf,
     async holds() {
       const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()

@@ -1,6 +1,6 @@
 // Two checkouts of the gateway in turns, for what a change costs or saves: `npm run bench -- turns --against ../before`.
 // Both run all the time on the same core and are loaded one after the other, so that whatever else the machine does meets
-// both. Processor time for a call is the figure to look at: it is steadier than throughput.
+// both. The case `budgets-64` loads each checkout twice, by an account without budgets and by one with three: `npm run bench -- turns --cases budgets-64`. Processor time for a call is the figure to look at: it is steadier than throughput.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseCredits } from '../src/kernel/credits.ts'
@@ -14,6 +14,8 @@ interface Side {
   readonly name: string
   readonly tollgate: Tollgate
   readonly measured: Measured[]
+  /** Of the account that calls; absent: the gateway's usual one. */
+  readonly key?: string
 }
 
 const { values: args } = parseArgs({
@@ -47,25 +49,40 @@ export async function compareInTurns(): Promise<void> {
     for (const root of args.against.split(',').filter(Boolean)) await open(root.split('/').at(-1)!, resolve(root))
     await open('now', undefined, args.node.split(' ').filter(Boolean))
     for (const entry of listCases(false).filter(({ id }) => args.cases.split(',').includes(id))) {
-      for (const side of sides) await round(side, entry, 6)
-      for (const side of sides) side.measured.length = 0
+      const callers = entry.account === 'budgeted' ? await withAndWithout(sides) : sides
+      for (const side of callers) await round(side, entry, 6)
+      for (const side of callers) side.measured.length = 0
       for (let i = 0; i < Number(args.rounds); i++)
-        if (args.together) await Promise.all(sides.map((side) => round(side, entry)))
-        else for (const side of i % 2 ? [...sides].reverse() : sides) await round(side, entry)
+        if (args.together) await Promise.all(callers.map((side) => round(side, entry)))
+        else for (const side of i % 2 ? [...callers].reverse() : callers) await round(side, entry)
       console.log(entry.title)
-      for (const side of sides)
-        console.log(`  ${side.name.padEnd(7)} ${words(side.measured)}, ${share(side, sides[0]!)}`)
+      for (const side of callers)
+        console.log(`  ${side.name.padEnd(7)} ${words(side.measured)}, ${share(side, callers[0]!)}`)
     }
   } finally {
     for (const { tollgate } of sides) await tollgate.stop()
     await close()
   }
 
-  async function round({ tollgate, measured }: Side, { body, path, shape, method }: Case, seconds?: number) {
-    const aim = { ...aimAt(tollgate, body, path), method: method ?? ('POST' as const) }
+  async function round(side: Side, { body, path, shape, method, headers }: Case, seconds?: number) {
+    const { tollgate, measured, key } = side
+    const whose = key === undefined ? tollgate.headers : tollgate.headersOf(key)
+    const to = { ...aimAt(tollgate, body, path), headers: { ...whose, ...headers } }
+    const aim = { ...to, method: method ?? ('POST' as const) }
     const how = { ...shape, seconds: seconds ?? Number(args.seconds), warmSeconds: 0.2 }
     measured.push(await measure(tools, { gateway: tollgate.pid, store: store.pid }, aim, how))
   }
+}
+
+/** The same requests to the same process, by an account without budgets and by one with them. */
+async function withAndWithout(sides: readonly Side[]): Promise<Side[]> {
+  const all: Side[] = []
+  for (const { name, tollgate } of sides) {
+    const { key } = await tollgate.budgeted()
+    all.push({ name: `${name}, none`, tollgate, measured: [] })
+    all.push({ name: `${name}, budgets`, tollgate, measured: [], key })
+  }
+  return all
 }
 
 function words(rounds: readonly Measured[]): string {
@@ -85,7 +102,9 @@ function words(rounds: readonly Measured[]): string {
 
 /** Round by round, compared with the first. */
 function share(side: Side, first: Side): string {
-  return `CPU × ${median(side.measured.map(({ cpu }, i) => cpu / first.measured[i]!.cpu)).toFixed(3)}`
+  const times = (of: (one: Measured) => number) =>
+    median(side.measured.map((one, i) => of(one) / of(first.measured[i]!))).toFixed(3)
+  return `CPU × ${times(({ cpu }) => cpu)}, with Postgres × ${times(({ cpu, storeCpu }) => cpu + storeCpu)}`
 }
 
 /** A quarter of the rounds were cheaper: steadier than the least, and less of the neighbours' than the median. */
