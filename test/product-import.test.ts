@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { checkValue } from '../src/catalog/json-schema.ts'
 import { importOpenapi } from '../src/catalog/openapi-import.ts'
+import { isQuickPattern } from '../src/catalog/pattern.ts'
 import { testGateway } from './gateway.ts'
 
 const seen: { url: string; headers: IncomingMessage['headers']; body: string }[] = []
@@ -255,6 +256,87 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
   let value: unknown = {}
   for (let depth = 0; depth < 60; depth++) value = { n: value, c: null }
   assert.match(checkValue(tree, value)?.must ?? '', /less deeply nested|be there/)
+})
+
+test('a pattern of a document is used only if few ways lead through it, and for short texts', () => {
+  for (const slow of [
+    '[a-z]{1,64}[a-z]{1,64}[a-z]{1,64}[0-9]',
+    '\\w+\\w+@',
+    `^${'a?'.repeat(25)}${'a'.repeat(25)}b$`,
+    `^${'(a|a)'.repeat(30)}b$`,
+    '^(a+)+$',
+    '^(a|a){30}b$',
+    '^((a|a){9}){9}b$',
+    '^(.|\\d)*x$',
+    '^a*|a*a*b$',
+    '[a-z]+x',
+    '^(a)\\1+$',
+  ])
+    assert.equal(isQuickPattern(slow), false, slow)
+  for (const quick of [
+    '^\\w+$',
+    '^[a-z]{2}-\\d+$',
+    '^[^\\]*+]*$',
+    '^@?[A-Za-z0-9_]{1,15}$',
+    '^(ab)+?$',
+    '[a-z]{2}',
+    '^\\p{L}{1,64}(?:, \\p{L}{1,64})?$',
+  ])
+    assert.equal(isQuickPattern(quick), true, quick)
+  const schema = { type: 'string', pattern: '^a+$' }
+  assert.equal(checkValue(schema, `${'a'.repeat(200)}b`)?.must, 'match ^a+$')
+  assert.equal(checkValue(schema, `${'a'.repeat(256)}b`), undefined, 'left to the vendor')
+})
+
+test('what a document says under x-tollgate is read only if it is trusted, and never where a call goes', async () => {
+  const own = (pattern: string) => ({
+    openapi: '3.1.0',
+    info: { title: 'x' },
+    servers: [{ url: origin }],
+    paths: {
+      '/a': {
+        get: {
+          operationId: 'a',
+          parameters: [
+            {
+              name: 'q',
+              in: 'query',
+              schema: { type: 'string' },
+              'x-tollgate': { kind: 'text', pattern, example: 'a' },
+            },
+          ],
+          responses: {},
+          'x-tollgate': {
+            route: 'DELETE /b',
+            vendorPath: 'b',
+            method: 'DELETE',
+            tool: { name: 'get_balance' },
+            rowsMax: 7,
+          },
+        },
+      },
+    },
+  })
+  const read = (isTrusted: boolean): any => importOpenapi(JSON.stringify(own('^a$')), { isTrusted }).operations[0]
+  const { operation: plain, notes } = read(false)
+  assert.deepEqual([plain.route, plain.vendorPath, plain.tool, plain.rowsMax], ['GET /a', 'a', undefined, undefined])
+  assert.equal(plain.params.q.pattern, undefined)
+  assert.match(notes.join(), /"x-tollgate" is left out/)
+  const { operation: trusted } = read(true)
+  assert.deepEqual([trusted.route, trusted.vendorPath, trusted.method, trusted.rowsMax], ['GET /a', 'a', undefined, 7])
+  assert.equal(trusted.params.q.pattern, '^a$')
+  // By the operator API; there a slow pattern is refused with its place, whoever wrote it.
+  const check = async (more: object) => {
+    const body = { id: 'mine', document: JSON.stringify(own('^(a+)+$')), price: { rates: { call: '1' } }, ...more }
+    const vendor = { baseUrl: origin }
+    return (await g.operator<{ problems: string[] }>('POST', '/products?dryRun=true', { ...body, vendor })).data
+      .problems
+  }
+  assert.deepEqual(await check({}), [])
+  assert.match(
+    (await check({ trusted: true })).join(),
+    /products\.mine\.operations\.a\.params\.q\.pattern.*could take long/,
+  )
 })
 
 test('each preset is a valid product whose answers are simulated; list prices become credits, and what has none needs a price', async () => {

@@ -1,6 +1,7 @@
 // JSON Schema as far as operations of products use it: a value is checked against it in a bounded number of steps, whatever schema and value are; and an
 // example is made of it. References lead to `$defs` of the same schema, and nowhere else.
 import type { JsonSchema } from './endpoint.ts'
+import { isQuickPattern, PATTERN_TEXT_MAX } from './pattern.ts'
 
 interface SchemaProblem {
   /** `filters[2].name`; empty: the value itself. */
@@ -11,7 +12,6 @@ interface SchemaProblem {
 
 /** A tree of alternatives that names itself would cost the alternatives to the power of the depth. */
 const STEPS_MAX = 100_000
-const LONG_TEXT = 10_000
 
 class Budget {
   private steps = STEPS_MAX
@@ -114,38 +114,10 @@ function checkPlain(schema: JsonSchema, value: unknown, at: string): SchemaProbl
       return wrong(at, `have at least ${minLength} characters`)
     if (typeof maxLength === 'number' && value.length > maxLength)
       return wrong(at, `have at most ${maxLength} characters`)
-    if (typeof pattern === 'string' && value.length <= LONG_TEXT && !matches(pattern, value))
+    if (typeof pattern === 'string' && value.length <= PATTERN_TEXT_MAX && !matches(pattern, value))
       return wrong(at, `match ${pattern}`)
   }
   return undefined
-}
-
-/** Without what stands in brackets, where signs of repetition are plain characters. */
-function withoutClasses(pattern: string): string {
-  let kept = ''
-  let inside = false
-  for (let at = 0; at < pattern.length; at++) {
-    const char = pattern[at] ?? ''
-    const escaped = char === '\\' ? char + (pattern[++at] ?? '') : undefined
-    if (escaped === undefined && char === (inside ? ']' : '[')) inside = !inside
-    else if (!inside) kept += escaped ?? char
-  }
-  return kept
-}
-
-/** A pattern that takes long for some text, or that this language cannot read, is left to the vendor. */
-export function isQuickPattern(pattern: string): boolean {
-  if (pattern.length > 300 || /\\[1-9]|\(\?[=!<]/.test(pattern)) return false
-  // A repetition of what repeats takes time that grows with the power of the length; so do several in a row.
-  if (/\)[*+]|\)\{\d{0,9},?\d{2,9}/.test(pattern)) return false
-  if (/[*+}]/.test(pattern.slice(0, Math.max(0, pattern.lastIndexOf('){'))))) return false
-  if ((withoutClasses(pattern).match(/(?<!\\)[*+]|\{\d+,\}/g) ?? []).length > 2) return false
-  try {
-    new RegExp(pattern, 'u')
-    return true
-  } catch {
-    return false
-  }
 }
 
 const compiled = new Map<string, RegExp | undefined>()

@@ -2,7 +2,8 @@
 // a stranger's: its size, depth and references are bounded, and nothing is fetched for it.
 import { createRequire } from 'node:module'
 import type { JsonSchema } from './endpoint.ts'
-import { isQuickPattern, sampleOf } from './json-schema.ts'
+import { sampleOf } from './json-schema.ts'
+import { isQuickPattern } from './pattern.ts'
 
 export const DOCUMENT_BYTES_MAX = 5 * 1024 * 1024
 /** Reading YAML takes ten times as long as JSON, and holds everybody up meanwhile. */
@@ -58,10 +59,15 @@ const plain = (value: unknown, most: number) =>
     .slice(0, most)
     .toWellFormed()
 
-/**
- * Throws an Error with a sentence. Schemas are read only of the operations that are `wanted`: of a large document each may have thousands of parts.
- */
-export function importOpenapi(text: string, wanted: (id: string) => boolean = () => true): ImportedDocument {
+interface ImportOptions {
+  /** Schemas are read only of these operations: of a large document each may have thousands of parts. */
+  readonly wanted?: (id: string) => boolean
+  /** The operator wrote the document: rules of the catalog under `x-tollgate` are taken from it. */
+  readonly isTrusted?: boolean
+}
+
+/** Throws an Error with a sentence. */
+export function importOpenapi(text: string, options: ImportOptions = {}): ImportedDocument {
   const root = parseText(text)
   const version = textOf(root.openapi)
   if (!/^3\.[01]\.\d+/.test(version))
@@ -70,7 +76,7 @@ export function importOpenapi(text: string, wanted: (id: string) => boolean = ()
         ? 'This is no OpenAPI document: "openapi" is missing.'
         : `OpenAPI ${version.slice(0, 20)} is not read; 3.0 and 3.1 are.`,
     )
-  const reader = new Reader(text, root, wanted)
+  const reader = new Reader(text, root, options)
   const operations = reader.operations()
   if (operations.length === 0) throw new Error('The document has no operations.')
   const info = treeOf(root.info)
@@ -117,6 +123,7 @@ class Reader {
   readonly #text: string
   readonly #root: Tree
   readonly #wanted: (id: string) => boolean
+  readonly #isTrusted: boolean
   readonly #ids = new Set<string>()
   readonly #routes = new Set<string>()
   /** By the reference; null: it is too large. */
@@ -125,10 +132,11 @@ class Reader {
   /** The operation that is read now is wanted. */
   #isWanted = true
 
-  constructor(text: string, root: Tree, wanted: (id: string) => boolean) {
+  constructor(text: string, root: Tree, { wanted = () => true, isTrusted = false }: ImportOptions) {
     this.#text = text
     this.#root = root
     this.#wanted = wanted
+    this.#isTrusted = isTrusted
   }
 
   operations(): ImportedOperation[] {
@@ -188,7 +196,8 @@ class Reader {
   }
 
   #read({ path, method }: Place, given: Tree, shared: Tree, notes: string[]): Tree {
-    const own = treeOf(given['x-tollgate'])
+    // Where a call goes is never said twice.
+    const { route: _, vendorPath: __, method: ___, ...own } = this.#own(given['x-tollgate'], notes)
     const params = this.#params([...listOf(shared.parameters), ...listOf(given.parameters)], notes)
     // Names in the path are words here; the vendor gets the same values at the same places.
     const renamed = path.replace(/^\//, '').replaceAll(/\{([^{}]+)\}/g, (_, name: string) => `{${wordOf(name)}}`)
@@ -208,6 +217,14 @@ class Reader {
       ...this.#answers(given.responses, notes),
       ...own,
     }
+  }
+
+  /** Rules that OpenAPI has no words for. A stranger's would go past what is checked here. */
+  #own(given: unknown, notes: string[]): Tree {
+    if (given === undefined || this.#isTrusted) return treeOf(given)
+    const note = 'What stands under "x-tollgate" is left out: the document is not said to be trusted.'
+    if (!notes.includes(note)) notes.push(note)
+    return {}
   }
 
   /** What a reference leads to, within the document. */
@@ -246,7 +263,7 @@ class Reader {
         example,
         style,
         explode,
-        'x-tollgate': own,
+        'x-tollgate': rules,
       } = this.#resolve(one)
       const name = place === 'path' ? wordOf(textOf(named)) : textOf(named)
       const isRequired = required === true || place === 'path'
@@ -260,9 +277,11 @@ class Reader {
       else if (content !== undefined || style === 'deepObject') leave('is no plain value')
       else if (place !== 'path' && place !== 'query' && place !== 'header') leave('stands nowhere')
       else {
-        const field = isTree(own)
-          ? own
-          : this.#field(this.#resolve(schema), { style, explode: explode !== false && style !== 'pipeDelimited' })
+        const own = this.#own(rules, notes)
+        const field =
+          isTree(rules) && this.#isTrusted
+            ? own
+            : this.#field(this.#resolve(schema), { style, explode: explode !== false && style !== 'pipeDelimited' })
         if (!field) leave('is no plain value')
         else
           params[name] = {

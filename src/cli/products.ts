@@ -146,6 +146,10 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
         help: 'The name of the stored credential. Without its value answers are simulated.',
       },
       'key-env': { type: 'string', value: 'variable', help: 'The environment variable with the value to store.' },
+      trusted: {
+        type: 'boolean',
+        help: 'Takes rules of the catalog under "x-tollgate" from it: only for documents that you wrote.',
+      },
       'dry-run': { type: 'boolean', help: 'Shows what would change.' },
     },
     async run(call) {
@@ -156,7 +160,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
       if (variable !== undefined && value === undefined) throw new CliError(`${variable} is not in this environment.`)
       const price = priceOf(call)
       const body = {
-        ...{ id, document },
+        ...{ id, document, trusted: call.values.trusted === true },
         ...(choose === undefined ? {} : { operations: choose.split(',').map((one) => one.trim()) }),
         ...(price ? { price } : {}),
         vendor: {

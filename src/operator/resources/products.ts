@@ -42,6 +42,8 @@ const productBody = z.strictObject({
   creditsPerDollar: z.number().positive().max(1_000_000).default(100),
   /** OpenAPI 3.0 or 3.1, as JSON or YAML. Absent: `entries` alone. */
   document: documentText.optional(),
+  /** Rules of the catalog under `x-tollgate` are taken from the document: only for documents that you wrote. */
+  trusted: z.boolean().default(false),
   /** The operations of the document that are sold, by the ids that reading it gives. Absent: all that can be. */
   operations: z.array(text(60)).max(2_000).optional(),
   /** Operations in the catalog's own form, by their ids; they are laid over those of the document. */
@@ -83,7 +85,12 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
       answer: importedView,
       async run({ body: { document } }) {
-        const { operations, server = null, auth: where = null, ...about } = readDocument(document, () => false)
+        const {
+          operations,
+          server = null,
+          auth: where = null,
+          ...about
+        } = readDocument(document, { wanted: () => false })
         return {
           ...{ ...about, auth: where, server: server !== null && isInternalUrl(server) ? null : server },
           operations: operations.map(({ operation: _, problem = null, notes, ...one }) => ({
@@ -106,7 +113,10 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
         const read =
           body.document === undefined
             ? undefined
-            : readDocument(body.document, (id) => body.operations?.includes(id) ?? true)
+            : readDocument(body.document, {
+                wanted: (id) => body.operations?.includes(id) ?? true,
+                isTrusted: body.trusted,
+              })
         const made = productOf(body, read)
         const { current } = catalog
         if (isDryRun(query)) return { ...catalog.check(withProduct(current.input, made)), notes: made.notes }
@@ -128,9 +138,9 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
   ]
 }
 
-function readDocument(document: string, wanted: (id: string) => boolean): ImportedDocument {
+function readDocument(document: string, options: Parameters<typeof importOpenapi>[1]): ImportedDocument {
   try {
-    return importOpenapi(document, wanted)
+    return importOpenapi(document, options)
   } catch (error) {
     throw invalid((error as Error).message, 'document') // Each of its errors is a sentence.
   }
