@@ -90,6 +90,56 @@ test('a credential goes to its own origin without being said again, and elsewher
   assert.ok(foreign.heard.some((line) => line.includes('said-by-the-operator')))
 })
 
+test('what is laid over a vendor that is there takes none of its credentials elsewhere: a product, a connection, a token address', async () => {
+  const before = structuredClone(g.gateway.catalog.current.input.vendors.mine)
+  const oauth = (url: string) => ({ oauth: { tokenUrl: `${url}/token` } })
+  const find = { title: 'Find', route: 'GET /find', vendorPath: 'find', params: {} }
+  const product = (id: string, vendor: object) =>
+    g.operator<{ message?: string }>('POST', '/products', {
+      ...{ id, entries: { find }, vendor, price: { rates: { call: '1' } } },
+    })
+  assert.equal((await product('mine', { baseUrl: foreign.url })).status, 409, 'it has the name by chance')
+  const refused: [string, Promise<{ status: number }>][] = [
+    ['a product', product('finds', { name: 'mine', baseUrl: foreign.url })],
+    ['its login', product('finds', { name: 'mine', baseUrl: home.url, auth: oauth(foreign.url) })],
+    ['a token address', g.operator('PATCH', '/vendors/mine', { entry: { auth: oauth(foreign.url) } })],
+    ['a mistyped login', g.operator('PATCH', '/vendors/mine', { entry: { auth: { oauth: 'x' } } })],
+    [
+      'a connection',
+      g.operator('POST', '/connect', { vendor: 'mine', formats: ['openai-chat'], baseUrl: foreign.url, models: [] }),
+    ],
+  ]
+  for (const [what, asked] of refused) assert.equal((await asked).status, 400, what)
+  assert.deepEqual(g.gateway.catalog.current.input.vendors.mine, before)
+  assert.equal((await product('finds', { name: 'mine', baseUrl: home.url })).status, 200, 'where it is at home')
+  // Its own vendor may move as long as nothing secret goes along.
+  assert.equal((await product('free', { baseUrl: home.url })).status, 200)
+  assert.equal((await product('free', { baseUrl: foreign.url })).status, 200)
+})
+
+test('a tool server that moves takes none of several credentials along, and a value for one says nothing of the others', async () => {
+  const at = (url: string) => `${url}/mcp`
+  assert.equal((await g.operator('PUT', '/tool-servers/several', { url: at(home.url) })).status, 200)
+  for (const name of ['SEVERAL_A', 'SEVERAL_B'])
+    assert.equal(
+      (await g.operator('PUT', `/vendors/several/credentials/${name}`, { value: canaryOf(name) })).status,
+      200,
+    )
+  foreign.heard.length = 0
+  const oauth = { oauth: { tokenUrl: `${foreign.url}/token` } }
+  for (const body of [
+    { url: at(foreign.url) },
+    { url: at(foreign.url), credential: { name: 'SEVERAL_A', value: 'said again' } },
+    { auth: oauth },
+  ])
+    assert.equal((await g.operator('PUT', '/tool-servers/several', body)).status, 400, JSON.stringify(body))
+  assert.deepEqual(foreign.heard, [])
+  const { data } = await g.operator<{ token: string }>('POST', '/tokens', { name: 't', scopes: ['vendors:write'] })
+  const body = { credential: { value: 'v' } }
+  const asked = await g.call('/admin/v1/tool-servers/several', data.token, body, { method: 'PUT' })
+  assert.equal(asked.status, 403)
+})
+
 test('no address at which clouds tell a machine its credentials is asked, however it is spelt', async () => {
   const hosts = [
     '169.254.169.254',

@@ -39,7 +39,14 @@ export function withoutCredentialNamed(vendor: VendorInput, name: string): Vendo
 
 /** A login sends it to the token endpoint too. */
 export function addressesOf({ baseUrl, auth }: Pick<VendorInput, 'baseUrl' | 'auth'>): readonly string[] {
-  return typeof auth === 'object' && 'oauth' in auth ? [baseUrl, auth.oauth.tokenUrl] : [baseUrl]
+  // What somebody typed is checked with the document, after it was asked where it leads.
+  const tokenUrl = typeof auth === 'object' && 'oauth' in auth ? auth.oauth?.tokenUrl : undefined
+  return tokenUrl === undefined ? [baseUrl] : [baseUrl, tokenUrl]
+}
+
+/** The origins of all of its addresses, each once. A vendor at one origin has that of its base address. */
+export function originsOf(vendor: Pick<VendorInput, 'baseUrl' | 'auth'>): string {
+  return [...new Set(addressesOf(vendor).map((address) => originOf(address) ?? ''))].join(' ')
 }
 
 export function belongsTo(

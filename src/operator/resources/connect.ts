@@ -23,7 +23,7 @@ import {
 } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
-import { addressesOf, belongsTo, originOf } from '../../catalog/vendor-credentials.ts'
+import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-credentials.ts'
 import {
   appliedView,
   checkView,
@@ -146,11 +146,16 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
         const { credential: name } = place.vendor
         const { value } = body.credential
-        for (const address of name === undefined ? [] : addressesOf(place.vendor))
-          await mayGoTo(name ?? '', { value, address }, { current: catalog.current.input, credentials })
+        // A vendor that is there keeps credentials that this connection does not name: they would go along.
+        const connected = async (current: CatalogInput) => {
+          const made = withConnection(current, connection)
+          const vendor = made.document.vendors[place.vendorName] ?? place.vendor
+          await mayAllGo(vendor, { name, value }, { current, credentials })
+          return made
+        }
         const notes = credentialNotes(name, body, credentials)
         if (isDryRun(query)) {
-          const made = withConnection(catalog.current.input, connection)
+          const made = await connected(catalog.current.input)
           const { problems, changes } = catalog.check(made.document)
           return {
             problems: [...made.problems, ...problems],
@@ -163,7 +168,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         const all: string[] = []
         const applied = await catalog.amend(
           async (current, tx) => {
-            const made = withConnection(current, connection)
+            const made = await connected(current)
             if (made.problems.length > 0)
               throw new Fault('request_invalid', { message: `Nothing was applied. ${made.problems.join(' ')}` })
             const losses = body.belowCost ? [] : lossesOf(made.document, place.vendorName)
@@ -217,6 +222,17 @@ export async function isFreeToGo(name: string, { value, address }: Sent, { curre
 
 export async function mayGoTo(name: string, sent: Sent, known: Known): Promise<void> {
   if (!(await isFreeToGo(name, sent, known))) throw notAtHome(name, sent.address)
+}
+
+/** All that the entry names, wherever it would send them. A value that is given stands for the one that it is stored as, and for no other. */
+export async function mayAllGo(
+  vendor: CatalogInput['vendors'][string],
+  given: { readonly name: string | undefined; readonly value: string | undefined },
+  known: Known,
+): Promise<void> {
+  for (const { name } of namedBy(vendor))
+    for (const address of addressesOf(vendor))
+      await mayGoTo(name, { value: name === given.name ? given.value : undefined, address }, known)
 }
 
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */

@@ -4,14 +4,13 @@ import { auth, type CatalogInput, catalogName, credentialName } from '../../cata
 import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from '../../catalog/openapi-import.ts'
 import { readProductPresets } from '../../catalog/product-preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { addressesOf } from '../../catalog/vendor-credentials.ts'
 import { appliedView, checkView, importedView, productPresetView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
-import { invalid } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { isInternalUrl } from '../../upstream/address.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
-import { checkedAddress, mayGoTo } from './connect.ts'
+import { checkedAddress, mayAllGo } from './connect.ts'
 
 interface ProductDeps {
   readonly catalog: CatalogStore
@@ -120,11 +119,10 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
         const made = productOf(body, read)
         const { current } = catalog
         if (isDryRun(query)) return { ...catalog.check(withProduct(current.input, made)), notes: made.notes }
-        if (made.vendor && name !== undefined)
-          for (const address of addressesOf(made.vendor))
-            await mayGoTo(name, { value, address }, { current: current.input, credentials })
         const applied = await catalog.amend(
           async (input, tx) => {
+            const vendor = made.vendor && mergedVendor(input, made)
+            if (vendor) await mayAllGo(vendor, { name, value }, { current: input, credentials })
             if (value !== undefined && name !== undefined) await credentials.storeWith(tx, name, value, by)
             return withProduct(input, made)
           },
@@ -179,6 +177,8 @@ interface MadeProduct {
   readonly product: Readonly<Record<string, unknown>>
   readonly endpoints: Readonly<Record<string, unknown>>
   readonly vendorName: string
+  /** Whether the operator said that it is this vendor, which the catalog may have. */
+  readonly isNamed: boolean
   /** Absent: the catalog has it already. */
   readonly vendor?: CatalogInput['vendors'][string]
   readonly notes: string[]
@@ -209,6 +209,7 @@ function productOf(body: ProductBody, read: ImportedDocument | undefined): MadeP
     product: { title, description: read?.description ?? '', operations },
     endpoints,
     vendorName,
+    isNamed: body.vendor.name !== undefined,
     notes,
     ...(vendor ? { vendor } : {}),
   }
@@ -272,14 +273,28 @@ function vendorOf(
 }
 
 /** A product that is there is replaced, with the prices of its operations. */
-function withProduct(current: CatalogInput, { id, product, endpoints, vendorName, vendor }: MadeProduct): unknown {
+function withProduct(current: CatalogInput, made: MadeProduct): unknown {
+  const { id, product, endpoints, vendorName, vendor } = made
   const others = Object.entries(current.endpoints).filter(([name]) => !isOwn(current, id, name))
   return {
     ...current,
-    vendors: { ...current.vendors, ...(vendor ? { [vendorName]: { ...current.vendors[vendorName], ...vendor } } : {}) },
+    vendors: { ...current.vendors, ...(vendor ? { [vendorName]: mergedVendor(current, made) } : {}) },
     endpoints: { ...Object.fromEntries(others), ...endpoints },
     products: { ...current.products, [id]: product },
   }
+}
+
+/** A vendor that only has the product's name by chance keeps its address and what it is sent. */
+function mergedVendor(current: CatalogInput, { id, vendorName, isNamed, vendor }: MadeProduct) {
+  const known = Object.hasOwn(current.vendors, vendorName) ? current.vendors[vendorName] : undefined
+  const isMade = Object.entries(current.endpoints).some(
+    ([name, { routes }]) => isOwn(current, id, name) && routes.some((route) => route.vendor === vendorName),
+  )
+  if (known && !isNamed && !isMade)
+    throw new Fault('conflict', {
+      message: `The catalog has a vendor "${vendorName}". Give the product another id, or name its vendor as vendor.name.`,
+    })
+  return { ...known, ...vendor } as CatalogInput['vendors'][string] // Called only where the product brings one.
 }
 
 const isOwn = ({ products = {} }: CatalogInput, id: string, name: string) =>

@@ -10,8 +10,8 @@ import { page } from '../../kernel/view.ts'
 import type { SeenTool, ToolServers } from '../../routing/tool-servers.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { type ForeignTool, type ToolServerView, toolServerView } from '../../routing/views.ts'
-import { type Resource, resource, secret, text } from '../resource.ts'
-import { checkedAddress, mayGoTo } from './connect.ts'
+import { type Resource, requireRight, resource, secret, text } from '../resource.ts'
+import { checkedAddress, mayAllGo } from './connect.ts'
 
 export interface ToolServerDeps {
   readonly catalog: CatalogStore
@@ -61,7 +61,8 @@ export function toolServerResources(deps: ToolServerDeps): Resource[] {
     resource('PUT /tool-servers/{name}', 'vendors:write', {
       body: registration,
       answer: toolServerView,
-      async run({ params: { name }, body, by }) {
+      async run({ params: { name }, body, actor, by }) {
+        if (body.credential?.value !== undefined) requireRight(actor, 'vendor-credentials:write')
         const checked = serverName.safeParse(name)
         if (!checked.success) throw invalid(`name: ${checked.error.issues[0]?.message}.`, 'name')
         await register(name, body, by, deps)
@@ -124,26 +125,24 @@ async function register(
       const { value } = body.credential ?? {}
       const made = value === undefined ? undefined : `MCP_${name.toUpperCase().replaceAll('-', '_')}_TOKEN`
       const credential = body.credential?.name ?? known?.credential ?? made
-      if (credential !== undefined) await mayGoTo(credential, { value, address: baseUrl }, { current, credentials })
+      const totalMs = body.timeoutMs ?? known?.timeouts?.totalMs ?? 60_000
+      const vendor = {
+        ...known,
+        baseUrl,
+        ...(credential === undefined ? {} : { credential }),
+        ...(body.auth === undefined ? {} : { auth: body.auth }),
+        timeouts: { connectMs: Math.min(5_000, totalMs), firstByteMs: totalMs, idleMs: totalMs, totalMs },
+        concurrencyMax: body.concurrencyMax ?? known?.concurrencyMax ?? 20,
+        // A server that does not answer must not gather calls without end.
+        pendingMax: known?.pendingMax ?? 100,
+      }
+      await mayAllGo(vendor, { name: credential, value }, { current, credentials })
       if (credential !== undefined && value !== undefined && credentials.source(credential) !== 'env')
         await credentials.storeWith(tx, credential, value, by)
-      const totalMs = body.timeoutMs ?? known?.timeouts?.totalMs ?? 60_000
       const { title, resultBytesMax } = body
       return {
         ...current,
-        vendors: {
-          ...current.vendors,
-          [vendorName]: {
-            ...known,
-            baseUrl,
-            ...(credential === undefined ? {} : { credential }),
-            ...(body.auth === undefined ? {} : { auth: body.auth }),
-            timeouts: { connectMs: Math.min(5_000, totalMs), firstByteMs: totalMs, idleMs: totalMs, totalMs },
-            concurrencyMax: body.concurrencyMax ?? known?.concurrencyMax ?? 20,
-            // A server that does not answer must not gather calls without end.
-            pendingMax: known?.pendingMax ?? 100,
-          },
-        },
+        vendors: { ...current.vendors, [vendorName]: vendor },
         toolServers: {
           ...current.toolServers,
           [name]: {

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { type CatalogInput, catalogName, credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { namedBy, originOf } from '../../catalog/vendor-credentials.ts'
+import { addressesOf, namedBy, originOf, originsOf } from '../../catalog/vendor-credentials.ts'
 import { withoutVendor, withVendorChanged } from '../../catalog/vendor-edit.ts'
 import { appliedView, vendorCheckView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
@@ -42,7 +42,7 @@ const change = z.strictObject({
   credential: z
     .strictObject({ value: secret })
     .optional()
-    .describe('Its key again: needed where `baseUrl` leads to another host, and taken only there.'),
+    .describe('Its key again: needed where `baseUrl` or a token address leads to another host, and taken only there.'),
   note: text(200, 0).default(''),
 })
 type Change = z.output<typeof change>
@@ -121,7 +121,7 @@ async function checkedChange(
   const next = body.name ?? name
   if (next !== name) await requireNoByokKeys(present.queryable, name)
   const [before, after] = [present.current.vendors[name], document.vendors[next]]
-  const isMoved = before && after && originOf(before.baseUrl) !== originOf(after.baseUrl)
+  const isMoved = before && after && originsOf(before) !== originsOf(after)
   if (isMoved) return { document, store: await movedCredential(name, after, body.credential?.value, present) }
   if (body.credential !== undefined) throw notStored(name, before ? namedBy(before).map((one) => one.name) : [])
   return { document, store: undefined }
@@ -134,7 +134,10 @@ async function movedCredential(
   value: string | undefined,
   { current, credentials }: Present,
 ): Promise<Stored | undefined> {
-  const address = checkedAddress(String(after.baseUrl))
+  const home = originsOf(current.vendors[name] ?? after).split(' ')
+  const addresses = addressesOf(after)
+    .filter((address) => !home.includes(originOf(address) ?? ''))
+    .map((address) => checkedAddress(String(address)))
   const names = namedBy(after).map((one) => one.name)
   const [only] = names
   if (only === undefined) {
@@ -143,12 +146,14 @@ async function movedCredential(
   }
   if (names.length > 1) {
     const free = await Promise.all(
-      names.map((one) => isFreeToGo(one, { value: undefined, address }, { current, credentials })),
+      names.flatMap((one) =>
+        addresses.map((address) => isFreeToGo(one, { value: undefined, address }, { current, credentials })),
+      ),
     )
     if (value !== undefined || free.includes(false)) throw severalMove(name, names)
     return undefined
   }
-  await mayGoTo(only, { value, address }, { current, credentials })
+  for (const address of addresses) await mayGoTo(only, { value, address }, { current, credentials })
   if (value === undefined || credentials.source(only) === 'env') return undefined
   const others = Object.entries(current.vendors).filter(([other]) => other !== name)
   const [sharing] = others.find(([, vendor]) => namedBy(vendor).some((one) => one.name === only)) ?? []
