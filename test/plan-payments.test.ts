@@ -313,6 +313,133 @@ test('a month that was paid twice is quarantined the second time; its refund tak
   assert.deepEqual([back.data.takenBack, (await balanceOf(other)).balance], ['500', '500'])
 })
 
+test('a month that is refunded wholly, or disputed, ends its plan, which is not charged again and can be bought again', async () => {
+  const account = await withPlan()
+  const [first = assert.fail()] = await paymentsOf(account)
+  await gateway.operator('POST', `/payments/${first.id}/refund`, { amount: '4.50' })
+  assert.equal((await planOf(account))?.next, 'pro', 'a part does not end it')
+  await gateway.operator('POST', `/payments/${first.id}/refund`, {})
+  assert.equal(await planOf(account), null)
+  const limits = await rows<{ limits: object }>('select limits from account where id = $1', [account])
+  assert.deepEqual(limits[0]?.limits, {})
+  const again = await choose(account, 'pro')
+  assert.deepEqual([again.status, again.plan?.next], [200, 'pro'])
+  // A month that is over: the one that runs is paid for, and is the last.
+  const [second = assert.fail()] = await paymentsOf(account)
+  await pass(account, 32)
+  await renew()
+  assert.equal((await paymentsOf(account))[0]?.state, 'paid')
+  stripe.dispute(second.providerId ?? '', 'needs_response')
+  await gateway.operator('POST', '/reconciliations', {})
+  const last = await planOf(account)
+  assert.deepEqual([last?.id, last?.next], ['pro', null])
+  await choose(account, 'pro')
+  stripe.dispute(second.providerId ?? '', 'lost')
+  await gateway.operator('POST', '/reconciliations', {})
+  assert.equal((await planOf(account))?.next, 'pro', 'what was chosen after that stands')
+  await choose(account, null)
+  const before = charges()
+  await pass(account, 32)
+  await renew()
+  assert.deepEqual([await planOf(account), charges()], [null, before])
+  const other = await withPlan()
+  stripe.dispute((await paymentsOf(other))[0]?.providerId ?? '', 'needs_response')
+  await gateway.operator('POST', '/reconciliations', {})
+  assert.equal(await planOf(other), null)
+})
+
+test('a quarantined payment of a plan begins its month when it is accepted; where there is no month for it, it is refused', async () => {
+  const account = await newAccount()
+  const accept = (payment: PaymentView) =>
+    gateway.operator<PaymentView & { message: string }>('POST', `/payments/${payment.id}/accept`, {
+      ...{ account, credits: '700' },
+    })
+  const [pro, basic, same] = [
+    await choose(account, 'pro'),
+    await choose(account, 'basic'),
+    await choose(account, 'pro'),
+  ]
+  stripe.pay(pro.checkout?.url.split('/').at(-1) ?? '', { amount: 700, amount_received: 700 })
+  const strange = await paidAt(pro.checkout, account)
+  assert.deepEqual([strange.state, strange.reason], ['quarantined', 'It should be 9.00 EUR, but is 7.00 EUR.'])
+  assert.equal((await accept(strange)).data.state, 'paid')
+  const plan = await planOf(account)
+  assert.equal(plan?.id, 'pro')
+  const lots = async () => (await balanceOf(account)).lots.map((lot) => [lot.source, lot.remaining, lot.endsAt])
+  assert.deepEqual(await lots(), [['plan', '700', plan?.endsAt]])
+  // Pages that were left open: of the same plan, and of a cheaper one.
+  for (const [{ checkout }, reason] of [
+    [same, /^This month of the plan is paid already, until /],
+    [basic, /^A plan that costs as much or more is paid already, until /],
+  ] as const) {
+    const late = await paidAt(checkout, account)
+    assert.equal(late.state, 'quarantined')
+    assert.match(late.reason ?? '', reason)
+    const refused = await accept(late)
+    assert.equal(refused.status, 409)
+    assert.match(refused.data.message, reason)
+  }
+  assert.deepEqual([await planOf(account), await lots()], [plan, [['plan', '700', plan?.endsAt]]])
+})
+
+test('a charge without an answer stops cancelling, and is looked up before it is given up: no month is charged twice', async () => {
+  const account = await withPlan('basic')
+  const ago = (time: string) =>
+    rows(`update payment set created_at = created_at - interval '${time}' where account_id = $1`, [account])
+  const newest = async () => (await paymentsOf(account))[0]?.state
+  const lose = (...names: string[]) => {
+    stripe.before = (name) => {
+      if (names.includes(name)) throw new Error('lost')
+    }
+  }
+  const intents = stripe.intents.size
+  try {
+    lose(CHARGE)
+    assert.equal((await choose(account, 'pro')).status, 503)
+    const cancelled = await choose(account, null)
+    assert.deepEqual([cancelled.status, await newest()], [409, 'pending'])
+    assert.match(cancelled.message, /under way/)
+    stripe.before = undefined
+    await ago('1 minute')
+    await renew()
+    assert.deepEqual([(await planOf(account))?.id, await newest()], ['pro', 'paid'])
+    // Stripe cannot be asked while the charge is given up.
+    lose(CHARGE, 'GET /v1/payment_intents')
+    await pass(account, 32)
+    await renew()
+    await ago('21 hours')
+    for (let day = 0; day < 2; day++) {
+      await renew()
+      await pass(account, 1)
+    }
+    assert.deepEqual([await newest(), stripe.intents.size], ['pending', intents + 2])
+    stripe.before = undefined
+    await renew()
+    assert.deepEqual([await newest(), (await planOf(account))?.due, stripe.intents.size], ['paid', false, intents + 2])
+    // Still on its way there.
+    lose(CHARGE)
+    await pass(account, 32)
+    await renew()
+    await ago('21 hours')
+    stripe.before = undefined
+    const [id, intent] = [...stripe.intents].at(-1) ?? assert.fail()
+    intent.status = 'processing'
+    const asked = charges()
+    await renew()
+    assert.deepEqual([await newest(), charges()], ['pending', asked])
+    // One that Stripe knows nothing of was not charged: the next day asks again.
+    stripe.intents.delete(id)
+    await rows(`update payment set provider_id = null where account_id = $1 and state = 'pending'`, [account])
+    await renew()
+    assert.equal(await newest(), 'failed')
+    await pass(account, 1)
+    await renew()
+    assert.deepEqual([await newest(), (await planOf(account))?.due], ['paid', false])
+  } finally {
+    stripe.before = undefined
+  }
+})
+
 test('the tax that Stripe works out is on the invoice, be it 0; a charge whose answer was lost is asked for again with the same tax', async () => {
   const invoiced = async (account: string) =>
     (await gateway.operator<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)).data.items.map(

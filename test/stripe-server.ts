@@ -196,7 +196,9 @@ export async function startStripe(): Promise<StripeServer> {
       return intent
     },
     'GET /v1/payment_intents': (given) => {
-      const all = newest(intents.values()).filter((one) => within(one, given.created))
+      const all = newest(intents.values()).filter(
+        (one) => within(one, given.created) && (!given.customer || one.customer === given.customer),
+      )
       const page = list(all, given)
       return { ...page, data: page.data.map((one) => shown(one, Object.values(given.expand ?? {}))) }
     },

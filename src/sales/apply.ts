@@ -25,7 +25,7 @@ export interface ApplyDeps {
   readonly audit: Audit
   readonly catalog: CatalogStore
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote'>
-  readonly plans: Pick<Plans, 'paid'>
+  readonly plans: Pick<Plans, 'paid' | 'takenBack'>
 }
 
 export interface Applied {
@@ -165,7 +165,15 @@ export function createApply(deps: ApplyDeps) {
   async function takeBack(tx: Queryable, row: PaymentRow, { facts, changes, notes }: Step): Promise<void> {
     const refunded = facts.refundedMinor < row.amount_minor ? facts.refundedMinor : row.amount_minor
     const refundedNow = refunded - row.refunded_minor
+    const wasBack = isBack(row)
     Object.assign(row, { refunded_minor: refunded, disputed_minor: facts.disputedMinor, dispute: facts.dispute })
+    const { account_id: account, id: payment } = row
+    const { period } = row.detail
+    // Once, when it went back: what the customer chooses after that stands, however often the same facts come.
+    if (period && !wasBack && isBack(row)) {
+      await lockAccount(tx, account)
+      notes.push(() => deps.plans.takenBack(tx, account, period))
+    }
     if (row.transfer_id !== null) {
       const delta = owedBack(row) - row.taken - row.lost
       if (delta !== 0n) await move(tx, row, delta, { changes, notes })
@@ -179,7 +187,6 @@ export function createApply(deps: ApplyDeps) {
     } else if (refunded === row.amount_minor) row.state = 'refunded'
     if (refundedNow === 0n) return
     changes.push(`${formatMoney(refundedNow, row.currency)} ${row.currency} were refunded`)
-    const { id: payment, account_id: account } = row
     if (refundedNow > 0n && row.transfer_id !== null)
       // After the invoice, if that is issued now too.
       notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })))
@@ -282,6 +289,11 @@ function owedBack({
 }: PaymentRow): bigint {
   const back = refunded + (dispute === 'open' || dispute === 'lost' ? disputed_minor : 0n)
   return back >= paid ? credits : (credits * back) / paid
+}
+
+/** The whole of it, or the customer disputes it. */
+function isBack({ amount_minor: paid, refunded_minor: refunded, dispute }: PaymentRow): boolean {
+  return refunded === paid || dispute === 'open' || dispute === 'lost'
 }
 
 function laterOf(a: Date | null, b: Date): Date {

@@ -19,7 +19,10 @@ export interface Selling {
 export function openSales(options: Omit<PaymentsOptions, 'plans'> & Omit<PlansOptions, 'payments'>): Selling {
   const { catalog, invoices } = options
   // Plans ask for payments, and a payment begins the month of a plan.
-  const payments = createPayments({ ...options, plans: { paid: (...given) => plans.paid(...given) } })
+  const payments = createPayments({
+    ...options,
+    plans: { paid: (...given) => plans.paid(...given), takenBack: (...given) => plans.takenBack(...given) },
+  })
   const plans: Plans = createPlans({ ...options, payments })
   const topUps = createTopUps({ ...options, payments })
   return {

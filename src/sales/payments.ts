@@ -287,10 +287,27 @@ export function createPayments(options: PaymentsOptions): Payments {
     for (const { id } of await database.query<{ id: string }>(UNKNOWN, [kind])) {
       const row = await existing(id)
       const isOld = row.created_at.getTime() < world.nowMs() - GIVE_UP_MS
-      await end(isOld ? await failed(row, 'The payment provider did not say what became of it.') : row).catch(
-        (error: unknown) => options.log.warn({ error, payment: id }, 'the end of a charge is not known yet'),
-      )
+      try {
+        const known = isOld ? await givenUp(row) : row
+        if (known) await end(known)
+      } catch (error) {
+        options.log.warn({ error, payment: id }, 'the end of a charge is not known yet')
+      }
     }
+  }
+
+  /** One that cannot be asked for again: what the provider says of it is its end. Undefined: it is still under way there. Throws where the provider cannot be asked. */
+  async function givenUp(row: PaymentRow): Promise<PaymentRow | undefined> {
+    const { id, provider_id: providerId, detail, created_at: createdAt } = row
+    const { remote } = providers[row.provider]
+    // Without terms it never began.
+    const facts =
+      remote && isFixed(detail.charge)
+        ? await remote.charged({ payment: id, providerId, customerId: detail.charge.customerId, createdAt })
+        : undefined
+    if (!facts) return failed(row, 'The payment provider knows nothing of it.')
+    const { row: now } = await apply(facts)
+    return now?.state === 'pending' ? undefined : now
   }
 
   /** What the provider says of it now. */
@@ -431,7 +448,7 @@ function orderOf(sales: Sales, { pack, amount, plan }: Choice): Order {
 
 /** What an operator does about a quarantined payment. */
 function createDecisions({
-  options: { database, audit },
+  options: { database, audit, plans },
   grantFor,
 }: {
   options: PaymentsOptions
@@ -459,6 +476,9 @@ function createDecisions({
         if (found.posted + credits > CREDITS_MAX)
           throw new Fault('conflict', { message: 'The balance would exceed what an account can have.' })
         Object.assign(row, { account_id: account, credits })
+        const month = row.kind === 'plan' ? await plans.paid(tx, row, by) : undefined
+        if (typeof month === 'string') throw new Fault('conflict', { message: month })
+        if (month) row.detail = { ...row.detail, period: month }
         const notes: Array<() => Promise<void>> = []
         await grantFor(tx, row, by, { changes: [], notes })
         const detail = { payment: id, credits: formatCredits(credits) }

@@ -46,6 +46,11 @@ export interface Plans {
     payment: Pick<PaymentRow, 'account_id' | 'offer_id'>,
     by: By,
   ): Promise<{ from: string; to: string } | string>
+  /**
+   * The money of a month went back, or the customer disputes it: the plan is not charged again, and ends now if it is the month that runs. To be called in the transaction that
+   * records it, with the account locked.
+   */
+  takenBack(tx: Queryable, account: string, month: { readonly to: string }): Promise<void>
 }
 
 interface PlanChoice {
@@ -258,7 +263,8 @@ export function createPlans(options: PlansOptions): Plans {
       const [row] = await tx.query<Row>(LOCK, [account])
       const step = stepOf(row, plan)
       const [charges] = await tx.query<{ pending: boolean; tries: number }>(UNDER_WAY, [account])
-      if (row?.due && charges?.pending) throw underWay()
+      // What is decided now would be lost when the charge begins its month.
+      if (charges?.pending) throw underWay()
       if (step === 'pay' && plan) {
         if (!byCard) return 'elsewhere'
         if ((charges?.tries ?? 0) >= CHARGES_MAX) throw tooMany()
@@ -391,6 +397,10 @@ export function createPlans(options: PlansOptions): Plans {
       const isSame = has !== undefined && id === (isOver ? (has.next_plan ?? has.plan_id) : has.plan_id)
       if (isSame && !isOver && !has.trial)
         return `This month of the plan is paid already, until ${has.period_end.toISOString().slice(0, 10)}.`
+      const runs = has !== undefined && !has.due && !has.trial && has.period_end > now
+      // A page that was left open before the dearer one was bought.
+      if (runs && id !== has.plan_id && !isSame && priceOf(id) <= priceOf(has.plan_id))
+        return `A plan that costs as much or more is paid already, until ${has.period_end.toISOString().slice(0, 10)}.`
       const start = { ...FRESH, anchor: now, period: 0, trialled: row?.trialled ?? false, limits: row?.limits ?? [] }
       const next =
         isSame && isOver
@@ -399,6 +409,12 @@ export function createPlans(options: PlansOptions): Plans {
       await begin(tx, { account, row: next, by, before: has?.plan_id ?? null, isPaid: true })
       const from = isSame && isOver ? monthsAfter(next.anchor, next.period - 1) : now
       return { from: from.toISOString(), to: next.period_end.toISOString() }
+    },
+    async takenBack(tx, account, { to }) {
+      const [row] = await tx.query<Row>(LOCK, [account])
+      if (row?.plan_id == null) return
+      if (row.period_end.toISOString() === to) await finish(tx, account, row, 'its payment was refunded or disputed')
+      else if (row.next_plan !== '') await later(tx, { account, plan: undefined, row, by: SYSTEM })
     },
   }
 }

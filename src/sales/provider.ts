@@ -95,6 +95,13 @@ export interface RemoteProvider {
   terms(purchase: Purchase, customer: { readonly id: string; readonly methodId: string }): Promise<ChargeTerms>
   /** Charges a saved card while nobody is there. The same purchase is charged once, however often it is asked for. */
   charge(purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts | ChargeRefused>
+  /** What became of a charge of which nobody heard the end. Undefined: the provider made no payment of it. */
+  charged(charge: {
+    readonly payment: string
+    readonly providerId: string | null
+    readonly customerId: string
+    readonly createdAt: Date
+  }): Promise<PaymentFacts | undefined>
   read(payment: { providerId: string | null; reference: string | null }): Promise<PaymentFacts | undefined>
   refund(providerId: string, refund: { currency: string; amountMinor: bigint; key: string }): Promise<void>
   /** Everything that was paid, refunded or disputed in this time. */

@@ -27,6 +27,8 @@ interface StripeOptions {
 const TIMEOUT_MS = 20_000
 const TOLERANCE_SECONDS = 300
 const RETRIES = 2
+/** So much the clocks of two machines may differ. */
+const CLOCKS_MS = 3_600_000
 /** Stripe wants these with two decimals although they have none. */
 const AS_TWO_DECIMALS: ReadonlySet<string> = new Set(['ISK', 'UGX'])
 /** And this one without decimals although it has two. */
@@ -122,6 +124,7 @@ export function createStripe(options: StripeOptions): Provider {
       }),
     terms: (purchase, customer) => ask((stripe) => termsOf(stripe, purchase, customer)),
     charge: (purchase, terms) => ask((stripe) => chargeCard(stripe, purchase, terms)),
+    charged: (charge) => ask((stripe) => chargeFacts(stripe, charge)),
     read: ({ providerId, reference }) =>
       ask(async (stripe) => {
         const intent =
@@ -228,6 +231,25 @@ export function createStripe(options: StripeOptions): Provider {
       return { ...(await factsOf(stripe, declined.intent)), status: 'failed', reason: declined.reason }
     }
     return factsOf(stripe, intent.id)
+  }
+
+  async function chargeFacts(
+    stripe: Stripe,
+    { payment, providerId, customerId: customer, createdAt }: Parameters<RemoteProvider['charged']>[0],
+  ): Promise<PaymentFacts | undefined> {
+    let id = providerId
+    if (id === null) {
+      const created = { gte: Math.floor((createdAt.getTime() - CLOCKS_MS) / 1000) }
+      // Not their search, which does not know the newest yet.
+      for await (const intent of stripe.paymentIntents.list({ customer, created, limit: 100 }))
+        if (intent.metadata.tollgate_payment === payment) id = intent.id
+    }
+    if (id === null) return undefined
+    const facts = await factsOf(stripe, id)
+    if (facts.status !== 'pending') return facts
+    const { status } = await stripe.paymentIntents.retrieve(id)
+    // Nobody is there whom it could wait for.
+    return status.startsWith('requires_') ? { ...facts, status: 'failed' } : facts
   }
 
   return {
