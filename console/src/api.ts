@@ -301,6 +301,8 @@ export const api = {
   endBudget: (id: string, budget: string) => remove<wire.Budget>(account(id, `/budgets/${encode(budget)}`)),
   budgetValues: (id: string, budget: string, signal?: AbortSignal) =>
     get<wire.Page<wire.BudgetValue>>(account(id, `/budgets/${encode(budget)}/values`), undefined, signal),
+  setBudgetValue: (id: string, budget: string, input: { value: string; max: string | null }) =>
+    put<wire.BudgetValue>(account(id, `/budgets/${encode(budget)}/values`), input),
   teams: (id: string, signal?: AbortSignal) => get<wire.Page<wire.Team>>(account(id, '/teams'), undefined, signal),
   createTeam: (id: string, input: { name: string; parentId: string | null }) =>
     post<wire.Team>(account(id, '/teams'), input),

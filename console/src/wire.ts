@@ -172,7 +172,10 @@ export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'account
 
 export type KeyInput = Pick<KeyView, 'name'> &
   Partial<
-    Pick<KeyView, 'models' | 'endpoints' | 'requiredLabels' | 'expiresAt' | 'ipRanges' | 'responseCache' | 'teamId'>
+    Pick<
+      KeyView,
+      'models' | 'endpoints' | 'requiredLabels' | 'expiresAt' | 'ipRanges' | 'responseCache' | 'teamId' | 'memberId'
+    >
   > & {
     limits?: LimitsInput
     test?: boolean

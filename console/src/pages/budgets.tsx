@@ -34,16 +34,23 @@ const SPANS = [
   ['day', 'A day (UTC)'],
   ['week', 'A week (Monday, UTC)'],
   ['month', 'A month (UTC)'],
-  ['rolling', 'Any 24 hours'],
+  ['rolling', 'A rolling window'],
   ['total', 'In total'],
 ] as const
-const DAY_SECONDS = 86_400
+const WINDOWS = [
+  ['3600', 'Any hour'],
+  ['18000', 'Any 5 hours'],
+  ['86400', 'Any 24 hours'],
+  ['604800', 'Any 7 days'],
+  ['2592000', 'Any 30 days'],
+] as const
 const NEARLY = 0.8
 
 export function BudgetsPage({ account }: { account: string }) {
   const may = useMay()('budgets:write', account)
   const [making, setMaking] = useDialogInAddress('create')
   const [changing, setChanging] = useState<Budget>()
+  const [excepting, setExcepting] = useState<Budget>()
   const [ending, setEnding] = useState<Budget>()
   const [looking, setLooking] = useState<Budget>()
   const budgets = useList(`budgets/${account}`, (_, signal) => api.budgets(account, signal))
@@ -57,6 +64,9 @@ export function BudgetsPage({ account }: { account: string }) {
     ...(may
       ? [
           { label: 'Change', icon: 'edit', run: () => setChanging(budget) } as const,
+          ...(budget.value === null
+            ? [{ label: 'Maximum for one value', icon: 'sliders', run: () => setExcepting(budget) } as const]
+            : []),
           { label: 'End', icon: 'trash', danger: true, run: () => setEnding(budget) } as const,
         ]
       : []),
@@ -98,6 +108,7 @@ export function BudgetsPage({ account }: { account: string }) {
       />
       {making ? <BudgetForm account={account} onClose={() => setMaking(false)} /> : null}
       {changing ? <ChangeForm account={account} budget={changing} onClose={() => setChanging(undefined)} /> : null}
+      {excepting ? <ValueForm account={account} budget={excepting} onClose={() => setExcepting(undefined)} /> : null}
       {looking ? <Values account={account} budget={looking} onClose={() => setLooking(undefined)} /> : null}
       {ending ? <EndBudget account={account} budget={ending} onClose={() => setEnding(undefined)} /> : null}
     </Page>
@@ -116,7 +127,9 @@ function amountOf(unit: Budget['unit'], amount: string): string {
 
 function spanOf({ span, windowSeconds }: Budget): string {
   if (span === 'total') return 'in total'
-  return span === 'rolling' ? `in any ${(windowSeconds ?? 0) / 3_600} hours` : `a ${span}`
+  if (span !== 'rolling') return `a ${span}`
+  const known = WINDOWS.find(([seconds]) => Number(seconds) === windowSeconds)?.[1]
+  return `in ${(known ?? `Any ${formatWhole(windowSeconds ?? 0)} seconds`).toLowerCase()}`
 }
 
 function Used({ budget, of }: { budget: Budget; of: Pick<BudgetValue, 'used' | 'max' | 'share'> }) {
@@ -135,6 +148,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
   const [value, setValue] = useState('')
   const [unit, setUnit] = useState<string>('credits')
   const [span, setSpan] = useState<string>('month')
+  const [window, setWindow] = useState('86400')
   const [max, setMax] = useState('')
   const [hard, setHard] = useState('hard')
   const [percent, setPercent] = useState('')
@@ -142,7 +156,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
     const input = {
       ...{ name: name.trim(), scope: scope === 'tag' ? `tag:${tag.trim()}` : scope, value: value.trim() || null },
       ...{ unit, span, max: max.trim(), hard: hard === 'hard', alertPercent: percent ? Number(percent) : null },
-      windowSeconds: span === 'rolling' ? DAY_SECONDS : null,
+      windowSeconds: span === 'rolling' ? Number(window) : null,
     } as BudgetInput // the options are those of the fields
     await api.createBudget(account, input)
     toast(`The budget ${input.name} counts from now on.`)
@@ -176,6 +190,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
         <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
         <SelectField label="Of" value={unit} onText={setUnit} options={UNITS} />
         <SelectField label="In" value={span} onText={setSpan} options={SPANS} />
+        {span === 'rolling' ? <SelectField label="Window" value={window} onText={setWindow} options={WINDOWS} /> : null}
       </div>
       <div className="grid-2">
         <Kind hard={hard} onHard={setHard} />
@@ -232,6 +247,38 @@ function ChangeForm({ account, budget, onClose }: { account: string; budget: Bud
         <Kind hard={hard} onHard={setHard} />
         <Percent percent={percent} onPercent={setPercent} />
       </div>
+    </FormDialog>
+  )
+}
+
+/** Of a default budget: more or less for one user, key or tag than for the others. */
+function ValueForm({ account, budget, onClose }: { account: string; budget: Budget; onClose: () => void }) {
+  const [value, setValue] = useState('')
+  const [max, setMax] = useState('')
+  return (
+    <FormDialog
+      title="Maximum for one value"
+      action="Save"
+      disabled={!value.trim()}
+      run={async () => {
+        await api.setBudgetValue(account, budget.id, { value: value.trim(), max: max.trim() || null })
+        toast(`The maximum of ${value.trim()} was saved.`)
+        refresh(`budgets/${account}`)
+      }}
+      onClose={onClose}
+    >
+      <p>
+        <b>{budget.name}</b> allows {amountOf(budget.unit, budget.max)} {spanOf(budget)}, {forWhom(budget)}.
+      </p>
+      <TextField label="Value" value={value} onText={setValue} maxLength={64} placeholder="alice" mono required />
+      <TextField
+        label="Maximum"
+        value={max}
+        onText={setMax}
+        inputMode="decimal"
+        placeholder={budget.max}
+        hint="Empty: the same as for all others"
+      />
     </FormDialog>
   )
 }

@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'
+import { useMay } from '../session.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
 import type { Key, KeyInput, NewKey } from '../wire.ts'
@@ -63,6 +64,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
   const [labels, setLabels] = useState(edit?.requiredLabels?.join(', ') ?? '')
   const [keeps, setKeeps] = useState(cacheWord(edit?.responseCache))
   const [team, setTeam] = useState(edit?.teamId ?? '')
+  const [member, setMember] = useState(edit?.memberId ?? '')
   const [test, setTest] = useState(preset?.test ?? false)
   const [limits, setLimits] = useState<LimitTexts>(preset?.limits ?? limitsAsTexts(edit?.limits ?? {}))
 
@@ -75,6 +77,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
       endpoints: endpoints ? [...endpoints] : null,
       requiredLabels: required.length ? required : null,
       teamId: team || null,
+      memberId: member || null,
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
       responseCache: keeps === '' ? null : keeps === 'on',
@@ -112,6 +115,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
         />
         <Expiry expires={expires} onExpires={setExpires} date={date} onDate={setDate} />
         <TeamField account={account} team={team} onTeam={setTeam} />
+        <MemberField account={account} member={member} onMember={setMember} />
         {rotate ? <SelectField label="The old key" value={overlap} onText={setOverlap} options={OVERLAPS} /> : null}
       </div>
       {edit ? null : (
@@ -141,6 +145,16 @@ function TeamField({ account, team, onTeam }: { account: string; team: string; o
     ({ id, name, parentId }) => [id, parentId === null ? name : `└ ${name}`] as const,
   )
   return <SelectField label="Team or project" value={team} onText={onTeam} options={[['', 'None'], ...options]} />
+}
+
+/** Only for whoever may see the members of the account, and where it has some. */
+function MemberField(props: { account: string; member: string; onMember: (id: string) => void }) {
+  const { account, member, onMember } = props
+  const may = useMay()('members:read', account)
+  const members = useQuery(may ? `members/${account}` : undefined, (signal) => api.members(account, signal))
+  if (!members.data?.items.length) return null
+  const options = members.data.items.map(({ userId, email }) => [userId, email] as const)
+  return <SelectField label="Whose it is" value={member} onText={onMember} options={[['', 'Nobody’s'], ...options]} />
 }
 
 /** Where its calls may come from, what they must carry, and whether they use the response cache. */
