@@ -311,7 +311,7 @@ export function asOperator(server: OperatorServer): Ask {
 }
 
 /** The console API as a browser on our own pages, with whatever cookies it was given last. */
-export function asBrowser(server: OperatorServer): Ask & { cookie: string } {
+export function asBrowser(server: Pick<OperatorServer, 'url'>): Ask & { cookie: string } {
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await send(`${server.url}/console/api${path}`, method, body, {
       'sec-fetch-site': 'same-origin',

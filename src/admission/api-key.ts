@@ -14,6 +14,7 @@ import type { World } from '../kernel/world.ts'
 import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
+import type { PersonPlace } from './teams.ts'
 import type { RecordingPolicy } from './views.ts'
 
 /** Who calls, and what they may use. */
@@ -382,18 +383,30 @@ function tooManyGuesses(retryAfterSeconds: number): Fault {
 
 const CONSOLE = 'console'
 
-/** Someone at the console: the account's own, without a key. */
-export function playerOf(account: string): Principal {
-  const unrestricted = { models: null, endpoints: null, addresses: null }
+/** Someone at the console: the account's own, without a key. Without a place: nobody's, for what is only read. */
+export function playerOf(account: string, place: PersonPlace = NOWHERE): Principal {
+  const unrestricted = { models: null, endpoints: null, addresses: null, place: labelsOfPlace(place) }
   return { keyId: CONSOLE, accountId: account, ...unrestricted, expiresAtMs: Number.POSITIVE_INFINITY }
 }
 
-function placeOf({ team_id: team, parent_id: parent, member_id: member }: KeyRow): Principal['place'] {
-  if (team === null && member === null) return undefined
+/** What must be kept with an order of the console: a key's place can be looked up later, a person's cannot. */
+export function keptPlace({ keyId, place }: Principal): Principal['place'] {
+  return keyId === CONSOLE ? place : undefined
+}
+
+const NOWHERE: PersonPlace = { memberId: null, teamId: null, projectId: null }
+
+function labelsOfPlace({ teamId, projectId, memberId }: PersonPlace): Principal['place'] {
+  if (teamId === null && memberId === null) return undefined
   return {
-    ...(team === null ? {} : parent === null ? { ':team': team } : { ':team': parent, ':project': team }),
-    ...(member === null ? {} : { ':member': member }),
+    ...(teamId === null ? {} : { ':team': teamId }),
+    ...(projectId === null ? {} : { ':project': projectId }),
+    ...(memberId === null ? {} : { ':member': memberId }),
   }
+}
+
+function placeOf({ team_id: team, parent_id: parent, member_id: memberId }: KeyRow): Principal['place'] {
+  return labelsOfPlace({ memberId, teamId: parent ?? team, projectId: parent === null ? null : team })
 }
 
 function principalOf(row: KeyRow): Principal {

@@ -18,6 +18,17 @@ export interface Teams {
   setMembers(account: string, id: string, userIds: readonly string[], by: By): Promise<TeamView>
   /** The teams that a person is in, with their projects. Empty: none. */
   of(account: string, person: string): Promise<ReadonlySet<string>>
+  /** Where calls and connections of a person belong that no key places. */
+  placeOf(account: string, person: string): Promise<PersonPlace>
+}
+
+/** Nowhere: somebody who does not belong to the account, or is in several teams. */
+export interface PersonPlace {
+  readonly memberId: string | null
+  /** The only team that they are in, or that all their projects are in. */
+  readonly teamId: string | null
+  /** The project, if that is all that they are in. */
+  readonly projectId: string | null
 }
 
 /** Of an account: each is a line of every report by team. */
@@ -30,6 +41,11 @@ interface TeamRow {
   created_at: Date
   keys: number
   members: TeamView['members']
+}
+
+interface PlaceRow {
+  team: string | null
+  project: string | null
 }
 
 export function createTeams(options: { database: Database; world: World; audit: Audit }): Teams {
@@ -113,6 +129,10 @@ export function createTeams(options: { database: Database; world: World; audit: 
       const rows = await database.query<{ id: string }>(OF, [ownAccountOf(account), person])
       return new Set(rows.map(({ id }) => id))
     },
+    async placeOf(account, person) {
+      const [row] = await database.query<PlaceRow>(PLACE_OF, [ownAccountOf(account), person])
+      return { memberId: row ? person : null, teamId: row?.team ?? null, projectId: row?.project ?? null }
+    },
   }
 }
 
@@ -169,6 +189,15 @@ const OF = statement(
   'team_of',
   `select t.id from team t join team_member m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
    where t.account_id = $1 and m.person_id = $2`,
+)
+/** One row of somebody who belongs to the account. */
+const PLACE_OF = statement(
+  'team_place_of',
+  `select case when count(distinct coalesce(t.parent_id, t.id)) = 1 then min(coalesce(t.parent_id, t.id)) end as team,
+     case when count(t.id) = 1 and min(t.parent_id) is not null then min(t.id) end as project
+   from membership s left join team_member m on m.account_id = s.account_id and m.person_id = s.person_id
+     left join team t on t.account_id = m.account_id and t.id = m.team_id
+   where s.account_id = $1 and s.person_id = $2 group by s.person_id`,
 )
 const PLACE = statement(
   'team_place',

@@ -1,6 +1,6 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
-import { maySee, type Principal, requireEndpoint, sightOf } from '../admission/api-key.ts'
+import { keptPlace, maySee, type Principal, requireEndpoint, sightOf } from '../admission/api-key.ts'
 import { readLabels } from '../admission/labels.ts'
 import type { BatchRow } from '../background/batch-table.ts'
 import { viewBatch } from '../background/batch-view.ts'
@@ -98,7 +98,9 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
     async 'batches/create'(request, out) {
       const order = readOrder(readJson(jsonBody(request)), request.principal)
       // Its metadata describes the batch, and each line has labels of its own.
-      const labels = readLabels({ header: (name) => headerOf(request, name), body: {} }) ?? null
+      const own = readLabels({ header: (name) => headerOf(request, name), body: {} })
+      const place = keptPlace(request.principal)
+      const labels = own || place ? { ...own, ...place } : null
       return send(out, viewBatch(await batches.create({ ...order, labels }, viewerOf(request))))
     },
     'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),

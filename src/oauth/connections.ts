@@ -37,14 +37,16 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
       const error = { error: 'access_denied', error_description: 'The person did not agree.' }
       return provider.interactionResult(http.request, http.response, error, { mergeWithLastSubmission: false })
     },
-    async allow(http, uid, { person, account, models, limits, by }) {
+    async allow(http, uid, { person, place, account, models, limits, by }) {
       const { provider, client } = await asked(http, uid)
       const grant = new provider.Grant({ accountId: person, clientId: client.clientId })
       grant.addOIDCScope(`${SCOPE} offline_access`)
       grant.addResourceScope(resourceOf(authority.issuer()), SCOPE)
       const grantId = await grant.save()
       const name = nameOf(client)
-      await keys.create(account, { name, models, limits, grant: { id: grantId, client: name } }, by)
+      const { memberId, teamId, projectId } = place
+      const belongs = { memberId, teamId: projectId ?? teamId }
+      await keys.create(account, { name, models, limits, ...belongs, grant: { id: grantId, client: name } }, by)
       const result = { login: { accountId: person, remember: false }, consent: { grantId } }
       return provider.interactionResult(http.request, http.response, result, { mergeWithLastSubmission: false })
     },

@@ -114,11 +114,12 @@ export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): Ba
   mountBackchannelLogout(app, { sso: login.sso, world })
   mountConsole(app, resources, {
     ...deps,
-    async play(request, reply, { account, url }) {
+    async play(request, reply, { account, session, url }) {
       const content = await parts.contentRules.ofAccount(account)
+      const place = await teams.placeOf(account, session.person.id)
       reply.hijack()
       request.raw.url = url
-      app.dispatch(request.raw, reply.raw, { ...playerOf(account), content })
+      app.dispatch(request.raw, reply.raw, { ...playerOf(account, place), content })
     },
   })
   mountBranding(app, branding)

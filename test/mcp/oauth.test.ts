@@ -315,6 +315,13 @@ test('a second person connects in the browser in which another one did', async (
     const back = await consent(program, shared)
     const { status } = await token(exchange(back.searchParams.get('code') ?? '', program), program)
     assert.equal(status, 200, name)
+    // Budgets of members hold for what a program does in their name.
+    const { items: keys } = await home.gateway.keys.list(own, { limit: 1 })
+    const [who] = await home.gateway.database.query<{ id: string }>(
+      { text: 'select id from person where email = $1' },
+      [email],
+    )
+    assert.equal(keys[0]?.memberId, who?.id)
   }
   await shared.close()
 })

@@ -253,18 +253,15 @@ function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt
 
 export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of'> }): Resource[] {
   /** The teams to whose keys somebody is confined: with the role member, and in a team. Undefined: all keys of the account. */
-  async function fence({ session, role, roles }: Actor, account: string): Promise<ReadonlySet<string> | undefined> {
-    if (!session || role !== null || roles.get(ownAccountOf(account)) !== 'member') return undefined
-    const own = await teams.of(account, session.person.id)
-    return own.size === 0 ? undefined : own
+  async function fence(actor: Actor, account: string): Promise<ReadonlySet<string> | undefined> {
+    const person = confined(actor, account)
+    const own = person === undefined ? undefined : await teams.of(account, person)
+    return own?.size === 0 ? undefined : own
   }
 
-  /** Where a new key goes, of somebody who is confined to teams: to the only one, unless they say which. */
-  async function placed<B extends { teamId?: string | null | undefined }>(
-    actor: Actor,
-    account: string,
-    body: B,
-  ): Promise<B> {
+  /** Where a new key goes. One of somebody with the role member is theirs; in a team, it goes to the only one, unless they say which. */
+  async function placed<B extends Place>(actor: Actor, account: string, given: B): Promise<B> {
+    const body = owned(confined(actor, account), given)
     const own = await fence(actor, account)
     if (!own) return body
     const teamId = body.teamId ?? (own.size === 1 ? [...own][0] : undefined)
@@ -273,10 +270,18 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     return { ...body, teamId }
   }
 
-  async function requireWithin(actor: Actor, keyId: string, teamId?: string | null): Promise<void> {
+  /** The person with the role member who asks; undefined: anybody else. */
+  async function requireWithin(actor: Actor, keyId: string, { teamId, memberId }: Place = {}) {
     const found = await keys.get(keyId)
-    const own = found && (await fence(actor, found.account))
-    if (own && (!own.has(found.key.teamId ?? '') || (teamId !== undefined && !own.has(teamId ?? '')))) throw outside()
+    const person = found && confined(actor, found.account)
+    if (!found || person === undefined) return undefined
+    const { teamId: was } = found.key
+    const own = await fence(actor, found.account)
+    if (own && (!own.has(was ?? '') || (teamId !== undefined && !own.has(teamId ?? '')))) throw outside()
+    // Somebody in no team may change all keys, but not take one away from its team's budgets.
+    if (!own && was !== null && teamId !== undefined && teamId !== was) throw outside()
+    if (memberId !== undefined && memberId !== person) throw notTheirs()
+    return person
   }
 
   async function accountOf({ id }: { id: string }): Promise<string> {
@@ -306,7 +311,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
       body: change,
       answer: keyView,
       async run({ params, body, by, actor }) {
-        await requireWithin(actor, params.id, body.teamId)
+        await requireWithin(actor, params.id, body)
         return keys.change(params.id, body, by)
       },
     }),
@@ -323,11 +328,37 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
       body: rotation,
       answer: newKey,
       async run({ params, body, by, actor }) {
-        await requireWithin(actor, params.id, body.teamId)
-        return keys.rotate(params.id, body, by)
+        // Whoever rotates a key learns its new value, so that it is theirs from then on.
+        const person = await requireWithin(actor, params.id, body)
+        return keys.rotate(params.id, owned(person, body), by)
       },
     }),
   ]
+}
+
+/** What of a key's place a request may name. */
+interface Place {
+  readonly teamId?: string | null | undefined
+  readonly memberId?: string | null | undefined
+}
+
+/** The person, if their role in this account is member: in the console, or by an access token that they made. */
+function confined({ session, token, role, roles }: Actor, account: string): string | undefined {
+  if (role !== null || roles.get(ownAccountOf(account)) !== 'member') return undefined
+  return (session ?? token)?.person?.id
+}
+
+/** A key whose value somebody with the role member learns is theirs: no other one's budget is to hold for their calls. */
+function owned<B extends Place>(person: string | undefined, body: B): B {
+  if (person === undefined) return body
+  if (body.memberId && body.memberId !== person) throw notTheirs()
+  return { ...body, memberId: person }
+}
+
+function notTheirs(): Fault {
+  return new Fault('access_denied', {
+    message: 'memberId: with the role member you may make a key yours only. Ask an owner of the account.',
+  })
 }
 
 function outside(): Fault {

@@ -1,6 +1,7 @@
 // What only people in the console need: to come in, to look at their sessions, to leave.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
+import type { PersonPlace, Teams } from '../../admission/teams.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
 import { endpointAccess } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/product.ts'
@@ -211,6 +212,8 @@ interface Http {
 
 interface Consent {
   readonly person: string
+  /** Where its key belongs. */
+  readonly place: PersonPlace
   readonly account: string
   readonly models: readonly string[] | null
   readonly limits: LimitsPatch
@@ -227,7 +230,13 @@ export interface Connections {
 
 const onward = z.object({ redirect: z.string() })
 
-export function consentResources({ connections }: { readonly connections: Connections }): Resource[] {
+export function consentResources({
+  connections,
+  teams,
+}: {
+  readonly connections: Connections
+  readonly teams: Pick<Teams, 'placeOf'>
+}): Resource[] {
   return [
     resource('GET /connect/{uid}/details', 'self', {
       answer: consentView,
@@ -243,7 +252,8 @@ export function consentResources({ connections }: { readonly connections: Connec
       async run({ params, body, actor, by, http }) {
         requireRight(actor, 'keys:write', body.account)
         const { person } = sessionOf(actor)
-        return { redirect: await connections.allow(http, params.uid, { ...body, person: person.id, by }) }
+        const place = await teams.placeOf(body.account, person.id)
+        return { redirect: await connections.allow(http, params.uid, { ...body, person: person.id, place, by }) }
       },
     }),
     resource('POST /connect/{uid}/refuse', 'self', {

@@ -1,0 +1,130 @@
+// Budgets of members, teams and projects hold for people who call without a key, and nobody with the role member can leave them.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
+import type { LinkView, MemberView } from '../src/identity/views.ts'
+import type { Page } from '../src/kernel/view.ts'
+import type { UsageView } from '../src/ledger/views.ts'
+import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { asBrowser } from './operator-server.ts'
+import { until } from './until.ts'
+
+let vendor: ChatVendor
+let g: TestGateway
+before(async () => {
+  vendor = await startVendor()
+  vendor.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20)))
+  g = await startGateway({
+    catalog(document) {
+      document.vendors.mock = { baseUrl: vendor.url }
+      document.models.mock = faultModel(['mock'])
+    },
+  })
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+  await vendor.close()
+})
+
+const CALL = { model: 'mock', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 }
+
+async function join(account: string, name: string, role: string) {
+  const email = `${name}@${account.replaceAll('_', '-')}.example`
+  const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, { email, role })
+  const ask = asBrowser(g)
+  const [, token] = data.link.split('#token=')
+  assert.equal((await ask('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+  const { data: members } = await g.operator<Page<MemberView>>('GET', `/accounts/${account}/members`)
+  const { userId } = members.items.find((one) => one.email === email)!
+  return {
+    ask,
+    userId,
+    play: async () => (await ask('POST', `/accounts/${account}/play/v1/chat/completions`, CALL)).status,
+  }
+}
+
+const makeTeam = async (account: string, body: object) =>
+  (await g.operator<TeamView>('POST', `/accounts/${account}/teams`, body)).data
+async function makeBudget(account: string, scope: string, value: string) {
+  const budget = { name: scope, scope, value, max: 1, unit: 'requests', span: 'total' }
+  const { status, data } = await g.operator('POST', `/accounts/${account}/budgets`, budget)
+  assert.equal(status, 200, JSON.stringify(data))
+}
+
+test('calls of the playground count for the person, and for the only team or project that they are in', async () => {
+  const { id } = await g.account()
+  const owner = await join(id, 'owner', 'owner')
+  const first = await join(id, 'first', 'member')
+  const second = await join(id, 'second', 'member')
+  const red = await makeTeam(id, { name: 'Red' })
+  const blue = await makeTeam(id, { name: 'Blue' })
+  const search = await makeTeam(id, { name: 'Search', parentId: red.id })
+  const put = (team: TeamView, userIds: string[]) =>
+    g.operator('PUT', `/accounts/${id}/teams/${team.id}/members`, { userIds })
+  await put(search, [first.userId])
+  await put(red, [second.userId])
+  await put(blue, [second.userId])
+  await makeBudget(id, 'project', search.id)
+  await makeBudget(id, 'member', owner.userId)
+  for (const one of [first, second, owner]) assert.equal(await one.play(), 200)
+  for (const one of [first, owner]) assert.equal(await one.play(), 429)
+  await put(blue, [])
+  assert.equal(await second.play(), 200)
+  await g.settled()
+  const { data } = await g.operator<Page<UsageView>>('GET', `/accounts/${id}/usage?outcome=settled`)
+  assert.deepEqual(data.items.map(({ labels }) => labels).toReversed(), [
+    { ':team': red.id, ':project': search.id, ':member': first.userId },
+    { ':member': second.userId },
+    { ':member': owner.userId },
+    { ':team': red.id, ':member': second.userId },
+  ])
+})
+
+test('a batch of the playground counts for the person too', async () => {
+  const { id } = await g.account()
+  const { ask, userId } = await join(id, 'batcher', 'member')
+  const form = new FormData()
+  const line = { custom_id: 'one', method: 'POST', url: '/v1/chat/completions', body: CALL }
+  form.append('purpose', 'batch')
+  form.append('file', new Blob([`${JSON.stringify(line)}\n`]), 'lines.jsonl')
+  const headers = { cookie: ask.cookie, 'sec-fetch-site': 'same-origin' }
+  const base = `${g.url}/console/api/accounts/${id}/play/v1`
+  const file = (await (await fetch(`${base}/files`, { method: 'POST', headers, body: form })).json()) as { id: string }
+  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  const made = await ask('POST', `/accounts/${id}/play/v1/batches`, order)
+  assert.equal(made.status, 200, made.text)
+  const [call] = await until(async () => {
+    const { data } = await g.operator<Page<UsageView>>('GET', `/accounts/${id}/usage?outcome=settled`)
+    return data.items.length > 0 ? data.items : undefined
+  })
+  assert.deepEqual(call?.labels, { ':member': userId })
+})
+
+for (const inTeam of [false, true])
+  test(`keys that somebody with the role member ${inTeam ? 'in a team' : 'in no team'} makes or rotates are theirs`, async () => {
+    const { id, keyId } = await g.account()
+    const { ask, userId } = await join(id, 'member', 'member')
+    const { userId: other } = await join(id, 'other', 'member')
+    const team = await makeTeam(id, { name: 'Red' })
+    if (inTeam) await g.operator('PUT', `/accounts/${id}/teams/${team.id}/members`, { userIds: [userId] })
+    await g.operator('PATCH', `/keys/${keyId}`, { teamId: team.id, memberId: other })
+    const make = (body: object) => ask<NewKey>('POST', `/accounts/${id}/keys`, { name: 'k', ...body })
+    for (const body of [{}, { memberId: null }, { memberId: userId }])
+      assert.equal((await make(body)).data.memberId, userId, JSON.stringify(body))
+    assert.equal((await make({ memberId: other })).status, 403)
+    const { data: own } = await make({})
+    for (const memberId of [null, other]) {
+      assert.equal((await ask('PATCH', `/keys/${own.id}`, { memberId })).status, 403)
+      assert.equal((await ask('POST', `/keys/${own.id}/rotate`, { memberId })).status, 403)
+    }
+    assert.equal((await ask<KeyView>('PATCH', `/keys/${own.id}`, { name: 'renamed' })).data.memberId, userId)
+    assert.equal((await ask('PATCH', `/keys/${keyId}`, { teamId: null })).status, 403, 'out of its team')
+    const rotated = await ask<NewKey>('POST', `/keys/${keyId}/rotate`, {})
+    assert.deepEqual([rotated.data.memberId, rotated.data.teamId], [userId, team.id])
+    const owner = await join(id, 'owner', 'owner')
+    assert.equal((await owner.ask<NewKey>('POST', `/accounts/${id}/keys`, { name: 'k' })).data.memberId, null)
+    assert.equal((await owner.ask<KeyView>('PATCH', `/keys/${own.id}`, { memberId: other })).data.memberId, other)
+  })
