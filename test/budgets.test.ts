@@ -50,7 +50,10 @@ test('each user has the default budget, and the 429 names it, what is left and w
     for (const status of [200, 200, 429]) assert.equal((await ask(key, { user })).status, status, user)
   const refused = await ask(key, { user: 'alice' })
   const { error } = (await refused.json()) as { error: { message: string } }
-  assert.match(error.message, /"Trial" for user "alice" allows 2 requests per week \(UTC\), and 0 requests are left/)
+  assert.match(
+    error.message,
+    /Budget exceeded: Trial for user "alice" allows 2 requests per week \(UTC\), and 0 requests are left/,
+  )
   const monday = Math.floor((Date.now() / 1_000 + 3 * 86_400) / 604_800) * 604_800 - 3 * 86_400 + 604_800
   const wait = Number(refused.headers.get('retry-after'))
   assert.ok(Math.abs(Date.now() / 1_000 + wait - monday) < 60, `${wait}`)
@@ -89,7 +92,7 @@ test('teams and projects have budgets at each level; a key that moves leaves its
   assert.equal((await ask(key)).status, 200)
   const refused = await ask(key)
   assert.equal(refused.status, 429)
-  assert.match(await refused.text(), /Search.{1,2} for project/)
+  assert.match(await refused.text(), /Search for project/)
   await g.operator('PATCH', `/keys/${keyId}`, { teamId: blue.id })
   assert.deepEqual([(await ask(key)).status, (await ask(key)).status, (await ask(key)).status], [200, 200, 429])
   await g.settled()

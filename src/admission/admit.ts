@@ -208,7 +208,8 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
   const show = (amount: string) =>
     unit === 'credits' ? `${formatCredits(BigInt(amount))} credits` : `${amount} ${unit}`
   const label = budget?.scope ?? 'value'
-  const whose = `"${name}" for ${label} "${value ?? ''}"`
+  // Without quotation marks: what stands in them is left out where the rejection is kept, since it may be a caller's text.
+  const whose = `${name} for ${label} "${value ?? ''}"`
   const rest = show(BigInt(left) > 0n ? left : '0')
   const renews = span === 'total' ? 'It does not renew.' : `It has room again in ${waitSeconds} s.`
   const message = isFull

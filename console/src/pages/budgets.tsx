@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
-import { formatPercent, formatWhole } from '../format.ts'
+import { formatPercent, formatWhole, plural } from '../format.ts'
 import { refresh, useList, useQuery } from '../query.ts'
 import { useDialogInAddress } from '../router.tsx'
 import { useMay } from '../session.tsx'
@@ -100,7 +100,7 @@ export function BudgetsPage({ account }: { account: string }) {
           { head: 'Allows', cell: (row) => `${amountOf(row.unit, row.max)} ${spanOf(row)}` },
           {
             head: 'Used',
-            cell: (row) => (row.value === null ? `${formatWhole(row.values)} values` : <Used budget={row} of={row} />),
+            cell: (row) => (row.value === null ? plural(row.values, 'value') : <Used budget={row} of={row} />),
           },
           { head: 'Renews', cell: ({ renewsAt }) => (renewsAt ? <When at={renewsAt} /> : '–') },
           { head: 'Actions', cell: (row) => <Menu label={`Actions for ${row.name}`} items={actions(row)} /> },
