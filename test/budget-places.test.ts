@@ -6,7 +6,7 @@ import type { LinkView, MemberView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { UsageView } from '../src/ledger/views.ts'
 import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { asBrowser } from './operator-server.ts'
 import { until } from './until.ts'
 
@@ -128,3 +128,20 @@ for (const inTeam of [false, true])
     assert.equal((await owner.ask<NewKey>('POST', `/accounts/${id}/keys`, { name: 'k' })).data.memberId, null)
     assert.equal((await owner.ask<KeyView>('PATCH', `/keys/${own.id}`, { memberId: other })).data.memberId, other)
   })
+
+test('an access token makes keys as the person who made it; one of nobody makes keys of nobody', async () => {
+  const { id } = await g.account()
+  await join(id, 'owner', 'owner')
+  const { ask, userId } = await join(id, 'admin', 'admin')
+  const { data: token } = await ask<{ token: string }>('POST', `/accounts/${id}/tokens`, {
+    ...{ name: 't', scopes: ['keys:write'] },
+  })
+  const make = async (bearer: string) => {
+    const made = await g.call(`/admin/v1/accounts/${id}/keys`, bearer, { name: 'k' })
+    return ((await made.json()) as { data: NewKey }).data.memberId
+  }
+  assert.equal(await make(token.token), null, 'an admin chooses')
+  await g.operator('PATCH', `/accounts/${id}/members/${userId}`, { role: 'member' })
+  assert.equal(await make(token.token), userId)
+  assert.equal(await make(OPERATOR_TOKEN), null)
+})
