@@ -356,7 +356,9 @@ test('each preset is a valid product whose answers are simulated; list prices be
     const made = await ask(isListed ? {} : { price: { rates: { call: '1' } } })
     assert.equal(made.status, 200, `${preset}: ${JSON.stringify(made.data)}`)
   }
-  const { key } = await g.account()
+  const { id } = await g.account()
+  const made = await g.operator<{ key: string }>('POST', `/accounts/${id}/keys`, { name: 'k', test: true })
+  const { key } = made.data
   const search = await g.call('/v1/tavily/search', key, { query: 'x', search_depth: 'advanced' })
   assert.equal(search.status, 200, await search.clone().text())
   assert.equal(search.headers.get('x-tollgate-charge'), '1.6', 'two credits at 0.008 dollars')

@@ -100,6 +100,7 @@ const MAPS = {
       route: 'GET /list',
       vendorPath: 'v2/list',
       params: { cursor: { kind: 'text', example: 'x' } },
+      tool: { name: 'get_balance' },
       pageToken: { param: 'cursor', path: 'meta.next' },
     },
   },
@@ -130,7 +131,11 @@ const g = testGateway({
       demo: { title: 'Demo', operations: { hello: { ...MAPS.operations.search, route: 'GET /' } } },
     }
     Object.assign(document.endpoints, PRICES, {
-      'demo/hello': { ...priced({ call: '0.1', row: '0.01' }), routes: [{ vendor: 'unset', protocol: 'http-api' }] },
+      'demo/hello': {
+        ...priced({ call: '0.1', row: '0.01' }),
+        cache: { ttlSeconds: 60 },
+        routes: [{ vendor: 'unset', protocol: 'http-api' }],
+      },
     })
   },
 })
@@ -349,6 +354,10 @@ test('an agent finds and calls it as a tool, and pays the same', async () => {
     return JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? '{}')).result
   }
   const { tools } = await rpc('tools/list', {})
+  const named = (wanted: string) => tools.filter(({ name }: { name: string }) => name === wanted)
+  assert.match(named('get_balance')[0].description, /credits that are left/, 'a name of ours stays ours')
+  assert.equal(named('get_balance').length, 1)
+  assert.equal(named('maps_get_balance')[0].title, 'A list')
   const tool = tools.find(({ name }: { name: string }) => name === 'maps_route')
   assert.match(tool.description, /0\.5 credits a unit/)
   assert.ok(tool.inputSchema.properties.body)
@@ -366,17 +375,25 @@ test('an agent finds and calls it as a tool, and pays the same', async () => {
   assert.equal(spent, 5_500_000n)
 })
 
-test('without a stored credential, and for test keys, the answer is the example', async () => {
+test('without a stored credential only test keys get the example; others an error that costs nothing', async () => {
   const { id, key } = await g.account()
   seen.length = 0
-  const answer = await g.call('/v1/demo?q=x', key)
-  assert.deepEqual(await answer.json(), { results: [{ name: 'Example' }] })
-  assert.equal(answer.headers.get('x-tollgate-charge'), '0.11')
+  const spent = await spentBy(id, async () => {
+    for (let turn = 0; turn < 2; turn++) {
+      const answer = await g.call('/v1/demo?q=x', key)
+      assert.equal(answer.status, 503)
+      assert.equal(answer.headers.get('x-tollgate-charge') ?? '0', '0')
+      assert.doesNotMatch(await answer.text(), /UNSET_KEY|unset\.example/)
+    }
+  })
+  assert.equal(spent, 0n)
+  const tested = await g.operator<{ message: string }>('POST', '/vendors/unset/test')
+  assert.equal(tested.status, 409)
+  assert.match(tested.data.message, /UNSET_KEY is neither stored nor/)
   const made = await g.operator<{ key: string }>('POST', `/accounts/${id}/keys`, { name: 'k', test: true })
   assert.match(made.data.key, /^tg_test_/)
-  assert.deepEqual(await (await g.call('/v1/maps/search?q=x', made.data.key)).json(), {
-    results: [{ name: 'Example' }],
-  })
+  for (const path of ['/v1/demo?q=x', '/v1/maps/search?q=x'])
+    assert.deepEqual(await (await g.call(path, made.data.key)).json(), { results: [{ name: 'Example' }] })
   assert.equal(seen.length, 0)
 })
 

@@ -70,7 +70,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     summary: 'Sells a product that is known beforehand.',
     args: ['preset'],
     about:
-      'Without --price the list prices apply, times --credits-per-dollar. Without the value of its credential answers are simulated.',
+      'Without --price the list prices apply, times --credits-per-dollar. Without the value of its credential only test keys are answered, with examples.',
     options: {
       price: { type: 'string', value: 'rates', help: 'Such as call=0.5, for all of its operations.' },
       'credits-per-dollar': {
@@ -143,7 +143,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
       credential: {
         type: 'string',
         value: 'name',
-        help: 'The name of the stored credential. Without its value answers are simulated.',
+        help: 'The name of the stored credential. Without its value only test keys are answered, with examples.',
       },
       'key-env': { type: 'string', value: 'variable', help: 'The environment variable with the value to store.' },
       trusted: {

@@ -34,6 +34,7 @@ function dataTool(spec: DataEndpointSpec, deps: PaidDeps): Tool {
   const required = Object.keys(spec.params).filter((param) => spec.params[param]?.required)
   return {
     name,
+    ...(spec.tag === 'Products' ? { prefix: spec.restriction.replaceAll('-', '_') } : {}),
     group: spec.tag === 'Products' ? 'products' : spec.restriction === 'socialapi' ? 'social' : 'analytics',
     title: spec.title,
     description: [

@@ -30,9 +30,11 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
   const current = () => deps.catalog.current
   const models = createModelLists(current)
   const fixed: Tool[] = [...mediaTools(deps), ...accountTools(deps, models, (principal) => offered(principal))]
-  // The endpoints change with the catalog, and their tools with them. Ours come first, so that no foreign tool takes the name of one.
+  // The endpoints change with the catalog, and their tools with them. Ours come first, so that no product's or foreign tool takes the name of one.
   const inCatalog = madeOnce(current, (catalog) => {
-    const own = [...pair, ...dataTools(endpointsOf(catalog), deps), ...fixed]
+    const data = dataTools(endpointsOf(catalog), deps)
+    const [ours, sold] = [data.filter((tool) => !tool.prefix), data.filter((tool) => tool.prefix)]
+    const own = [...pair, ...ours, ...fixed, ...sold]
     // Which foreign tools are held back changes without the catalog.
     return madeOnce(
       () => deps.toolServers.listings,

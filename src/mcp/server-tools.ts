@@ -51,11 +51,12 @@ function serverTool(spec: ToolSpec, from: string, deps: PaidDeps): Tool {
   }
 }
 
-/** Of two tools with one name the later gets the prefix of its server. */
+/** Of two tools with one name the later gets the prefix of its product or server. One that has none is dropped. */
 export function withoutClashes(tools: readonly Tool[]): Tool[] {
   const taken = new Set<string>()
   return tools.flatMap((tool) => {
-    const names = [tool.name, `${tool.prefix}_${tool.name}`.slice(0, NAME_CHARS_MAX)]
+    const prefixed = tool.prefix === undefined ? [] : [`${tool.prefix}_${tool.name}`.slice(0, NAME_CHARS_MAX)]
+    const names = [tool.name, ...prefixed]
     const name = names.find((one) => !taken.has(one))
     if (name === undefined) return []
     taken.add(name)

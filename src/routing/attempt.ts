@@ -322,6 +322,7 @@ function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
 function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
   // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or close it.
   if (route.credential === BYOK) return route
+  if (isUntold(route)) return untoldFault(route.vendorName)
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
   if (!route.credentials) return route // The usual case.
   const candidate = vendors.credentials.choose(route, account)
@@ -329,6 +330,13 @@ function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors)
   if (candidate instanceof Fault) vendors.undecided(route.vendorName, account)
   return candidate
 }
+
+/** A product whose credential has no value: nobody pays for what its vendor says to strangers. */
+const isUntold = ({ target, vendor }: Candidate) =>
+  target.protocol === 'http-api' && vendor.credential !== undefined && target.secret === undefined
+
+const untoldFault = (vendor: string) =>
+  new Fault('upstream_unavailable', { internal: { vendor, why: 'its credential has no value' } })
 
 function brokenFault(vendor: string): Fault {
   return new Fault('upstream_unavailable', { retryAfterSeconds: 5, internal: { vendor, why: 'its breaker is open' } })

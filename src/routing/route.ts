@@ -49,16 +49,14 @@ export function targetOf(
   sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>,
 ): Target {
   const found = vendor.credential === undefined ? undefined : sources.credential(vendor.credential)
-  // A product without its credential answers with its examples.
-  const isUntold = route.protocol === 'http-api' && vendor.credential !== undefined && found === undefined
-  const baseUrl = isUntold ? 'sandbox/product' : vendor.baseUrl
+  const { baseUrl } = vendor
   const sandbox = isSandbox(baseUrl)
   return {
     protocol: route.protocol,
     baseUrl: sandbox ? baseUrl.replace('sandbox', sources.sandboxUrl() ?? NOWHERE) : baseUrl,
     secret: found ?? (sandbox && vendor.credential !== undefined ? 'sandbox' : undefined),
     simulated: sandbox,
-    auth: isUntold ? undefined : vendor.auth,
+    auth: vendor.auth,
     cloud: vendor.cloud,
     headers: vendor.headers,
     model: route.model ?? uid,
@@ -157,10 +155,7 @@ export function byByokKey(candidates: readonly Candidate[], { vendors, fallback 
     const found = vendors.get(candidate.vendorName)
     if (!found) return []
     // The catalog's extra headers may identify the gateway's vendor account, so they are not sent.
-    const { baseUrl, auth } = candidate.vendor
-    // Without a credential of the gateway's the answers of a product are simulated; the account has one.
-    const place = candidate.target.simulated && !isSandbox(baseUrl) ? { baseUrl, auth, simulated: false } : {}
-    const target = { ...candidate.target, ...place, secret: found.secret, headers: {} }
+    const target = { ...candidate.target, secret: found.secret, headers: {} }
     return [{ ...candidate, target, credential: BYOK, pricing: found.pricing }]
   })
   return fallback ? [...own, ...candidates] : own
