@@ -1,5 +1,5 @@
 // The database's clock is what silence and budgets are measured by, and somebody may set it. `now()` and `clock_timestamp()` are
-// found in `public` before Postgres's own, as much ahead as the test says.
+// found in `public` before Postgres's own, as much ahead as the test says, or standing still.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
@@ -12,12 +12,12 @@ import type { Reservation } from '../src/ledger/operation.ts'
 import { emptyDatabase, type FreshDatabase } from './database.ts'
 
 const CLOCK = `
-  create table clock (ahead interval not null);
-  insert into clock values ('0');
+  create table clock (ahead interval not null, stands timestamptz);
+  insert into clock values ('0', null);
   create function public.now() returns timestamptz language sql stable
-    as 'select pg_catalog.now() + (select ahead from public.clock)';
+    as 'select coalesce(stands, pg_catalog.now() + ahead) from public.clock';
   create function public.clock_timestamp() returns timestamptz language sql volatile
-    as 'select pg_catalog.clock_timestamp() + (select ahead from public.clock)';`
+    as 'select coalesce(stands, pg_catalog.clock_timestamp() + ahead) from public.clock';`
 
 let fresh: FreshDatabase
 let database: Database
@@ -36,7 +36,8 @@ after(async () => {
   await fresh.drop()
 })
 
-const setClock = (ahead: string) => database.query({ text: 'update clock set ahead = $1::interval' }, [ahead])
+const setClock = (ahead: string) =>
+  database.query({ text: 'update clock set ahead = $1::interval, stands = null' }, [ahead])
 
 async function account(credits: bigint): Promise<string> {
   const id = `acc_${newId(realWorld)}`
@@ -132,3 +133,65 @@ test('a clock that steps back over midnight gives no second budget for the day, 
   assert.equal(await spend(80n), 'spent')
   await ledger.idle()
 })
+
+// A day, a week and a month that end at once. Of much, slices are for 16 seconds; of little, for one.
+for (const max of [1_000_000, 400])
+  for (const before of ['2027-01-31T23:59:50Z', '2027-01-31T23:59:58Z', '2027-01-31T23:59:59Z'])
+    test(`what is leased of ${max} at ${before} and comes back when day, week and month are over is not taken off the next`, async () => {
+      const at = (moment: string) => database.query({ text: 'update clock set stands = $1' }, [moment])
+      const ledger = createLedger({ database, world: realWorld, processId: `late ${max} ${before}`, graceMs: 0 })
+      await at(before)
+      await ledger.sweep()
+      const acc = await account(1_000_000n)
+      for (const unit of ['requests', 'tokens'])
+        for (const span of ['day', 'week', 'month'])
+          await database.query(
+            {
+              text: `insert into counter (account_id, scope, name, unit, span, max, second, since)
+                values ($1, 'account', $2 || ' ' || $3, $2, $3, $4, extract(epoch from date_trunc($3, clock_timestamp(), 'UTC'))::bigint, clock_timestamp())`,
+            },
+            [acc, unit, span, max],
+          )
+      const leasing = (): Reservation => {
+        const { idempotency, ...call } = reservation(acc, 10n)
+        return { ...call, tokens: 10 }
+      }
+      const calls: string[] = []
+      for (let i = 0; i < 6; i++) {
+        const call = leasing()
+        if ((await ledger.reserve(call)).outcome === 'held') calls.push(call.id)
+      }
+      const leased = await database.query({ text: 'select 1 from lease where account_id = $1' }, [acc])
+      const counted = () =>
+        database.query<{ name: string; used: bigint }>(
+          {
+            text: 'select n.name, n.used from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n where c.account_id = $1 order by 1',
+          },
+          [acc],
+        )
+      await at('2027-02-01T00:00:05Z')
+      for (const id of calls) {
+        const { key, product, catalogVersion } = leasing()
+        await ledger.resolve({
+          ...{
+            id,
+            account: acc,
+            key,
+            product,
+            catalogVersion,
+            kind: 'settled',
+            charge: 1n,
+            lines: [],
+            endpoint: 'chat',
+          },
+          ...{ status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
+          ...{ inputTokens: 1, outputTokens: 1, idempotent: false },
+        })
+      }
+      await ledger.posted(acc)
+      await ledger.returned(acc)
+      await ledger.idle(2_000)
+      // In the last second nothing is leased.
+      assert.equal(leased.length > 0, !before.includes(':59:59'))
+      for (const { name, used } of await counted()) assert.equal(used, 0n, name)
+    })
