@@ -4,7 +4,7 @@
 -- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
 -- not there has expired, and none is made. close: all goes back.
 -- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where the lease has expired, requests and tokens
--- are null where nothing limits them, `second` is the one to which they were counted. rests: nothing is leased of an account with lots, whose calls have holds of their own.
+-- are null where nothing limits them, `second` is the one to which they were counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots, whose calls have holds of their own.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
 language plpgsql
 set enable_seqscan = off
