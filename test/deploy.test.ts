@@ -169,6 +169,11 @@ test('the chart opens every address but those of operators, and asks for secrets
   assert.deepEqual(opened, new Set(served.filter((name) => !inside.has(name))))
   const [, settings = ''] = /^settings:\n((?: {2}.*\n)+)/m.exec(values) ?? []
   for (const name of SECRET_SETTINGS) assert.doesNotMatch(settings, new RegExp(name))
+  assert.doesNotMatch(settings, /^ *TOLLGATE_TRUST_PROXY:/m, 'whoever is in the cluster is not believed unasked')
+  assert.match(
+    textOf('deploy/helm/tollgate/templates/service.yaml'),
+    /required "settings\.TOLLGATE_TRUST_PROXY is needed/,
+  )
   assert.ok(SECRET_SETTINGS.includes('DATABASE_URL') && SECRET_SETTINGS.includes('TOLLGATE_OPERATOR_TOKEN'))
   const { version } = JSON.parse(textOf('package.json')) as { version: string }
   assert.match(textOf('deploy/helm/tollgate/Chart.yaml'), new RegExp(`^appVersion: ${version}$`, 'm'))

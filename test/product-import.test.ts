@@ -258,6 +258,32 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
   assert.match(checkValue(tree, value)?.must ?? '', /less deeply nested|be there/)
 })
 
+test('hundreds of problems in a large document are found in about the time that reading it takes', () => {
+  const paths = Object.fromEntries(
+    Array.from({ length: 500 }, (_, at) => [
+      `/p${at}`,
+      { get: { parameters: [{ $ref: `#/no/p${at}` }], responses: {} } },
+    ]),
+  )
+  const text = JSON.stringify({ openapi: '3.1.0', pad: Array(300_000).fill(1), paths }, null, 1)
+  const took = (run: () => void) => {
+    const from = performance.now()
+    run()
+    return performance.now() - from
+  }
+  const parse = took(() => JSON.parse(text))
+  let problem: string | undefined
+  const read = took(() => {
+    problem = importOpenapi(text).operations[499]?.problem
+  })
+  const lineOf = (words: string) => text.slice(0, text.indexOf(words)).split('\n').length
+  assert.ok(
+    problem?.endsWith(`line ${lineOf('#/no/p499')} (line ${lineOf('"/p499"') + 1})`) ?? false,
+    problem ?? 'none',
+  )
+  assert.ok(read < 50 * parse + 100, `${read} ms, and ${parse} ms for parsing`)
+})
+
 test('a pattern of a document is used only if few ways lead through it, and for short texts', () => {
   for (const slow of [
     '[a-z]{1,64}[a-z]{1,64}[a-z]{1,64}[0-9]',

@@ -125,12 +125,15 @@ const g = testGateway({
       auth: { header: 'x-maps-key' },
       headers: { 'x-app': 'tollgate' },
     }
+    document.vendors.keyed = { baseUrl: vendorUrl, credential: 'MAPS_KEY', auth: { query: 'key' } }
     document.vendors.unset = { baseUrl: 'https://unset.example', credential: 'UNSET_KEY' }
     document.products = {
       maps: MAPS,
+      keyed: { title: 'Keyed', operations: { tile: { ...MAPS.operations.tile, answers: ['image/*'] } } },
       demo: { title: 'Demo', operations: { hello: { ...MAPS.operations.search, route: 'GET /' } } },
     }
     Object.assign(document.endpoints, PRICES, {
+      'keyed/tile': { ...priced({ call: '1' }), routes: [{ vendor: 'keyed', protocol: 'http-api' }] },
       'demo/hello': {
         ...priced({ call: '0.1', row: '0.01' }),
         cache: { ttlSeconds: 60 },
@@ -249,6 +252,20 @@ test('files, streams and bytes are relayed as they are; what is too large or of 
     for (const path of ['/v1/maps/dump', '/v1/maps/tile']) assert.equal((await g.call(path, key)).status, 502)
   })
   assert.equal(nothing, 0n)
+})
+
+test('a credential in the address is in no answer, whatever the type of the answer is', async () => {
+  const { key } = await g.account()
+  const say = (type: string, body: Buffer) =>
+    answers.set('/api/v2/tile', (res) => res.writeHead(200, { 'content-type': type }).end(body))
+  say('image/svg+xml', Buffer.from('<svg href="?key=maps-secret"/>'))
+  assert.equal(await (await g.call('/v1/keyed/tile', key)).text(), '<svg href="?key=[key]"/>')
+  for (const encoding of ['latin1', 'utf16le'] as const) {
+    say('image/png', Buffer.concat([Buffer.from([0x89, 255]), Buffer.from('maps-secret', encoding)]))
+    const answer = await g.call('/v1/keyed/tile', key)
+    assert.equal(answer.status, 502)
+    assert.equal(Buffer.from(await answer.arrayBuffer()).includes('maps-secret'), false)
+  }
 })
 
 test('no number of calls at once spends more than there is, by the row or by an expression', async () => {

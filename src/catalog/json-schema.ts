@@ -227,3 +227,29 @@ function plainSample(type: string, { minimum, format, minLength }: JsonSchema): 
   if (type !== 'string') return null
   return FORMATS[String(format)] ?? 'text'.padEnd(Math.min(Number(minLength ?? 0), 200), 't')
 }
+
+export const SHORT_CHARS_MAX = 50_000
+const known = new WeakMap<object, boolean>()
+
+/** Whether it is worth writing out. Looked at once, however many operations refer to it. */
+export function isShort(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return String(value).length <= SHORT_CHARS_MAX
+  const found = known.get(value) ?? countsFew(value)
+  known.set(value, found)
+  return found
+}
+
+function countsFew(value: object): boolean {
+  const waiting: unknown[] = [value]
+  let chars = 0
+  for (let one = waiting.pop(); chars <= SHORT_CHARS_MAX; one = waiting.pop()) {
+    chars += 1 + (typeof one === 'string' ? one.length : 0)
+    if (typeof one === 'object' && one !== null)
+      for (const [name, item] of Object.entries(one)) {
+        chars += name.length
+        waiting.push(item)
+      }
+    if (waiting.length === 0) return chars <= SHORT_CHARS_MAX
+  }
+  return false
+}

@@ -2,7 +2,7 @@
 // a stranger's: its size, depth and references are bounded, and nothing is fetched for it.
 import { createRequire } from 'node:module'
 import type { JsonSchema } from './endpoint.ts'
-import { sampleOf } from './json-schema.ts'
+import { isShort, SHORT_CHARS_MAX, sampleOf } from './json-schema.ts'
 import { isQuickPattern } from './pattern.ts'
 
 export const DOCUMENT_BYTES_MAX = 5 * 1024 * 1024
@@ -13,6 +13,9 @@ const NODES_MAX = 4_000
 /** Of all schemas of a document: about a second. */
 const ALL_NODES_MAX = 200_000
 const SCHEMA_CHARS_MAX = 150_000
+const ENUM_MAX = 500
+/** Characters of the text, in looking for lines: about a second. */
+const SEARCHED_MAX = 5_000_000_000
 const HOPS_MAX = 20
 const DEPTH_MAX = 60
 
@@ -129,6 +132,10 @@ class Reader {
   /** By the reference; null: it is too large. */
   readonly #bundled = new Map<string, JsonSchema | null>()
   #nodes = 0
+  /** Where the lines end; found when the first is asked for. */
+  readonly #ends: number[] = []
+  #searched = 0
+  #pathAt = 0
   /** The operation that is read now is wanted. */
   #isWanted = true
 
@@ -153,14 +160,30 @@ class Reader {
     return found
   }
 
-  /** The line on which the last of these stands, each looked for behind the one before. */
-  #line(...needles: string[]): string {
-    let at = 0
-    for (const needle of needles) {
-      const next = this.#text.indexOf(needle, at)
-      if (next >= 0) at = next
+  #find(needle: string, from: number): number {
+    if (this.#searched > SEARCHED_MAX) return -1
+    const at = this.#text.indexOf(needle, from)
+    this.#searched += (at < 0 ? this.#text.length : at) - from
+    return at
+  }
+
+  #lineAt(at: number): string {
+    if (this.#searched > SEARCHED_MAX) return 'line not looked for'
+    if (this.#ends.length === 0)
+      for (let end = this.#text.indexOf('\n'); end >= 0; end = this.#text.indexOf('\n', end + 1)) this.#ends.push(end)
+    let [low, high] = [0, this.#ends.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#ends[middle] ?? 0) < at) low = middle + 1
+      else high = middle
     }
-    return `line ${this.#text.slice(0, at).split('\n').length}`
+    return `line ${low + 1}`
+  }
+
+  /** The line of an operation. Paths are read in their order, so each is looked for behind the one before. */
+  #operationLine(path: string, method: string): string {
+    this.#pathAt = Math.max(this.#find(path, this.#pathAt), this.#pathAt)
+    return this.#lineAt(Math.max(this.#find(method, this.#pathAt), this.#pathAt))
   }
 
   #id(method: string, path: string, given: unknown): string {
@@ -191,7 +214,7 @@ class Reader {
       return { ...about, operation: { title, ...made } }
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error
-      return { ...about, problem: `${error.message} (${this.#line(`${path}`, method)})` }
+      return { ...about, problem: `${error.message} (${this.#operationLine(path, method)})` }
     }
   }
 
@@ -239,14 +262,18 @@ class Reader {
 
   #at(ref: string): unknown {
     if (!ref.startsWith('#/'))
-      throw new DocumentError(`refers to "${ref.slice(0, 100)}", which is not in the document: ${this.#line(ref)}`)
+      throw new DocumentError(
+        `refers to "${ref.slice(0, 100)}", which is not in the document: ${this.#lineAt(Math.max(this.#find(ref, 0), 0))}`,
+      )
     let found: unknown = this.#root
     for (const part of ref.slice(2).split('/')) {
       const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
       found = isTree(found) || Array.isArray(found) ? Reflect.get(found, decoded(name)) : undefined
     }
     if (found === undefined)
-      throw new DocumentError(`refers to "${ref.slice(0, 100)}", which is not there: ${this.#line(ref)}`)
+      throw new DocumentError(
+        `refers to "${ref.slice(0, 100)}", which is not there: ${this.#lineAt(Math.max(this.#find(ref, 0), 0))}`,
+      )
     return found
   }
 
@@ -305,13 +332,13 @@ class Reader {
       schema.default === undefined || typeof schema.default === 'object' ? {} : { default: String(schema.default) }
     const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
     const [min, max] = [number(schema.minimum), number(schema.maximum)]
-    const values = listOf(schema.enum)
+    const values = enumOf(schema)
       .filter((one) => one !== null && typeof one !== 'object')
       .map(String)
     if (type === 'array') {
       const items = this.#first(this.#resolve(schema.items))
       if (items.type === 'object' || items.type === 'array') return undefined
-      const allowed = listOf(items.enum).map(String)
+      const allowed = enumOf(items).map(String)
       const repeat = explode ? { repeat: true } : {}
       if (allowed.length > 0 && allowed.every((one) => !one.includes(',')))
         return { kind: 'list', allowed, ...repeat, example: allowed[0] }
@@ -319,8 +346,7 @@ class Reader {
     }
     if (type === 'object') return undefined
     if (type === 'boolean') return { kind: 'boolean', allowed: ['true', 'false'], ...preset, example: 'true' }
-    if (values.length > 0 && values.length <= 500)
-      return { kind: 'choice', allowed: values, ...preset, example: values[0] }
+    if (values.length > 0) return { kind: 'choice', allowed: values, ...preset, example: values[0] }
     if (type === 'integer' && (min ?? 0) >= 0)
       return {
         kind: 'integer',
@@ -394,8 +420,9 @@ class Reader {
     const { schema, example, examples } = treeOf(json)
     const answer = schema === undefined ? undefined : this.#bundle(schema, notes, 'answer')
     const [first] = Object.values(treeOf(examples))
-    const shown = example ?? this.#resolve(first).value ?? (answer && sampleOf(answer))
-    const isSmall = shown !== undefined && JSON.stringify(shown).length <= 50_000
+    const { value } = this.#resolve(first)
+    const shown = this.#isWanted ? (example ?? value ?? (answer && sampleOf(answer))) : undefined
+    const isSmall = shown !== undefined && isShort(shown) && JSON.stringify(shown).length <= SHORT_CHARS_MAX
     const returns = plain(description, 300)
     return {
       ...(returns === '' ? {} : { returns }),
@@ -472,9 +499,12 @@ const wordOf = (name: string) =>
     .replace(/^(?=\d)/, '_')
     .slice(0, 64)
 
+/** A longer list is the vendor's to check. */
+const enumOf = ({ enum: values }: Tree) => (Array.isArray(values) && values.length <= ENUM_MAX ? values : [])
+
 const exampleText = (value: unknown) =>
   (Array.isArray(value)
-    ? value.join(',')
+    ? value.slice(0, 100).join(',')
     : typeof value === 'object' || value === undefined
       ? 'text'
       : String(value)
@@ -521,7 +551,8 @@ class Bundle {
     if (typeof given.$ref === 'string') return { $ref: `#/$defs/${this.#name(given.$ref, depth)}` }
     const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.#part(value, depth + 1))
     const made: Record<string, unknown> = {}
-    for (const word of [...KEPT, ...NUMBERS]) if (given[word] !== undefined) made[word] = given[word]
+    for (const word of [...KEPT, ...NUMBERS])
+      if (given[word] !== undefined && isShort(given[word])) made[word] = given[word]
     const description = plain(given.description, 300)
     if (description !== '') made.description = description
     // A pattern that could take long is the vendor's to check.
@@ -531,7 +562,7 @@ class Bundle {
     // OpenAPI 3.0 says so what 3.1 says by a list of types.
     if (given.nullable === true && typeof given.type === 'string') {
       made.type = [given.type, 'null']
-      if (Array.isArray(given.enum)) made.enum = [...given.enum, null]
+      if (Array.isArray(made.enum)) made.enum = [...listOf(made.enum), null]
     }
     if (isTree(given.properties))
       made.properties = Object.fromEntries(Object.entries(given.properties).map(([name, one]) => [name, inner(one)]))

@@ -25,7 +25,7 @@ const ALL = [
   ],
   ...['--set', 'serviceMonitor.enabled=true', '--set', 'serviceMonitor.tokenKey=TOLLGATE_METRICS_TOKEN'],
   ...['--set', 'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::1:role/r'],
-  ...['--set', 'settings.TOLLGATE_WORKLOAD_IDENTITY=aws'],
+  ...['--set', 'settings.TOLLGATE_WORKLOAD_IDENTITY=aws', '--set', 'settings.TOLLGATE_TRUST_PROXY=10.1.2.3'],
 ]
 
 const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })

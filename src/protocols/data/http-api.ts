@@ -1,5 +1,6 @@
 // Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. What the vendor answers is relayed byte for
 // byte, whatever its shape: JSON, a file or a stream. Site analytics and the products of the catalog are such endpoints.
+import { isUtf8 } from 'node:buffer'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
 import { boundOf, countOf, type Known } from '../../catalog/expression.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
@@ -150,8 +151,7 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
       if (bytes.length === 0) throw garbled('the answer is empty')
       if (operation?.bytesMax !== undefined && bytes.length > operation.bytesMax)
         throw garbled('the answer is larger than the catalog allows')
-      const isText = isJsonType(bare(contentType)) || contentType.startsWith('text/')
-      const body = inAddress === undefined || !isText ? bytes : Buffer.from(redact(bytes.toString('utf8'), [inAddress]))
+      const body = inAddress === undefined ? bytes : withoutKey(bytes, inAddress)
       if (!operation) return { body, contentType, usage: priced.has('row') ? { call: 1, row: countRows(body) } : called }
       return counted(spec, read, { body: operation.pageToken && tokens ? sealed(body, operation.pageToken.path, tokens) : body, contentType })
     },
@@ -159,6 +159,17 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
     ...(operation && !operation.answers.every(isJsonType) ? { passesAsItComes: (headers: Headers) => !isJsonType(bare(headers['content-type'] ?? '')) } : {}),
     vendorError: (body) => dataWords(body, saidIn),
   }
+}
+
+/** A text with a mark in place of the credential, whatever its type says; any other file that contains it is an error. */
+function withoutKey(bytes: Buffer, key: string): Buffer {
+  const isText = isUtf8(bytes) && !bytes.includes(0)
+  // Without the zeros, a text of two bytes for each character is like the others.
+  const text = isText ? bytes.toString('utf8') : bytes.toString('latin1').replaceAll('\0', '')
+  const clean = redact(text, [key])
+  if (clean === text) return bytes
+  if (!isText) throw garbled('the answer contains the credential')
+  return Buffer.from(clean)
 }
 
 type Headers = Readonly<Record<string, string>>
