@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { boundOf, readExpression } from '../src/catalog/expression.ts'
+import { boundOf, countOf, readExpression } from '../src/catalog/expression.ts'
 import { testGateway } from './gateway.ts'
 
 interface Seen {
@@ -468,6 +468,24 @@ test('a catalog whose product has no price, no bound or a name of ours is refuse
     ),
     /\$ref that leads elsewhere/,
   )
+})
+
+test('what a caller sends that is no number, or a zero, makes an answer no cheaper than it is', () => {
+  const schema = { properties: { limit: { type: ['integer', 'null'], maximum: 20 }, offset: { type: 'integer' } } }
+  const rows = { json: { results: Array.from({ length: 12 }, () => 1) } }
+  const counted = (text: string, json: object, answer: object = rows) => {
+    const read = readExpression(text)
+    assert.ok(typeof read !== 'string', String(read))
+    return [boundOf(read, { request: { schema, json }, answer: {} }), countOf(read, { request: { schema, json }, answer })]
+  }
+  const text = 'min(size(answer.results), request.limit)'
+  assert.deepEqual(counted(text, { limit: 5 }), [5, 5])
+  for (const limit of [null, '5', undefined, []]) assert.deepEqual(counted(text, { limit }), [20, 12], String(limit))
+  const offset = 'min(50, 50 - request.offset * answer.x)'
+  assert.deepEqual(counted(offset, { offset: 0 }, { json: { x: 3 } }), [50, 50])
+  assert.deepEqual(counted(offset, { offset: 2 }, { json: { x: 3 } }), [50, 44])
+  // Of an answer that lacks what is counted, nothing is known.
+  assert.equal(counted(text, { limit: 5 }, { json: { results: null } })[1], undefined)
 })
 
 test('the bound of an expression is proved from constants, min, bounded parameters and bounded lists', () => {

@@ -110,7 +110,8 @@ function numberOf(value: Value, node: Node, text = ''): Range {
   if ('lo' in value) return value
   const { json, schema, root } = 'known' in value ? value.known : {}
   if (typeof json === 'number') return point(json)
-  const found = json === undefined && schema ? resolve(schema, root) : undefined
+  // What a caller sent that is no number counts as what was left out: the most that it could be, in the hold and in the charge.
+  const found = schema ? resolve(schema, root) : undefined
   if (!found)
     throw new ExpressionError(`needs a number at ${quoted(text, node.start, node.end)} (character ${node.start + 1})`)
   const lo = typeof found.minimum === 'number' ? found.minimum : Number.NEGATIVE_INFINITY
@@ -138,12 +139,16 @@ function truthsOf(node: Node, scope: Scope): readonly (boolean | undefined)[] {
   return argsOf<readonly [Node, Node]>(node).map((one) => truthOf(one, scope))
 }
 
+/** What an end is that two endless ones have no answer for: anything. */
+const ANY_NUMBER: readonly number[] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+/** Nothing times any number is nothing. */
+const NOTHING: readonly number[] = [0]
+
 const arithmetic =
-  (of: (a: Range, b: Range) => readonly number[]): Walker =>
+  (of: (a: Range, b: Range) => readonly number[], open = ANY_NUMBER): Walker =>
   (node, scope) => {
     const [left, right] = rangesOf(node, scope)
-    // Nothing times endless counts as endless: it is a bound, not a sum.
-    const ends = of(left, right).map((end) => (Number.isNaN(end) ? Number.POSITIVE_INFINITY : end))
+    const ends = of(left, right).flatMap((end) => (Number.isNaN(end) ? open : [end]))
     const loose = [left, right].find(({ lo, hi }) => !Number.isFinite(lo) || !Number.isFinite(hi))?.loose
     return { lo: Math.min(...ends), hi: Math.max(...ends), loose }
   }
@@ -173,7 +178,7 @@ const WALKERS: Readonly<Record<string, Walker>> = {
   '[]': (node, scope) => memberOf(node, scope),
   '+': arithmetic((a, b) => [a.lo + b.lo, a.hi + b.hi]),
   '-': arithmetic((a, b) => [a.lo - b.hi, a.hi - b.lo]),
-  '*': arithmetic((a, b) => [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi]),
+  '*': arithmetic((a, b) => [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi], NOTHING),
   '/': arithmetic((a, b) =>
     b.lo > 0 || b.hi < 0 ? [a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi] : [-Infinity, Infinity],
   ),
