@@ -9,6 +9,7 @@ import { PATH_PART_CHARS_MAX } from '../src/catalog/field.ts'
 import { type Asked, addressOf, document, OPERATIONS, type Operation } from './contract-document.ts'
 import { odd } from './fuzz/bodies.ts'
 import { testGateway } from './gateway.ts'
+import { PICTURE } from './picture.ts'
 import { runs } from './runs.ts'
 import { openGoogleDoor } from './sdk/families.ts'
 import { wav } from './sound.ts'
@@ -43,11 +44,16 @@ async function askOnce(operation: Operation, { values, body }: Asked) {
 }
 
 /** As curl reads an example: what begins with @ is a file. */
+const FILES: Readonly<Record<string, Uint8Array<ArrayBuffer>>> = {
+  wav: Uint8Array.from(wav(1)),
+  png: Uint8Array.from(PICTURE),
+}
+
 function formOf(body: unknown): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(body as object)) {
     const file = /^@.*\.(\w+)$/.exec(String(value))?.[1]
-    if (file) form.set(name, new Blob([file === 'wav' ? Uint8Array.from(wav(1)) : '{}']), `a.${file}`)
+    if (file) form.set(name, new Blob([FILES[file] ?? '{}']), `a.${file}`)
     else if (value !== undefined) form.set(name, String(value))
   }
   return form
@@ -75,6 +81,7 @@ async function realIds(): Promise<Record<string, string>> {
     item: added.data[0].id,
     responses: stored.id,
     jobs: data.jobId,
+    videos: `video_${data.jobId}`,
     user: user.data.id,
     files: free.id,
     batches: batch.id,
@@ -104,8 +111,8 @@ test('the examples of each operation, taken together, are a request that is answ
     const asked = withRealId(operation, ids)
     assert.equal(operation.forbids(asked), undefined, operation.operationId)
     const { status, type, text } = await ask(operation, asked)
-    // What has ended cannot be cancelled any more.
-    const right = /_cancel$/.test(operation.operationId) ? [200, 409] : [200]
+    // What has ended cannot be cancelled any more, and what has not has no file yet.
+    const right = /_(?:cancel|content)$/.test(operation.operationId) ? [200, 409] : [200]
     assert.ok(right.includes(status), `${operation.operationId}: ${status} ${text.slice(0, 300)}`)
     assert.equal(operation.misfits(status, type, text), undefined, `${operation.operationId}: ${text.slice(0, 600)}`)
   }

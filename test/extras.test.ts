@@ -23,7 +23,6 @@ test('what vendors price higher is refused by name at every door, before anythin
     ['inference_geo', 'us'],
     ['fallbacks', [{ model: 'beta-opus-5-5' }]],
     ['fallbacks', ['beta-opus-5-5']],
-    ['models', ['alpha-6-astra']],
   ]
   const seen = g.sandbox.seen.requests
   for (const [path, body] of Object.entries(DOORS))

@@ -153,6 +153,11 @@ interface Slow {
 
 /** The endpoints that take a file. */
 const FORMS = new Set(ENDPOINTS.flatMap(({ form, path }) => (form ? [path] : [])))
+/** What the file is called there. */
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  '/v1/images/edits': 'image',
+  '/v1/videos': 'input_reference',
+}
 /** Every way in which a body is read. */
 const READ_BY = [CHAT_PATH, '/v1/images/generations', '/mcp', ...FORMS]
 
@@ -162,7 +167,7 @@ function beginBody(url: string, path: string, key: string, bytes: number): Slow 
   const socket = connect(Number(port), hostname)
   const isForm = FORMS.has(path)
   const before = isForm
-    ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    ? `--x\r\ncontent-disposition: form-data; name="${FILE_NAMES[path] ?? 'file'}"; filename="a"\r\n\r\n`
     : '{"model":"alpha-5.4","messages":[{"role":"user","content":"'
   const first = before + 'x'.repeat(bytes)
   const type = isForm ? 'multipart/form-data; boundary=x' : 'application/json'

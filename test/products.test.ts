@@ -476,7 +476,10 @@ test('what a caller sends that is no number, or a zero, makes an answer no cheap
   const counted = (text: string, json: object, answer: object = rows) => {
     const read = readExpression(text)
     assert.ok(typeof read !== 'string', String(read))
-    return [boundOf(read, { request: { schema, json }, answer: {} }), countOf(read, { request: { schema, json }, answer })]
+    return [
+      boundOf(read, { request: { schema, json }, answer: {} }),
+      countOf(read, { request: { schema, json }, answer }),
+    ]
   }
   const text = 'min(size(answer.results), request.limit)'
   assert.deepEqual(counted(text, { limit: 5 }), [5, 5])

@@ -420,7 +420,8 @@ export const api = {
   changeExport: (id: string, input: { name: string; settings: Record<string, unknown> }) =>
     patch<wire.Export>(`/exports/${encode(id)}`, input),
   removeExport: (id: string) => remove<wire.Export>(`/exports/${encode(id)}`),
-  exportDeed: (id: string, deed: 'pause' | 'resume') => post<wire.Export>(`/exports/${encode(id)}/${deed}`),
+  pauseExport: (id: string) => post<wire.Export>(`/exports/${encode(id)}/pause`),
+  resumeExport: (id: string) => post<wire.Export>(`/exports/${encode(id)}/resume`),
   testExport: (id: string) => post<wire.ExportTest>(`/exports/${encode(id)}/test`),
   backfillExport: (id: string, days: { from: string; to: string }) =>
     post<wire.Export>(`/exports/${encode(id)}/backfill`, days),

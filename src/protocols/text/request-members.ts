@@ -30,7 +30,7 @@ const SPENDING = words(`
   return_related_questions deferred best_of use_beam_search beam_width num_return_sequences chat_template lora lora_request agents guardrails
 `)
 /** They name other models, for which neither the price nor the key's restrictions would apply. */
-const OTHER_MODELS: ReadonlySet<string> = new Set(['models', 'fallbacks'])
+const OTHER_MODELS: ReadonlySet<string> = new Set(['fallbacks'])
 /** Settings of proxies and servers; they belong to the operator and have no meaning here. */
 const OPERATORS = words(`
   route transforms api_base base_url api_key api_version extra_headers headers organization proxy timeout custom_llm_provider mock_response

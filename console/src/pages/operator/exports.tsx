@@ -97,7 +97,7 @@ function ExportForm({ given, onClose }: { given?: Export; onClose: () => void })
         const secret = String(form.get('secret') ?? '')
         if (secret) {
           await api.storeExportCredential(made.id, secret)
-          await api.exportDeed(made.id, 'resume')
+          await api.resumeExport(made.id)
         }
         refresh('exports', 'export/')
         navigate(to(made))
@@ -237,7 +237,7 @@ function Actions({ row }: { row: Export }) {
   const close = () => setOpen(undefined)
   const reload = () => refresh('exports', `export/${row.id}`)
   const deed = useAction(async (_signal, name: 'pause' | 'resume') => {
-    await api.exportDeed(row.id, name)
+    await (name === 'pause' ? api.pauseExport(row.id) : api.resumeExport(row.id))
     reload()
   })
   const testing = useAction(async () => {
