@@ -148,4 +148,9 @@ test('a call that is sent again with its key gets the same answer of the same mo
   const paid = await g.balance(account)
   assert.equal((await ask()).id, first.id)
   assert.deepEqual(await g.balance(account), paid)
+  const named = (others: string) =>
+    chat({ model: GOOD }, { headers: { 'idempotency-key': 'fallback-2', 'x-tollgate-fallback': others } })
+  assert.equal((await named(CHEAP)).status, 200)
+  await g.settled()
+  assert.equal((await named('short-model')).status, 409, 'another question with the same key')
 })

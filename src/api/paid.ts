@@ -97,7 +97,10 @@ function handle(
   }
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
-  const idempotency = key === undefined || digest === undefined ? undefined : { key, digest }
+  // A header that names other models is part of what was asked.
+  const others = key === undefined ? undefined : header('x-tollgate-fallback')
+  const asText = others === undefined ? digest : `${String(digest)}\n${others}`
+  const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
   const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }
   return serve(arrive(arrival, asked, catalog, deps.path), deps.path)
 }
