@@ -1775,7 +1775,11 @@ begin
         added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
         -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
         if room[p] / 64 < (case counters[p].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
-          seconds := 1;
+          seconds := least(seconds, 1);
+        end if;
+        -- Never beyond midnight, where days, weeks and months end: what comes back of one would be taken off the next.
+        if counters[p].unit in ('requests', 'tokens') and counters[p].span in ('day', 'week', 'month') then
+          seconds := least(seconds, 86399 - now_second % 86400);
         end if;
       end loop;
       slice := ledger_slice(counters, room, mine, array[x.requests, x.tokens], seconds);
