@@ -266,10 +266,11 @@ test('hundreds of problems in a large document are found in about the time that 
     ]),
   )
   const text = JSON.stringify({ openapi: '3.1.0', pad: Array(300_000).fill(1), paths }, null, 1)
+  // In processor time, of which a busy machine takes no more.
   const took = (run: () => void) => {
-    const from = performance.now()
+    const from = process.threadCpuUsage()
     run()
-    return performance.now() - from
+    return process.threadCpuUsage(from).user / 1000
   }
   const parse = took(() => JSON.parse(text))
   let problem: string | undefined
@@ -281,7 +282,7 @@ test('hundreds of problems in a large document are found in about the time that 
     problem?.endsWith(`line ${lineOf('#/no/p499')} (line ${lineOf('"/p499"') + 1})`) ?? false,
     problem ?? 'none',
   )
-  assert.ok(read < 50 * parse + 100, `${read} ms, and ${parse} ms for parsing`)
+  assert.ok(read < 50 * parse + 1_000, `${read} ms, and ${parse} ms for parsing`)
 })
 
 test('a pattern of a document is used only if few ways lead through it, and for short texts', () => {
