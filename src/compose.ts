@@ -21,7 +21,7 @@ import { type ByokKeys, openByokKeys } from './credentials/byok-keys.ts'
 import { openCredentials } from './credentials/credentials.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
-import { openDatabase, statement } from './database/database.ts'
+import { type Database, openDatabase, statement } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import { mountDocs } from './docs/routes.ts'
 import { createExports } from './exports/exports.ts'
@@ -153,7 +153,7 @@ export async function createGateway(options: GatewayOptions) {
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers: store.toolServers },
-    probe: (target, call) => probeVendor(target, call, { upstream, logins, world }),
+    probe: (target, call, isForeign = false) => probeVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
   })
   await office.tokens.adopt(options.operatorToken)
@@ -218,23 +218,21 @@ async function openStore(options: GatewayOptions) {
   const branding = await openBranding({ database, changes, audit })
   const upstream = createUpstream({ world })
   const sources = { sandboxUrl: options.sandboxUrl, credential: credentials.get }
-  const toolServers = await openToolServers({ database, changes, audit, catalog, upstream, world, log, sources })
+  const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
+  const toolServers = await openToolServers({
+    ...{ database, changes, audit, catalog, upstream, logins, world, log, sources },
+  })
   await changes.start()
   const invoices = createInvoices({ database, world, audit, branding })
   const billing = createBilling({ database, audit, world })
-  const kept = { upstream, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
+  const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
   return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
 }
 
 /** The clouds' own logins. Their tokens are shared by all processes. */
 function openLogins(
   config: GatewayOptions['config'],
-  {
-    world,
-    upstream,
-    database,
-    secrets,
-  }: { world: World; upstream: Upstream } & Pick<Awaited<ReturnType<typeof openStore>>, 'database' | 'secrets'>,
+  { world, upstream, database, secrets }: { world: World; upstream: Upstream; database: Database; secrets: Secrets },
 ) {
   const metadata = createUpstream({ world, metadata: true })
   const tokens = createTokenCache({ world, store: createTokenStore({ database, world, secrets }) })
@@ -252,7 +250,7 @@ function createLoad(
   store: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
-  const { database, changes, audit, secrets, sealer, credentials, catalog, byokKeys, upstream } = store
+  const { database, changes, audit, sealer, credentials, catalog, byokKeys, upstream, logins, metadata } = store
   const vendorHours = createVendorHours(database, world)
   const vendors = createVendors(world, vendorHours.count)
   const watch = createStreamWatch(world)
@@ -278,7 +276,6 @@ function createLoad(
   })
   const refusals = createRefusals({ database, world, log })
   const contents = createRecordings({ database, world, log, audit, sealer, catalog, credentials })
-  const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })

@@ -20,6 +20,7 @@ import { createTokenCache, createTokenStore } from '../src/upstream/token-cache.
 import { AWS, CLIENT, type Cloud, ROLE, startCloud } from './cloud.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, SECRET, testGateway } from './gateway.ts'
+import { startForeignServer } from './mcp/foreign-server.ts'
 import { until } from './until.ts'
 
 let cloud: Cloud
@@ -246,6 +247,27 @@ test('the test of a vendor says why its login fails', async () => {
   assert.match(data.message, /^The login failed\. .*"google-metadata" to TOLLGATE_WORKLOAD_IDENTITY/)
   const works = await g.operator<VendorTest>('POST', '/vendors/entra/test', {})
   assert.equal(works.data.steps.at(-1)?.ok, true, JSON.stringify(works.data))
+})
+
+test('a tool server behind a login is looked at with its token, and a login that fails is written down', async () => {
+  const server = await startForeignServer('modern', [{ name: 'forecast' }])
+  const register = (name: string, value: string) =>
+    g.operator<{ error: string | null; tools: object[] }>('PUT', `/tool-servers/${name}`, {
+      ...{ url: server.url, auth: OAUTH(), credential: { value } },
+    })
+  try {
+    const works = await register('behind', ENTRA)
+    assert.equal(works.status, 200, JSON.stringify(works.data))
+    assert.equal(works.data.error, null)
+    assert.equal(works.data.tools.length, 1)
+    assert.ok(server.seen.every(({ key }) => key?.startsWith('Bearer token-of-entra-')))
+    const fails = await register('refused', `${CLIENT.id}:wrong-secret-value`)
+    assert.equal(fails.status, 200, JSON.stringify(fails.data))
+    assert.match(String(fails.data.error), /gave no token \(401\)/)
+    assert.doesNotMatch(String(fails.data.error), /wrong-secret-value/)
+  } finally {
+    await server.close()
+  }
 })
 
 test('results are stored in S3 with the keys of a role', async () => {

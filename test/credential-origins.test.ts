@@ -208,6 +208,14 @@ test('an account’s own key stays with the address that it was stored for: when
   assert.equal((await g.operator('PUT', `/accounts/${id}/byok-keys/mine`, { value })).status, 200)
   assert.equal((await listed())?.asksAgain, false)
   assert.equal((await chat()).status, 200)
+  // A login would send it to the token endpoint.
+  const login = { oauth: { tokenUrl: `${home.url}/token` } }
+  document.vendors.mine = { ...document.vendors.mine, baseUrl: foreign.url, auth: login }
+  await g.gateway.catalog.apply(document, BY, '')
+  home.heard.length = 0
+  assert.match(await (await chat()).text(), /stored for another address/)
+  assert.equal((await listed())?.asksAgain, true)
+  assert.deepEqual(home.heard, [])
 })
 
 test('a name that leads to a metadata address leads nowhere, whoever typed it: the connection is refused where names are looked up', async () => {

@@ -1,4 +1,5 @@
 // The operator API and the console API on a database of their own, on a real socket, without vendors behind them.
+import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { type Accounts, createAccounts } from '../src/admission/accounts.ts'
 import { type ApiKeys, createApiKeys } from '../src/admission/api-key.ts'
@@ -143,6 +144,7 @@ export async function startOperatorServer(
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     toolServers: await openToolServers({
       ...{ database, changes, audit, log, catalog, world, upstream: createUpstream({ world }) },
+      logins: { open: () => assert.fail('no tool server here has a login') },
       sources: { sandboxUrl: () => undefined, credential: credentials.get },
     }),
     members,

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { startSandbox } from '../sandbox/server.ts'
+import { Fault } from '../src/kernel/fault.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import type { ProtocolName } from '../src/meter/kind.ts'
 import { probeVendor } from '../src/routing/probe.ts'
@@ -32,6 +33,7 @@ const probe = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
   probeVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, {
     ...{ upstream, world },
     logins: { open: () => assert.fail('no vendor here has a login') },
+    isForeign: false,
   })
 
 test('a certificate that has expired, is not valid yet, is for somebody else or from nobody who is trusted is said to be so', async () => {
@@ -86,4 +88,25 @@ test('vendors of films, pictures and data are asked what costs nothing, and the 
     assert.match(refused.message, /does not accept the credential. It says: “Who are you\?”/)
     assert.match((await probe(protocol, `http://${lost}`, model)).message, /nothing at this address \(404\)/)
   }
+})
+
+test('the login of an account’s own key is opened as a stranger’s, so that no address inside it is called', async () => {
+  const asked: unknown[] = []
+  const target = {
+    protocol: 'gemini',
+    baseUrl: 'https://vertex.example',
+    secret: '{}',
+    headers: {},
+    model: 'm',
+  } as const
+  await probeVendor({ ...target, auth: { google: {} } }, undefined, {
+    ...{ upstream, world, isForeign: true },
+    logins: {
+      open(_login, { isForeign }) {
+        asked.push(isForeign)
+        throw new Fault('upstream_unavailable')
+      },
+    },
+  })
+  assert.ok(asked.length > 0 && asked.every((one) => one === true), JSON.stringify(asked))
 })

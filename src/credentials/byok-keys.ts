@@ -3,7 +3,7 @@
 
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
-import { originOf } from '../catalog/vendor-credentials.ts'
+import { originsOf } from '../catalog/vendor-credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -26,7 +26,7 @@ interface StoredByokKey {
   readonly vendor: string
   readonly last4: string | null
   readonly fallback: boolean
-  /** The vendor's origin when the key was stored; the key is sent nowhere else. */
+  /** The vendor's origins when the key was stored, that of a login included; the key is sent nowhere else. */
   readonly origin: string | null
   readonly updatedAt: Date
 }
@@ -180,12 +180,13 @@ export function byokFeeOf(
   return byokFee ?? vendors[vendor]?.byokFee
 }
 
-/** Whether the operator has changed the vendor's address since. The account must then store its key again before it is sent there. */
+/** Whether the operator has changed an address of the vendor since. The account must then store its key again before it is sent there. */
 export function isForElsewhere(
   { vendor, origin }: Pick<StoredByokKey, 'vendor' | 'origin'>,
   { vendors }: CatalogDocument,
 ): boolean {
-  return originOf(vendors[vendor]?.baseUrl ?? '') !== origin
+  const place = vendors[vendor]
+  return !place || originsOf(place) !== origin
 }
 
 function useOf(

@@ -27,6 +27,8 @@ interface ProbeDeps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
+  /** The credential is an account's own: no address inside it is called. */
+  readonly isForeign: boolean
 }
 
 interface Heard {
@@ -147,13 +149,14 @@ class Failure {
   }
 }
 
-async function hear(call: HttpCall, target: Target, { upstream, logins, world }: ProbeDeps): Promise<Heard | Failure> {
+async function hear(call: HttpCall, target: Target, deps: ProbeDeps): Promise<Heard | Failure> {
+  const { upstream, world } = deps
   const startedMs = world.elapsedMs()
   const since = () => Math.round(world.elapsedMs() - startedMs)
   let reply: UpstreamReply | undefined
   try {
     const signal = AbortSignal.timeout(DEADLINES.totalMs)
-    const sent = vendorCall(call, await loggedIn(target, { logins, world }))
+    const sent = vendorCall(call, await loggedIn(target, deps))
     reply = await upstream.send(sent, { deadlines: DEADLINES, signal })
     const { status, headers } = reply
     return { status, headers, body: await reply.read(BODY_BYTES_MAX), latencyMs: since() }

@@ -17,9 +17,10 @@ import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { type Target, vendorCall } from '../protocols/protocol.ts'
+import { loggedIn, type Target, vendorCall } from '../protocols/protocol.ts'
 import { withoutSecrets } from '../protocols/vendor-words.ts'
 import type { Upstream } from '../upstream/call.ts'
+import { type Logins, loginProblem } from '../upstream/login.ts'
 import { createToolClient, type ToolClient } from '../upstream/tool-client.ts'
 import { type RouteSources, targetOf } from './route.ts'
 
@@ -91,6 +92,7 @@ interface Deps {
   readonly log: Log
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly upstream: Upstream
+  readonly logins: Logins
   readonly world: World
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
 }
@@ -131,10 +133,15 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     )
   }
 
+  async function listed(target: Target) {
+    const at = await loggedIn(target, deps)
+    return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers: {} }, at), LOOK)
+  }
+
   async function look(server: string): Promise<void> {
     const target = targetAt(server)
     const before = allHeld(server)
-    const seen = await client.list(vendorCall({ method: 'POST', url: target.baseUrl, headers: {} }, target), LOOK).then(
+    const seen = await listed(target).then(
       (tools) => JSON.stringify(tools.map(seenTool)),
       (error: unknown) => new Failure(lookError(error, target)),
     )
@@ -200,6 +207,7 @@ function lookError(error: unknown, target: Target): string {
   const said =
     typeof data?.status === 'number'
       ? `HTTP ${data.status}`
-      : String(fault?.details.internal?.why ?? (fault ? asFault(fault).message : message))
+      : ((fault && loginProblem(fault)) ??
+        String(fault?.details.internal?.why ?? (fault ? asFault(fault).message : message)))
   return visible(withoutSecrets(said, target)).slice(0, ERROR_CHARS_MAX).toWellFormed()
 }

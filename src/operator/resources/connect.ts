@@ -53,8 +53,8 @@ export interface ConnectDeps {
   readonly audit: Audit
   readonly catalog: CatalogStore
   readonly credentials: Credentials
-  /** The real test: lists the models there, and makes the smallest call. */
-  readonly probe: (target: Target, call: ModelFacts | undefined) => Promise<VendorTest>
+  /** The real test: lists the models there, and makes the smallest call. `isForeign`: by a credential of an account's own. */
+  readonly probe: (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
 }
 
 const factor = z

@@ -10,7 +10,7 @@ import {
   type Vendor,
 } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { originOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-credentials.ts'
+import { originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-credentials.ts'
 import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../credentials/byok-keys.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import { type Database, statement } from '../../database/database.ts'
@@ -421,7 +421,8 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
       })
     const { sandboxUrl } = deps
     const named = { ...vendor, credential: 'OWN', headers: {} }
-    return deps.probe(targetOf(probed.route, named, probed.uid, { sandboxUrl, credential: () => value }), probed.facts)
+    const target = targetOf(probed.route, named, probed.uid, { sandboxUrl, credential: () => value })
+    return deps.probe(target, probed.facts, true)
   }
 
   return [
@@ -442,7 +443,8 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
           return { ...(await list(id)), test: null }
         }
         // The one that it was tested at, whatever the catalog says afterwards.
-        const origin = originOf(catalog.current.document.vendors[vendor]?.baseUrl ?? '') ?? ''
+        const place = catalog.current.document.vendors[vendor]
+        const origin = place ? originsOf(place) : ''
         const told = inWords(await test(id, vendor, value), vendor)
         if (told.refused)
           throw new Fault('request_invalid', { message: `${told.message} It was not stored.`, param: 'value' })
