@@ -5,7 +5,7 @@ import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
-import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
+import { FALLBACK, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
@@ -98,7 +98,7 @@ function handle(
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
   // A header that names other models is part of what was asked.
-  const others = key === undefined ? undefined : header('x-tollgate-fallback')
+  const others = key === undefined ? undefined : header(FALLBACK)
   const asText = others === undefined ? digest : `${String(digest)}\n${others}`
   const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
   const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }

@@ -32,7 +32,7 @@ test('budgets are made, listed, changed and ended from the command line', async 
   )
   const listed = await run(['budgets', 'list', id])
   assert.match(listed.out, /Trial users\s+each user\s+5 credits per month/)
-  assert.match(listed.out, /each session\s+20 requests in any 1 hours\s+0 values\s+soft/)
+  assert.match(listed.out, /each session\s+20 requests in any hour\s+0 values\s+soft/)
   assert.equal((await json<BudgetView>(['budgets', 'change', id, each.id, '7.5'])).max, '7.5')
   const own = await json<BudgetValueView>(['budgets', 'change', id, each.id, '50', '--value', 'alice'])
   assert.deepEqual([own.value, own.max, own.ownMax], ['alice', '50', true])

@@ -12,10 +12,10 @@ export function spanWords(span: BudgetSpan, windowSeconds: number | null): strin
 
 function durationOf(seconds: number): string {
   for (const [size, unit] of [
-    [86_400, 'days'],
-    [3_600, 'hours'],
-    [60, 'minutes'],
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
   ] as const)
-    if (seconds % size === 0) return `${seconds / size} ${unit}`
+    if (seconds % size === 0) return seconds === size ? unit : `${seconds / size} ${unit}s`
   return `${seconds} seconds`
 }

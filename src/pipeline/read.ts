@@ -155,7 +155,7 @@ function readOne(incoming: Incoming, deps: ReadDeps): Read {
 
 /** Also the one that is asked first. */
 const MODELS_MAX = 4
-const FALLBACK = 'x-tollgate-fallback'
+export const FALLBACK = 'x-tollgate-fallback'
 
 /** The models to try in turn, from the body's `models` or the header; undefined: only one is named. */
 function modelsOf(incoming: Incoming, deps: ReadDeps): readonly string[] | undefined {

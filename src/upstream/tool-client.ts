@@ -35,10 +35,17 @@ const PAGES_MAX = 20
 /** Sessions that are remembered for one server; the oldest is forgotten. */
 const SESSIONS_MAX = 200
 const SERVERS_MAX = 200
+/** What is remembered of one session. With the two bounds above, all of them together stay within 160 MB. */
+const AGREED_CHARS_MAX = 4_096
 /** After its response has ended, so long until a call without a result has failed. */
 const LINGER_MS = 500
 const CANCEL_MS = 2_000
 const NOT_FOUND = 404
+
+/** The server's instructions are not used, and may be long. */
+function withoutTexts({ instructions: _, ...discover }: DiscoverResult): DiscoverResult {
+  return discover
+}
 
 export function createToolClient({ upstream, world }: { upstream: Upstream; world: World }): ToolClient {
   const servers = new Map<string, Map<string, Agreed>>()
@@ -83,7 +90,9 @@ export function createToolClient({ upstream, world }: { upstream: Upstream; worl
       const discover = client.getDiscoverResult()
       // An older server without sessions is resumed as well: an empty id is not sent.
       const { sessionId = '', protocolVersion = '' } = transport
-      remember(sessions, bounds.session, discover ? { discover } : { sessionId, protocolVersion }, SESSIONS_MAX)
+      const now: Agreed = discover ? { discover: withoutTexts(discover) } : { sessionId, protocolVersion }
+      // A server that says too much is asked again for each call.
+      if (JSON.stringify(now).length <= AGREED_CHARS_MAX) remember(sessions, bounds.session, now, SESSIONS_MAX)
       return await own.run(work(client, own.signal))
     } catch (error) {
       sessions.delete(bounds.session)
