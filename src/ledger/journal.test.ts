@@ -134,6 +134,26 @@ for (const [how, whenWritten] of [
     )
   })
 
+test('a lease is not closed before what the journal has under it is posted, also what its process knows nothing of', async () => {
+  const ledger = await processOf()
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  const reserved = await reserve(ledger, acc, 10n)
+  await settle(ledger, acc, reserved.id, 3n)
+  // After a failover to a standby that lagged, what was posted stands in the journal again.
+  const again = `${reserved.id}-again`
+  await rows(
+    `insert into journal select (jsonb_populate_record(null::journal, to_jsonb(j) || jsonb_build_object('id', $2::text))).* from journal j where account_id = $1 and id = $3`,
+    [acc, again, reserved.id],
+  )
+  assert.equal(await count('journal where account_id = $1 and id = $2', acc, again), 1)
+  await rows('update lease set recalled_at = now() where account_id = $1', [acc])
+  await ledger.sweep()
+  await eventually('the lease stays', async () => (await count('lease where account_id = $1', acc)) === 0)
+  assert.equal(await count('journal where account_id = $1', acc), 0, 'a settlement is covered by nothing')
+  assert.equal(await count('transfer where account_id = $1 and id = $2 and amount = 3', acc, again), 1)
+})
+
 test('what cannot be posted because its account is locked waits, and nobody else waits for it', async () => {
   const ledger = await processOf()
   const [stuck, free] = [await account(100_000n), await account(100_000n)]

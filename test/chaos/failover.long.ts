@@ -3,13 +3,16 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { storedCatalogs } from '../../src/catalog/store.ts'
 import { openDatabase } from '../../src/database/database.ts'
+import { verifyLedger } from '../../src/verify/verify.ts'
 import { SECRET } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
 import { until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { startPair } from './pair.ts'
+import { openScene, type Scene } from './scene.ts'
 import { countBy, startTraffic } from './traffic.ts'
 
 const KEY = /tg_live_\w{38}/
@@ -77,3 +80,79 @@ test('a primary that vanishes and a standby that is promoted lose no acknowledge
     `promoted ${Math.round(promotedMs - lostMs)} ms after the loss, all processes served ${Math.round(outageMs)} ms later; ${JSON.stringify(countBy(traffic.told))}; ${JSON.stringify(books)}`,
   )
 })
+
+const MICRO = 1_000_000n
+const IDLE = 16
+/** At 1,500 credits for a million, 8.7 of the 10 credits of an idle account. */
+const MOST_TOKENS = 5_800
+/** What a process that died may keep, and what a failover may. */
+const HELD_MS_MAX = 20_000
+
+test('after a failover to a standby that lagged, credits that are there are never denied, and nothing stays held', async (t) => {
+  for (let round = 0; round < runs(1, 7); round++) {
+    const scene = await openScene({ processes: 2, standby: 'lagging' })
+    try {
+      t.diagnostic(await failOverLagging(scene))
+    } finally {
+      await scene.close()
+    }
+  }
+})
+
+async function failOverLagging(scene: Scene): Promise<string> {
+  const { gateways, pair } = scene
+  const idle = await Promise.all(Array.from({ length: IDLE }, () => scene.account(10n * MICRO)))
+  const busy = await scene.account()
+  // Both processes have had calls of every account, and lease credits of them.
+  for (const { key } of idle) for (const gateway of gateways) await served(gateway.url, key, 50)
+  const traffic = startTraffic({
+    ...{ urls: () => gateways.map(({ url }) => url), key: busy.key },
+    ...{ kinds: ['chat', 'stream', 'data'], perSecond: 30 },
+  })
+  await until(() => traffic.acknowledged().length > 30)
+  pair!.lag()
+  // What the standby never hears of: charges, leases and their ends.
+  const lagged = traffic.acknowledged().length
+  for (const { key } of idle.slice(0, IDLE / 2)) for (const gateway of gateways) await served(gateway.url, key, 50)
+  await until(() => traffic.acknowledged().length > lagged + 30)
+  await pair!.losePrimary()
+  await pair!.promote()
+  const promotedMs = performance.now()
+  await scene.moved()
+  // Whoever had credits has them: each account's call is served or asked to wait, and served before the time is up.
+  const tries = await Promise.all(idle.map((account, index) => served(gateways[index % 2]!.url, account.key)))
+  const servedMs = performance.now() - promotedMs
+  const open = { text: 'select 1 from account where held > 0 and id = any($1)' }
+  const ids = idle.map(({ id }) => id)
+  await until(async () => (await scene.direct.query(open, [ids])).length === 0, 100)
+  const heldMs = performance.now() - promotedMs
+  assert.ok(heldMs < HELD_MS_MAX, `credits of idle accounts were held for ${heldMs} ms`)
+  await traffic.stop()
+  for (const { status, text } of traffic.told) assert.ok(status === 200 || status === 503, `${status} ${text}`)
+  await noHolds(scene.direct, HELD_MS_MAX)
+  const { ok, problems } = await verifyLedger(scene.direct, storedCatalogs(scene.direct))
+  assert.ok(ok, problems.join('\n'))
+  const waited = tries.filter((count) => count > 1).length
+  return `served every account ${Math.round(servedMs)} ms after the promotion (${waited} of ${IDLE} were asked to wait), nothing of them was held after ${Math.round(heldMs)} ms`
+}
+
+/** A call that needs most of what an idle account has; answers how often it was made. */
+async function served(url: string, key: string, maxTokens = MOST_TOKENS): Promise<number> {
+  let tries = 0
+  await until(async () => {
+    const { status, text } = await chat(url, key, maxTokens).catch(() => ({ status: 503, text: '' }))
+    tries++
+    assert.ok(status === 200 || status === 503, `${status} ${text}`)
+    return status === 200
+  }, 100)
+  return tries
+}
+
+async function chat(url: string, key: string, maxTokens: number): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'alpha-5.4', max_tokens: maxTokens, messages: [{ role: 'user', content: 'Hi' }] }),
+  })
+  return { status: answer.status, text: await answer.text() }
+}

@@ -40,7 +40,7 @@ export async function runTroubles(options: TroublesOptions): Promise<number> {
   for (const standby of [false, true]) {
     const these = chosen.filter((trouble) => (trouble.standby ?? false) === standby)
     if (these.length === 0) continue
-    const scene = await openScene({ processes: options.processes, standby })
+    const scene = await openScene({ processes: options.processes, standby: standby ? 'synchronous' : undefined })
     try {
       for (const trouble of these) {
         console.log(`${trouble.name}: ${trouble.fault}`)

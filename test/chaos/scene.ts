@@ -29,7 +29,7 @@ export interface Scene {
   readonly pair: Pair | undefined
   /** After the standby was promoted. */
   moved(): Promise<void>
-  account(): Promise<Account>
+  account(credits?: bigint): Promise<Account>
   close(): Promise<void>
 }
 
@@ -65,8 +65,8 @@ async function oneServer(directory: string): Promise<Store> {
   }
 }
 
-async function twoServers(): Promise<Store> {
-  const pair = await startPair()
+async function twoServers(synchronous: boolean): Promise<Store> {
+  const pair = await startPair({ synchronous })
   const { primary, standby, url, close } = pair
   return {
     ...{ pair, url, close, door: primary.door },
@@ -74,9 +74,14 @@ async function twoServers(): Promise<Store> {
   }
 }
 
-export async function openScene(options: { processes: number; standby: boolean }): Promise<Scene> {
+export interface SceneOptions {
+  readonly processes: number
+  readonly standby: 'synchronous' | 'lagging' | undefined
+}
+
+export async function openScene(options: SceneOptions): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-troubles-'))
-  const store = options.standby ? await twoServers() : await oneServer(directory)
+  const store = options.standby ? await twoServers(options.standby === 'synchronous') : await oneServer(directory)
   const gateways: GatewayProcess[] = []
   let direct = store.open(false)
   const scene: Scene = {
@@ -88,14 +93,14 @@ export async function openScene(options: { processes: number; standby: boolean }
       await direct.close().catch(() => undefined)
       direct = store.open(true)
     },
-    async account() {
+    async account(credits = CREDITS) {
       const [id, key] = [`acc_${newId(realWorld)}`, makeKey(realWorld)]
       const digest = digestOf(createSecrets(SECRET).key('api-key'), key)
       await direct.query({ text: 'insert into account (id, name) values ($1, $2)' }, [id, 'troubles'])
       await direct.query({ text: `select ledger_grant($1, $2, $3, 'troubles', 'troubles')` }, [
         newId(realWorld),
         id,
-        CREDITS,
+        credits,
       ])
       await direct.query(
         { text: 'insert into api_key (id, account_id, name, digest, prefix, last4) values ($1, $2, $3, $4, $5, $6)' },
