@@ -2,11 +2,11 @@
 // version, which every process must know before its next hold, and recalls what was leased under the old ones.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
-import type { BudgetSpan, BudgetUnit } from '../meter/budget.ts'
+import { type BudgetSpan, type BudgetUnit, readBudgetMax } from '../meter/budget.ts'
 import { lockAccount } from './accounts.ts'
 
 interface BudgetInput {
@@ -23,6 +23,13 @@ interface BudgetInput {
 /** What is counted cannot be changed: end it, and make another. */
 type BudgetPatch = { readonly [F in 'name' | 'max' | 'hard' | 'alertPercent']?: BudgetInput[F] | undefined }
 
+interface ValuesQuery {
+  readonly limit: number
+  readonly value?: string | undefined
+  /** Only those with a maximum of their own. */
+  readonly ownMax?: boolean | undefined
+}
+
 export interface Budgets {
   list(account: string): Promise<BudgetView[]>
   get(account: string, id: string): Promise<BudgetView>
@@ -30,7 +37,7 @@ export interface Budgets {
   change(account: string, id: string, patch: BudgetPatch, by: By): Promise<BudgetView>
   end(account: string, id: string, by: By): Promise<BudgetView>
   /** Those that used most of it first. */
-  values(account: string, id: string, query: { limit: number; value?: string | undefined }): Promise<BudgetValueView[]>
+  values(account: string, id: string, query: ValuesQuery): Promise<BudgetValueView[]>
   /** Gives one value a maximum of its own; null: the budget's again. */
   setValue(
     account: string,
@@ -42,7 +49,6 @@ export interface Budgets {
 
 /** Each of them is asked for every call. */
 const BUDGETS_MAX = 64
-const COUNT_MAX = 1_000_000_000_000n
 
 interface BudgetRow {
   id: string
@@ -155,10 +161,10 @@ export function createBudgets(options: { database: Database; world: World; audit
         return was
       })
     },
-    async values(account, id, { limit, value }) {
+    async values(account, id, { limit, value, ownMax = false }) {
       await find(database, account, id)
       const exact = value === undefined ? null : `${id}=${value}`
-      const rows = await database.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, limit, exact])
+      const rows = await database.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, limit, exact, ownMax])
       return rows.map((row) => shownValue(row))
     },
     setValue(account, id, { value, max }, by) {
@@ -168,11 +174,11 @@ export function createBudgets(options: { database: Database; world: World; audit
           throw invalid('value: this budget is for one value only; change its maximum instead.', 'value')
         const scope = `${id}=${(await normalValue(tx, account, { scope: budget.scope, value })) ?? value}`
         const amount = max === null ? null : readMax(budget.unit, max)
-        const [before] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope])
+        const [before] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope, false])
         await tx.query(MAKE, [account, [scope]])
         await tx.query(SET_VALUE, [account, scope, amount, id])
         await tx.query(RECALL, [account])
-        const [row] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope])
+        const [row] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope, false])
         if (!row) throw new Fault('conflict', { message: 'This account has 100,000 values with budgets already.' })
         const view = shownValue(row)
         await audit.write(tx, by, {
@@ -187,15 +193,9 @@ export function createBudgets(options: { database: Database; world: World; audit
 }
 
 function readMax(unit: BudgetUnit, max: string | number): bigint {
-  if (unit === 'credits') {
-    const amount = parseCredits(max)
-    if (amount === undefined || amount < 0n)
-      throw invalid('max: must be an amount of credits such as "12.5", with at most six decimals.', 'max')
-    return amount
-  }
-  if (!/^\d{1,13}$/.test(String(max)) || BigInt(max) > COUNT_MAX)
-    throw invalid(`max: must be a whole number of ${unit}.`, 'max')
-  return BigInt(max)
+  const read = readBudgetMax(unit, max)
+  if ('problem' in read) throw invalid(`max: ${read.problem}.`, 'max')
+  return read.max
 }
 
 /** What the audit keeps of a budget. */
@@ -294,6 +294,6 @@ const VALUES = statement(
   `select b.scope, b.unit, b.max, b.own_max, b.used, ${RENEWS}, counter_held(b.counter) as held from (
      select n.scope, n.unit, n.span, n.max, n.own_max, n.used, n.counter from counter c cross join lateral (
        select n.*, n as counter from counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n) n
-     where c.account_id = $1 and c.scope >= $2 and c.scope < $3 and ($5::text is null or c.scope = $5)
+     where c.account_id = $1 and c.scope >= $2 and c.scope < $3 and ($5::text is null or c.scope = $5) and (c.own_max or not $6::boolean)
      order by n.used::float8 / greatest(n.max, 1) desc, n.used desc, n.scope limit $4) b`,
 )

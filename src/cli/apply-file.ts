@@ -1,10 +1,18 @@
-// The file that `tollgate apply` reads: accounts, keys, limits, members, vendors and the catalog in one YAML document. What is wrong with it is said with
+// The file that `tollgate apply` reads: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML document. What is wrong with it is said with
 // its line and column. A stranger may have written it, so its size and what its aliases unfold to are bounded.
 import * as z from 'zod'
 import { readMailbox } from '../identity/mailbox.ts'
 import { role } from '../identity/views.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { nearest } from '../kernel/nearest.ts'
+import {
+  BUDGET_SPANS,
+  BUDGET_UNITS,
+  budgetAlertPercent,
+  budgetScope,
+  budgetWindow,
+  readBudgetMax,
+} from '../meter/budget.ts'
 import { LIMIT_NAMES, LIMITS, type LimitsView } from '../meter/limits.ts'
 import { CliError } from './command.ts'
 import { referenceProblem } from './secret-reference.ts'
@@ -15,6 +23,8 @@ const BYTES_MAX = 8 * 1_048_576
 const ALIASES_MAX = 100
 const DEPTH_MAX = 100
 const PROBLEMS_MAX = 20
+/** Maxima of single values in a budget: as many as the gateway lists at once. */
+export const VALUES_MAX = 1_000
 
 /** Refuses a field that it does not know, with the name that was probably meant. */
 function object<S extends z.core.$ZodLooseShape>(shape: S) {
@@ -54,6 +64,13 @@ const limits = object(
 ) // by its own table
 const names = z.array(name).min(1, 'must name at least one; null allows all').max(500).nullable()
 
+const email = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254)
+  .refine((value) => readMailbox(value) !== undefined, 'must be an e-mail address')
+
 const key = object({
   id: id.optional(),
   name,
@@ -67,19 +84,57 @@ const key = object({
     .transform((value) => new Date(Date.parse(value)).toISOString())
     .nullable()
     .optional(),
+  requiredLabels: names.optional(),
+  /** A team, or a project as team/project; and the e-mail address of whose it is. */
+  team: z.string().min(1).max(210).nullable().optional(),
+  member: email.nullable().optional(),
   limits: limits.optional(),
   /** Where the value of a new key goes. Absent: it is shown once. */
   writeTo: reference.optional(),
 })
 
-const member = object({
-  email: z
-    .string()
-    .trim()
-    .toLowerCase()
-    .max(254)
-    .refine((email) => readMailbox(email) !== undefined, 'must be an e-mail address'),
-  role,
+const member = object({ email, role })
+
+const people = z.array(email).max(1_000)
+const project = object({ id: id.optional(), name, members: people.optional() })
+const team = object({
+  ...{ id: id.optional(), name, members: people.optional() },
+  projects: z.array(project).max(500).optional(),
+})
+
+const amount = z.union([z.string(), z.number()])
+const budget = object({
+  id: id.optional(),
+  name,
+  scope: budgetScope,
+  /** Whom it is for, by name: a team, team/project, a key, an e-mail address, a user … Absent: each has one of their own. */
+  value: z.string().min(1).max(254).optional(),
+  unit: z.enum(BUDGET_UNITS).default('credits'),
+  span: z.enum(BUDGET_SPANS),
+  windowSeconds: budgetWindow.optional(),
+  max: amount,
+  hard: z.boolean().default(true),
+  alertPercent: budgetAlertPercent.default(null),
+  /** Maxima of single values. */
+  values: z.record(z.string().min(1).max(254), amount).optional(),
+}).transform(({ values, ...given }, context) => {
+  const read = (max: string | number, path: PropertyKey[]) => {
+    const { unit } = given
+    const found = readBudgetMax(unit, max)
+    if ('max' in found) return unit === 'credits' ? formatCredits(found.max) : String(found.max)
+    context.addIssue({ code: 'custom', path, message: found.problem })
+    return ''
+  }
+  const wrong = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message })
+  if ((given.span === 'rolling') !== (given.windowSeconds !== undefined))
+    wrong('windowSeconds', 'must be given with the span rolling, and with no other')
+  if (given.value !== undefined && values) wrong('values', 'must not stand with a value: the budget is for one only')
+  if (Object.keys(values ?? {}).length > VALUES_MAX) wrong('values', `must have at most ${VALUES_MAX}`)
+  return {
+    ...given,
+    max: read(given.max, ['max']),
+    values: values && new Map(Object.entries(values).map(([one, max]) => [one, read(max, ['values', one])])),
+  }
 })
 
 const account = object({
@@ -90,6 +145,8 @@ const account = object({
   limits: limits.optional(),
   keys: z.array(key).max(1_000).optional(),
   members: z.array(member).max(1_000).optional(),
+  teams: z.array(team).max(500).optional(),
+  budgets: z.array(budget).max(64).optional(),
 })
 
 const tree = z.record(z.string(), z.unknown())
@@ -110,6 +167,8 @@ const declaration = object({
 
 type Declaration = z.output<typeof declaration>
 export type DeclaredAccount = NonNullable<Declaration['accounts']>[number]
+export type DeclaredTeam = NonNullable<DeclaredAccount['teams']>[number]
+export type DeclaredBudget = NonNullable<DeclaredAccount['budgets']>[number]
 export type DeclaredKey = NonNullable<DeclaredAccount['keys']>[number]
 
 type Path = readonly PropertyKey[]
@@ -189,7 +248,18 @@ function checkNames({ accounts = [], vendors = {} }: Declaration, at: (path: Pat
     ['accounts'],
     'accounts',
   )
-  accounts.forEach(({ keys = [], members = [] }, index) => {
+  accounts.forEach(({ keys = [], members = [], teams = [], budgets = [] }, index) => {
+    const named = (list: readonly { id?: string | undefined; name: string }[], what: string, ...path: PropertyKey[]) =>
+      once(
+        list.map(({ id, name }) => id ?? name),
+        ['accounts', index, ...path],
+        what,
+      )
+    named(budgets, 'budgets', 'budgets')
+    named(teams, 'teams', 'teams')
+    teams.forEach(({ projects = [] }, at) => {
+      named(projects, 'projects', 'teams', at, 'projects')
+    })
     once(
       keys.map(({ id, name, test }) => id ?? `${name}${test ? ' (test)' : ''}`),
       ['accounts', index, 'keys'],

@@ -3,51 +3,29 @@ import type { KeyView, NewKey } from '../admission/views.ts'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf } from '../catalog/document.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
-import type { LinkView, MemberView, PendingInvite } from '../identity/views.ts'
+import type { LinkView } from '../identity/views.ts'
 import { fingerprintOf } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
-import type { World } from '../kernel/world.ts'
 import type { AccountView } from '../ledger/views.ts'
 import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
 import type { VendorCredentialView } from '../operator/views.ts'
-import type { Api } from './api.ts'
-import type { DeclarationFile, DeclaredAccount, DeclaredKey } from './apply-file.ts'
+import type { DeclaredAccount, DeclaredKey } from './apply-file.ts'
+import { type Inside, readInside } from './apply-inside.ts'
+import {
+  allPages,
+  type Context,
+  Draft,
+  inWords,
+  isSame,
+  notInFile,
+  oneOf,
+  type Place,
+  type Plan,
+  type Spot,
+} from './apply-steps.ts'
+import { type Account, planBudgets, planTeams } from './apply-teams.ts'
 import { at, CliError } from './command.ts'
-import type { SecretReferences } from './secret-reference.ts'
 import { query } from './table.ts'
-
-export interface Step {
-  readonly kind: 'create' | 'change' | 'remove'
-  /** One change, or several that are made together. */
-  readonly sentences: readonly string[]
-  /** What is to be shown once: the value of a new key, or the link of an invitation. */
-  run(): Promise<Shown | undefined>
-}
-
-export interface Shown {
-  readonly what: string
-  readonly value: string
-}
-
-export interface Plan {
-  readonly steps: readonly Step[]
-  /** What should be known besides: what is there and not in the file, and what is left alone. */
-  readonly notes: readonly string[]
-}
-
-interface Context {
-  readonly api: Api
-  readonly world: World
-  readonly file: DeclarationFile
-  readonly secrets: SecretReferences
-  readonly prune: boolean
-}
-
-/** Steps and notes are added by each part in the order in which they are to be made. */
-class Draft implements Plan {
-  readonly steps: Step[] = []
-  readonly notes: string[] = []
-}
 
 export async function makePlan(context: Context): Promise<Plan> {
   const draft = new Draft()
@@ -206,23 +184,6 @@ async function planSystemLimits({ api }: Context, wanted: LimitsView, draft: Dra
 
 // Accounts.
 
-/** Whose id is known when it is there or has been made. */
-interface Place {
-  readonly name: string
-  id: string | undefined
-}
-
-export async function allPages<T>(api: Api, path: string): Promise<T[]> {
-  const rows: T[] = []
-  let cursor: string | undefined
-  do {
-    const page: Page<T> = await api.call<Page<T>>('GET', path + query({ limit: '200', cursor }))
-    rows.push(...page.items)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined)
-  return rows
-}
-
 async function planAccounts(context: Context, wanted: readonly DeclaredAccount[], draft: Draft): Promise<void> {
   const { file } = context
   const there = (await allPages<AccountView>(context.api, '/accounts')).filter(({ status }) => status !== 'closed')
@@ -242,30 +203,6 @@ async function planAccounts(context: Context, wanted: readonly DeclaredAccount[]
         others.map(({ name }) => name),
       ),
     )
-}
-
-/** By its id, else by its name. */
-function oneOf<T extends { readonly id: string; readonly name: string }>(
-  where: string,
-  { id, name }: { readonly id?: string | undefined; readonly name: string },
-  there: readonly T[],
-): T | undefined {
-  if (id !== undefined) {
-    const known = there.find((one) => one.id === id)
-    if (!known) throw new CliError(`${where} ${id} is not there, or has ended. Leave the id out to make a new one.`)
-    return known
-  }
-  const same = there.filter((one) => one.name === name)
-  if (same.length > 1)
-    throw new CliError(
-      `${where} "${name}" is there ${same.length} times. Say which by its id: ${same.map((one) => one.id).join(', ')}.`,
-    )
-  return same[0]
-}
-
-interface Spot {
-  readonly draft: Draft
-  readonly path: readonly PropertyKey[]
 }
 
 async function planAccount(
@@ -309,8 +246,14 @@ async function planAccount(
         },
       })
   }
-  if (wanted.keys) await planKeys(context, wanted.keys, place, spot)
-  if (wanted.members) await planMembers(context, wanted.members, place, spot)
+  const { keys, members, teams, budgets } = wanted
+  if (!keys && !members && !teams && !budgets) return
+  const account: Account = { context, place, spot, inside: await readInside(api, place, wanted) }
+  const removeTeams = planTeams(account, teams)
+  if (keys) planKeys(account, keys)
+  if (budgets) await planBudgets(account, budgets)
+  removeTeams()
+  if (members) planMembers(account, members)
 }
 
 function pruneAccount({ api }: Context, { id, name, balance }: AccountView, draft: Draft): void {
@@ -339,27 +282,32 @@ const FIELDS = {
   ipRanges: 'addresses',
   expiresAt: 'expiry',
   responseCache: 'response cache',
+  requiredLabels: 'required labels',
 } as const
 type Field = keyof typeof FIELDS
 
-async function planKeys(context: Context, wanted: readonly DeclaredKey[], account: Place, spot: Spot): Promise<void> {
+function planKeys({ context, place: account, inside, spot }: Account, wanted: readonly DeclaredKey[]): void {
   const { api, file, prune } = context
   const { draft } = spot
-  const listed = account.id === undefined ? [] : await allPages<KeyView>(api, at`/accounts/${account.id}/keys`)
   // Connections are made by people, by OAuth, and a replaced key ends by itself.
-  const there = listed.filter(({ revokedAt, client }) => revokedAt === null && client === null)
+  const there = inside.keys.filter(({ revokedAt, client }) => revokedAt === null && client === null)
   const found = new Set<string>()
   for (const [index, key] of wanted.entries()) {
-    const where = `${file.at([...spot.path, 'keys', index])}: key`
+    const path = [...spot.path, 'keys', index]
     const known = oneOf(
-      where,
+      `${file.at(path)}: key`,
       key,
       there.filter(({ test }) => test === key.test),
     )
     if (known) found.add(known.id)
     const subject = `Key ${key.name}${key.test ? ' (test)' : ''} of ${account.name}`
-    if (known) changeKey(context, key, known, { draft, subject })
-    else createKey(context, key, account, { draft, subject })
+    const about = { draft, subject, belongs: placesOf(context, key, inside, { draft, path }) }
+    if (known) changeKey(context, key, known, about)
+    else {
+      const place: Place = { id: undefined, name: key.name }
+      if (!key.test) inside.keyPlaces.push(place)
+      createKey(context, key, { account, place }, about)
+    }
   }
   const others = there.filter(({ id }) => !found.has(id))
   if (!prune && others.length > 0)
@@ -381,17 +329,51 @@ async function planKeys(context: Context, wanted: readonly DeclaredKey[], accoun
 interface About {
   readonly draft: Draft
   readonly subject: string
+  readonly belongs: readonly Belonging[]
 }
 
-function createKey({ api, secrets }: Context, key: DeclaredKey, account: Place, { draft, subject }: About): void {
-  const { id: _, writeTo, ...body } = key
+/** The team or the member of a key, as the file says it. */
+interface Belonging {
+  readonly field: 'teamId' | 'memberId'
+  readonly words: 'team' | 'member'
+  readonly place: Place | null
+}
+
+function placesOf({ file }: Context, key: DeclaredKey, inside: Inside, { draft, path }: Spot): Belonging[] {
+  return (
+    [
+      ['teamId', 'team', 'team or project'],
+      ['memberId', 'member', 'member'],
+    ] as const
+  ).flatMap(([field, words, scope]) => {
+    const name = key[words]
+    if (name === undefined) return []
+    const place = name === null ? null : inside.find(scope, name, file.at([...path, words]))
+    if (place !== undefined) return [{ field, words, place }]
+    draft.notes.push(`Key ${key.name} is ${name}'s when the invitation is accepted and the file applied again.`)
+    return []
+  })
+}
+
+const idsOf = (belongs: readonly Belonging[]) =>
+  Object.fromEntries(belongs.map(({ field, place }) => [field, place?.id ?? null]))
+
+function createKey(
+  { api, secrets }: Context,
+  key: DeclaredKey,
+  { account, place }: { readonly account: Place; readonly place: Place },
+  { draft, subject, belongs }: About,
+): void {
+  const { id: _, writeTo, team: _team, member: _member, ...body } = key
   draft.steps.push({
     kind: 'create',
     sentences: [
       `${subject} is created; its value ${writeTo === undefined ? 'is shown once' : `is written to ${writeTo}`}.`,
     ],
     async run() {
-      const made = await api.call<NewKey>('POST', at`/accounts/${account.id}/keys`, body)
+      const given = { ...body, ...idsOf(belongs) }
+      const made = await api.call<NewKey>('POST', at`/accounts/${account.id}/keys`, given)
+      place.id = made.id
       if (writeTo === undefined) return { what: subject, value: made.key }
       try {
         await secrets.write(writeTo, made.key)
@@ -405,15 +387,17 @@ function createKey({ api, secrets }: Context, key: DeclaredKey, account: Place, 
   })
 }
 
-function changeKey({ api }: Context, key: DeclaredKey, known: KeyView, { draft, subject }: About): void {
+function changeKey({ api }: Context, key: DeclaredKey, known: KeyView, { draft, subject, belongs }: About): void {
   // The table's own names.
   const fields = (Object.keys(FIELDS) as Field[]).filter(
     (name) => key[name] !== undefined && !isSame(key[name], known[name]),
   ) // its own names
   const renamed = key.name === known.name ? [] : [`Key ${known.name} is renamed ${key.name}.`]
   const limited = key.limits ? limitSentences(subject, known.limits, key.limits) : []
+  const moved = belongs.filter(({ field, place }) => known[field] !== (place === null ? null : place.id))
   const sentences = [
     ...renamed,
+    ...moved.map(({ words, place }) => `${subject}: its ${words} becomes ${place?.name ?? 'none'}.`),
     ...fields.map((name) => `${subject}: ${FIELDS[name]} ${inWords(known[name])} becomes ${inWords(key[name])}.`),
     ...limited,
   ]
@@ -426,23 +410,17 @@ function changeKey({ api }: Context, key: DeclaredKey, known: KeyView, { draft, 
   draft.steps.push({
     kind: 'change',
     sentences,
-    run: async () => void (await api.call('PATCH', at`/keys/${known.id}`, patch)),
+    run: async () => void (await api.call('PATCH', at`/keys/${known.id}`, { ...patch, ...idsOf(moved) })),
   })
 }
 
 // Members. Somebody who is invited and has not come yet counts as one.
 
-async function planMembers(
-  context: Context,
+function planMembers(
+  { context: { api, prune }, place: account, spot: { draft }, inside: { members: there, invited } }: Account,
   wanted: NonNullable<DeclaredAccount['members']>,
-  account: Place,
-  { draft }: Spot,
-): Promise<void> {
-  const { api, prune } = context
+): void {
   const of = (what: string) => `${at`/accounts/${account.id}/`}${what}`
-  const isNew = account.id === undefined
-  const { items: there } = isNew ? { items: [] } : await api.call<Page<MemberView>>('GET', of('members'))
-  const { items: invited } = isNew ? { items: [] } : await api.call<Page<PendingInvite>>('GET', of('invites'))
   for (const { email, role } of wanted) {
     const known = there.find((one) => one.email === email)
     if (known && known.role !== role)
@@ -481,25 +459,6 @@ async function planMembers(
       sentences: [`The invitation of ${email} to ${account.name} is withdrawn.`],
       run: async () => void (await api.call('DELETE', of(`invites/${encodeURIComponent(id)}`))),
     })
-}
-
-const NAMES_MAX = 10
-
-function notInFile(subject: string, names: readonly string[]): string {
-  const left = names.length - NAMES_MAX
-  const shown = names.slice(0, NAMES_MAX).join(', ') + (left > 0 ? ` and ${left} more` : '')
-  return `${subject} ${shown}, not in the file. They stay; --prune removes them.`
-}
-
-/** The order of a list says nothing. */
-function isSame(a: unknown, b: unknown): boolean {
-  const plain = (value: unknown) => JSON.stringify(Array.isArray(value) ? [...value].sort() : (value ?? null))
-  return plain(a) === plain(b)
-}
-
-function inWords(value: unknown): string {
-  if (value === null || value === undefined) return 'none'
-  return Array.isArray(value) ? value.join(', ') : String(value)
 }
 
 function sorted(value: unknown): unknown {

@@ -4,12 +4,18 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { asOperator, OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
-import type { KeyView } from '../admission/views.ts'
+import {
+  asBrowser,
+  asOperator,
+  OPERATOR_TOKEN,
+  type OperatorServer,
+  startOperatorServer,
+} from '../../test/operator-server.ts'
+import type { KeyView, TeamView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { realWorld } from '../kernel/world.ts'
-import type { AccountView } from '../ledger/views.ts'
+import type { AccountView, BudgetView } from '../ledger/views.ts'
 import { runCli } from './run.ts'
 
 let server: OperatorServer
@@ -250,6 +256,97 @@ test('a change of the catalog by somebody else since the plan is not overwritten
   assert.equal(named.status, 400)
 })
 
+const BUDGETED = `
+tollgate: 1
+accounts:
+  - name: Shop
+    members:
+      - { email: ann@shop.example, role: owner }
+    teams:
+      - name: Search
+        members: [ann@shop.example]
+        projects: [{ name: Ranking }, { name: Index }]
+      - name: Ops
+    keys:
+      - { name: ci, team: Search/Ranking, member: ann@shop.example, requiredLabels: [feature] }
+      - { name: plain }
+    budgets:
+      - { name: Trial users, scope: user, span: month, max: 5, alertPercent: 80, values: { alice: 50 } }
+      - { name: Search, scope: team, value: Search, span: week, max: "200" }
+      - { name: Ranking, scope: project, value: Search/Ranking, unit: tokens, span: total, max: 1000000 }
+      - { name: CI, scope: key, value: ci, unit: requests, span: day, max: 100, hard: false }
+      - { name: Sessions, scope: session, span: rolling, windowSeconds: 3600, max: 2.50 }
+      - { name: Features, scope: "tag:feature", unit: requests, span: day, max: 1000 }
+      - { name: Ann, scope: member, value: ann@shop.example, span: month, max: 9 }
+`
+
+test('teams, projects and budgets of every kind are made, found applied, changed by the difference, and pruned last', async () => {
+  const dry = await apply(BUDGETED, ['--dry-run'])
+  assert.equal(dry.code, 2, dry.err)
+  assert.match(dry.out, /\+ Project Search\/Ranking of Shop is created\./)
+  assert.match(dry.out, /\+ Budget Trial users of Shop is created: each user may use 5 credits per month \(UTC\)\./)
+  assert.match(dry.out, /\+ Budget CI of Shop is created: key ci may use 100 requests per day \(UTC\); it only counts/)
+  assert.match(dry.out, /~ Budget Trial users of Shop: alice may use 50\./)
+  assert.match(dry.out, /Note: Key ci is ann@shop\.example's when the invitation is accepted/)
+  assert.match(dry.out, /Note: Budget Ann of Shop is made when ann@shop\.example has accepted/)
+  const done = await apply(BUDGETED)
+  assert.equal(done.code, 0, done.err)
+  const again = await apply(BUDGETED)
+  assert.match(again.out, /^Nothing differs\./)
+
+  const account = (await accountNamed('Shop'))?.id ?? ''
+  const link = /Invitation of ann@shop\.example to Shop, shown only now:\n {2}\S+#token=(\S+)/.exec(done.out)?.[1]
+  const joined = await asBrowser(server)('POST', `/invites/${link}`, { password: 'seven tired otters juggle' })
+  assert.equal(joined.status, 200)
+  const come = await apply(BUDGETED)
+  assert.match(come.err, /~ ann@shop\.example joins Team Search of Shop\./)
+  assert.match(come.err, /~ Key ci of Shop: its member becomes ann@shop\.example\./)
+  assert.match(come.err, /\+ Budget Ann of Shop is created: member ann@shop\.example may use 9 credits/)
+  assert.match((await apply(BUDGETED)).out, /^Nothing differs\.\nNote: The gateway has the accounts [^\n]*\n$/)
+
+  const { data: teams } = await ask<Page<TeamView>>('GET', `/accounts/${account}/teams`)
+  const ranking = teams.items.find(({ name }) => name === 'Ranking')
+  const [ci] = (await livingKeys(account)).filter(({ name }) => name === 'ci')
+  assert.deepEqual([ci?.teamId, ci?.requiredLabels], [ranking?.id, ['feature']])
+  const budgetsNow = async () => (await ask<Page<BudgetView>>('GET', `/accounts/${account}/budgets`)).data.items
+  const before = new Map((await budgetsNow()).map(({ name, id }) => [name, id]))
+  assert.deepEqual(
+    (await budgetsNow()).map(({ name, scope, value, unit, span, max, hard }) =>
+      [name, scope, value, unit, span, max, hard].join(),
+    ),
+    [
+      'Trial users,user,,credits,month,5,true',
+      `Search,team,${teams.items.find(({ name }) => name === 'Search')?.id},credits,week,200,true`,
+      `Ranking,project,${ranking?.id},tokens,total,1000000,true`,
+      `CI,key,${ci?.id},requests,day,100,false`,
+      'Sessions,session,,credits,rolling,2.5,true',
+      'Features,tag:feature,,requests,day,1000,true',
+      `Ann,member,${ci?.memberId},credits,month,9,true`,
+    ],
+  )
+  // A rotated key has another id, and the same budget.
+  assert.equal((await ask('POST', `/keys/${ci?.id}/rotate`, {})).status, 200)
+  assert.equal((await ask('DELETE', `/keys/${ci?.id}`)).status, 200)
+  assert.match((await apply(BUDGETED)).out, /^Nothing differs\.\nNote: The gateway has the accounts [^\n]*\n$/)
+
+  const changed = BUDGETED.replace('max: 5, alertPercent: 80, values: { alice: 50 }', 'max: 6, hard: false, values: {}')
+    .replace('span: week, max: "200"', 'span: day, max: "200"')
+    .replace('[{ name: Ranking }, { name: Index }]', '[{ name: Ranking }]')
+    .replace('      - name: Ops\n', '')
+  const kept = await apply(changed)
+  assert.equal(kept.code, 0, kept.err)
+  assert.match(kept.err, /Budget Trial users of Shop: maximum 5 becomes 6\./)
+  assert.match(kept.err, /Budget Trial users of Shop: hard true becomes false\./)
+  assert.match(kept.err, /Budget Trial users of Shop: alert at percent 80 becomes none\./)
+  assert.match(kept.err, /Budget Search of Shop starts again: team Search may use 200 credits per day/)
+  assert.match(kept.err, /Note: Account Shop has the teams Search\/Index, Ops, not in the file/)
+  assert.match(kept.err, /Note: Budget Trial users of Shop has maxima for alice, not in the file/)
+  const after = new Map((await budgetsNow()).map(({ name, id }) => [name, id]))
+  assert.equal(after.get('Trial users'), before.get('Trial users'), 'what it counted stays')
+  assert.notEqual(after.get('Search'), before.get('Search'))
+  assert.match((await apply(changed)).out, /^Nothing differs\./)
+})
+
 test('what is exported differs in nothing, with and without --prune', async () => {
   const file = join(folder, 'exported.yaml')
   assert.equal((await run(['apply', '--export', file])).code, 0)
@@ -340,4 +437,30 @@ test('a credential that two vendors share is replaced only by somebody who knows
     assert.equal(server.credentials.get('EXTRA_API_KEY'), 'sk-another-0002')
     assert.equal((await ask('PUT', path, { value: 'sk-another-0002', shared: true })).status, 200)
   }
+})
+
+test('what budgets and keys refer to must be there, and pruning ends budgets before the teams that they are for', async () => {
+  for (const [from, to, said] of [
+    ['value: Search,', 'value: Serch,', /:17:38: Shop has no team "Serch"\. Did you mean "Search"\?/],
+    ['team: Search/Ranking', 'team: Ranking', /Shop has no team or project "Ranking"/],
+    ['members: [ann@shop.example]', 'members: [bob@shop.example]', /Shop has no member "bob@shop\.example"/],
+    ['max: 1000000', 'max: 1.5', /budgets\.2\.max: must be a whole number of tokens/],
+    ['windowSeconds: 3600, ', '', /budgets\.4\.windowSeconds: must be given with the span rolling/],
+    ['scope: session', 'scope: planet', /budgets\.4\.scope: must be user, session/],
+    ['name: Ops', 'name: Search', /there are two teams "Search"/],
+    ['name: CI,', 'name: Search,', /there are two budgets "Search"/],
+  ] as const) {
+    const wrong = await apply(BUDGETED.replace(from, to))
+    assert.equal(wrong.code, 1, to)
+    assert.match(wrong.err, said)
+  }
+  const others = (await ask<Page<AccountView>>('GET', '/accounts?limit=200')).data.items
+    .filter(({ name, status }) => status !== 'closed' && name !== 'Shop')
+    .map(({ id, name }) => `  - { id: ${id}, name: ${JSON.stringify(name)} }`)
+  const bare = `tollgate: 1\naccounts:\n${others.join('\n')}\n  - { name: Shop, teams: [], keys: [], budgets: [] }\n`
+  const pruned = await apply(bare, ['--prune', '--yes'])
+  assert.equal(pruned.code, 0, pruned.err)
+  assert.match(pruned.err, /- Budget Ranking of Shop is ended, and what it counted is forgotten\./)
+  assert.match(pruned.err, /- Project Search\/Ranking of Shop is removed\.\n[\s\S]*- Team Search of Shop is removed\./)
+  assert.equal((await apply(bare, ['--prune'])).out, 'Nothing differs.\n')
 })

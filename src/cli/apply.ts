@@ -1,17 +1,20 @@
 // `tollgate apply`: makes the gateway what one YAML file says, and writes such a file of what it is.
 import { readFile, writeFile } from 'node:fs/promises'
-import type { KeyView } from '../admission/views.ts'
+import type { KeyView, TeamView } from '../admission/views.ts'
 import { type CatalogInput, credentialsOf } from '../catalog/document.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { MemberView, PendingInvite } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import type { AccountView } from '../ledger/views.ts'
+import type { AccountView, BudgetValueView, BudgetView } from '../ledger/views.ts'
 import type { LimitsView } from '../meter/limits.ts'
 import type { Api } from './api.ts'
-import { FORMAT, readDeclaration } from './apply-file.ts'
-import { allPages, makePlan, type Plan, type Shown, type Step } from './apply-plan.ts'
+import { FORMAT, readDeclaration, VALUES_MAX } from './apply-file.ts'
+import { nameIn } from './apply-inside.ts'
+import { makePlan } from './apply-plan.ts'
+import { allPages, type Plan, type Shown, type Step } from './apply-steps.ts'
 import { at, CliError, type Command, type Invocation, type Told } from './command.ts'
 import { openSecretReferences } from './secret-reference.ts'
+import { query } from './table.ts'
 
 const SIGNS: Readonly<Record<Step['kind'], string>> = { create: '+', change: '~', remove: '-' }
 /** Of --dry-run when something differs, so that CI can tell it from a failure. */
@@ -19,7 +22,7 @@ const DIFFERS = 2
 
 export const APPLY_COMMAND: Command = {
   name: 'apply',
-  summary: 'Makes accounts, keys, limits, members, vendors and the catalog what a YAML file says.',
+  summary: 'Makes accounts, keys, limits, members, teams, budgets, vendors and the catalog what a YAML file says.',
   args: ['[file]'],
   about:
     'Shows what differs, asks, and changes only that. "-" reads standard input. Exits with 0 when nothing differs or everything was applied, with 2 when --dry-run found differences, and with 1 on failure; what was done until then stays, and the same command goes on from there.',
@@ -126,20 +129,58 @@ async function accountOf(api: Api, { id, name, limits }: AccountView): Promise<o
   const members = await api.call<Page<MemberView>>('GET', at`/accounts/${id}/members`)
   const invites = await api.call<Page<PendingInvite>>('GET', at`/accounts/${id}/invites`)
   const people = [...members.items, ...invites.items.filter(({ role }) => role !== null)]
+  const { items: teams } = await api.call<Page<TeamView>>('GET', at`/accounts/${id}/teams`)
+  const { items: budgets } = await api.call<Page<BudgetView>>('GET', at`/accounts/${id}/budgets`)
+  const named = nameIn({ teams, keys, members: members.items })
   const byEmail = new Map(people.map(({ email, role }) => [email, role]))
   return {
     ...{ id, name, limits },
     keys: keys
       .filter(({ revokedAt, client }) => revokedAt === null && client === null)
-      .map(
-        ({ id: keyId, name: keyName, test, models, endpoints, ipRanges, responseCache, expiresAt, limits: own }) => ({
-          ...{ id: keyId, name: keyName, ...(test ? { test } : {}) },
-          ...withoutNull({ models, endpoints, ipRanges, responseCache, expiresAt }),
-          limits: own,
-        }),
-      ),
+      .map(({ id: keyId, name: keyName, test, teamId, memberId, limits: own, ...rest }) => ({
+        ...{ id: keyId, name: keyName, ...(test ? { test } : {}) },
+        ...(teamId === null ? {} : { team: named('team', teamId) }),
+        // Of somebody who has left, the key keeps whose it was.
+        ...withoutNull({ member: members.items.find(({ userId }) => userId === memberId)?.email ?? null }),
+        ...restrictionsOf(rest),
+        limits: own,
+      })),
     // Of several links to one person the first is the newest.
     members: [...byEmail].map(([email]) => ({ email, role: people.find((one) => one.email === email)?.role })),
+    teams: teamsOf(teams, null),
+    budgets: await Promise.all(budgets.map((one) => budgetOf(api, id, one, named))),
+  }
+}
+
+const restrictionsOf = (
+  key: Pick<KeyView, 'models' | 'endpoints' | 'ipRanges' | 'responseCache' | 'expiresAt' | 'requiredLabels'>,
+) =>
+  withoutNull({
+    ...{ models: key.models, endpoints: key.endpoints, ipRanges: key.ipRanges },
+    ...{ responseCache: key.responseCache, expiresAt: key.expiresAt, requiredLabels: key.requiredLabels },
+  })
+
+function teamsOf(teams: readonly TeamView[], parent: string | null): object[] {
+  return teams
+    .filter(({ parentId }) => parentId === parent)
+    .map(({ id, name, members }) => ({
+      ...{ id, name, members: members.map(({ email }) => email) },
+      ...(parent === null ? { projects: teamsOf(teams, id) } : {}),
+    }))
+}
+
+async function budgetOf(
+  api: Api,
+  account: string,
+  { id, name, scope, value, unit, span, windowSeconds, max, hard, alertPercent }: BudgetView,
+  named: ReturnType<typeof nameIn>,
+): Promise<object> {
+  const path = at`/accounts/${account}/budgets/${id}/values` + query({ ownMax: 'true', limit: String(VALUES_MAX) })
+  const own = value === null ? (await api.call<Page<BudgetValueView>>('GET', path)).items : []
+  return {
+    ...{ id, name, scope, ...withoutNull({ value: value === null ? null : named(scope, value) }), unit, span },
+    ...{ ...withoutNull({ windowSeconds, alertPercent }), max, hard },
+    ...(own.length > 0 ? { values: Object.fromEntries(own.map((one) => [named(scope, one.value), one.max])) } : {}),
   }
 }
 

@@ -38,10 +38,26 @@ test('budgets are made, listed, changed and ended from the command line', async 
   assert.deepEqual([own.value, own.max, own.ownMax], ['alice', '50', true])
   assert.match((await run(['budgets', 'values', id, each.id, '--value', 'alice'])).out, /alice\s+0\s+50\s+50\s+0 %/)
   assert.deepEqual((await json<Page<BudgetValueView>>(['budgets', 'values', id, each.id, '--value', 'bob'])).items, [])
+  const again = await json<BudgetValueView>(['budgets', 'change', id, each.id, 'default', '--value', 'alice'])
+  assert.deepEqual([again.max, again.ownMax], ['7.5', false])
+  const softened = await json<BudgetView>([
+    'budgets',
+    'change',
+    id,
+    each.id,
+    '--soft',
+    '--alert',
+    '90',
+    '--name',
+    'All',
+  ])
+  assert.deepEqual([softened.name, softened.hard, softened.alertPercent, softened.max], ['All', false, 90, '7.5'])
+  assert.equal((await json<BudgetView>(['budgets', 'change', id, each.id, '--hard'])).hard, true)
+  assert.notEqual((await run(['budgets', 'change', id, each.id, '--hard', '--soft'])).code, 0)
   const wrong = await run(['budgets', 'create', id, 'planet', '5'])
   assert.notEqual(wrong.code, 0)
   assert.match(wrong.err, /scope/)
-  assert.match((await run(['budgets', 'end', id, each.id])).out, /The budget Trial users has ended\./)
+  assert.match((await run(['budgets', 'end', id, each.id])).out, /The budget All has ended\./)
   assert.deepEqual(
     (await json<Page<BudgetView>>(['budgets', 'list', id])).items.map((one) => one.id),
     [session.id],
@@ -75,7 +91,13 @@ test('teams are made from the command line, keys go into them, and a member of o
   assert.deepEqual(await seen(), new Set(['red', 'search', 'blue', 'none']), 'without a team: all')
   const { data: people } = await operator<Page<MemberView>>('GET', `/accounts/${id}/members`)
   const userIds = people.items.map(({ userId }) => userId)
-  assert.equal((await operator('PUT', `/accounts/${id}/teams/${red.id}/members`, { userIds })).status, 200)
+  const joined = await json<TeamView>(['teams', 'members', id, red.id, 'ann@teams.example'])
+  assert.deepEqual(
+    joined.members.map(({ email }) => email),
+    ['ann@teams.example'],
+  )
+  assert.equal((await json<TeamView>(['teams', 'rename', id, red.id, 'Crimson'])).name, 'Crimson')
+  assert.deepEqual((await json<TeamView>(['teams', 'members', id, blue.id, 'none'])).members, [])
   assert.deepEqual(await seen(), new Set(['red', 'search']))
   for (const key of [inBlue, inNone])
     for (const [method, path, body] of [

@@ -3,7 +3,8 @@ import type { TeamView } from '../admission/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 import { spanWords } from '../meter/budget.ts'
-import { at, type Command, text, told } from './command.ts'
+import { at, CliError, type Command, text, told } from './command.ts'
+import { resolveName } from './names.ts'
 import { query, table } from './table.ts'
 
 const shownBudgets = (items: readonly BudgetView[]) =>
@@ -78,16 +79,35 @@ const BUDGETS: readonly Command[] = [
   },
   {
     name: 'budgets change',
-    summary: 'Changes the maximum of a budget; with --value, that of one value alone.',
-    args: ['account', 'budget', 'max'],
-    options: { value: { type: 'string', value: 'text', help: 'Only for this value.' } },
+    summary: 'Changes a budget; with --value, the maximum of one value alone.',
+    about:
+      'The maximum "default" gives a value that of the budget again. What is counted, and for whom, cannot be changed.',
+    args: ['account', 'budget', '[max]'],
+    options: {
+      value: { type: 'string', value: 'text', help: 'Only for this value.' },
+      name: { type: 'string', value: 'text', help: 'A new name.' },
+      hard: { type: 'boolean', help: 'Reject calls beyond it.' },
+      soft: { type: 'boolean', help: 'Only count and alert.' },
+      alert: { type: 'string', value: 'percent', help: 'Alert when so much of it is used; "none": as the rule says.' },
+    },
     run(call) {
       const [account, budget, max] = call.args
-      const value = text(call, 'value')
+      const [value, name, alert] = [text(call, 'value'), text(call, 'name'), text(call, 'alert')]
       const path = at`/accounts/${account}/budgets/${budget}`
-      return value === undefined
-        ? told(call.api.call<BudgetView>('PATCH', path, { max }), (one) => shownBudgets([one]))
-        : told(call.api.call<BudgetValueView>('PUT', `${path}/values`, { value, max }), (one) => shownValues([one]))
+      if (value !== undefined) {
+        if (max === undefined) throw new CliError('Give the maximum of this value, or "default".', 2)
+        const body = { value, max: max === 'default' ? null : max }
+        return told(call.api.call<BudgetValueView>('PUT', `${path}/values`, body), (one) => shownValues([one]))
+      }
+      const { hard, soft } = call.values
+      if (hard && soft) throw new CliError('A budget is hard or soft, not both.', 2)
+      const patch = {
+        ...(max === undefined ? {} : { max }),
+        ...(name === undefined ? {} : { name }),
+        ...(hard || soft ? { hard: hard === true } : {}),
+        ...(alert === undefined ? {} : { alertPercent: alert === 'none' ? null : Number(alert) }),
+      }
+      return told(call.api.call<BudgetView>('PATCH', path, patch), (one) => shownBudgets([one]))
     },
   },
   {
@@ -136,6 +156,30 @@ const TEAMS: readonly Command[] = [
         }),
         (made) => shownTeams([made]),
       ),
+  },
+  {
+    name: 'teams rename',
+    summary: 'Renames a team or project.',
+    args: ['account', 'team', 'name'],
+    run: (call) =>
+      told(
+        call.api.call<TeamView>('PATCH', at`/accounts/${call.args[0]}/teams/${call.args[1]}`, { name: call.args[2] }),
+        (one) => shownTeams([one]),
+      ),
+  },
+  {
+    name: 'teams members',
+    summary: 'Sets who is in a team or project.',
+    about: 'People are named by e-mail address or id, with commas between them; "none" empties it.',
+    args: ['account', 'team', 'people'],
+    async run(call) {
+      const [account = '', team, people = ''] = call.args
+      const userIds: string[] = []
+      if (people !== 'none')
+        for (const one of people.split(',')) userIds.push(await resolveName(call.api, 'user', one.trim(), [account]))
+      const path = at`/accounts/${account}/teams/${team}/members`
+      return told(call.api.call<TeamView>('PUT', path, { userIds }), (one) => shownTeams([one]))
+    },
   },
   {
     name: 'teams remove',

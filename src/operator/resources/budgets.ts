@@ -1,40 +1,25 @@
 // Budgets of an account: what its users, tags, sessions, keys, members, teams and projects may use.
 import * as z from 'zod'
 import type { Budgets } from '../../admission/budgets.ts'
-import { LABEL_NAME } from '../../kernel/label.ts'
 import { page } from '../../kernel/view.ts'
 import { budgetValueView, budgetView } from '../../ledger/views.ts'
-import { BUDGET_SPANS, BUDGET_UNITS } from '../../meter/budget.ts'
+import { BUDGET_SPANS, BUDGET_UNITS, budgetAlertPercent, budgetScope, budgetWindow } from '../../meter/budget.ts'
 import { type Resource, resource, text } from '../resource.ts'
 
-const SCOPES = ['user', 'session', 'key', 'member', 'team', 'project']
-/** Names that no tag has. */
-const RESERVED = ['user', 'session', 'client']
-const scope = z.string().refine(
-  (value) => {
-    const tag = value.startsWith('tag:') ? value.slice('tag:'.length) : undefined
-    return tag === undefined ? SCOPES.includes(value) : LABEL_NAME.test(tag) && !RESERVED.includes(tag)
-  },
-  `must be ${SCOPES.join(', ')}, or a tag such as tag:feature`,
-)
-
-/** A minute at least; beyond a quarter of a year one slot of the window is longer than a day. */
-const windowSeconds = z.int().min(60).max(7_776_000)
 const value = text(64)
 const max = z.union([z.string().max(40), z.number()])
-const alertPercent = z.int().min(1).max(100).nullable()
 
 const creation = z
   .strictObject({
     name: text(100),
-    scope,
+    scope: budgetScope,
     value: value.nullable().default(null),
     unit: z.enum(BUDGET_UNITS).default('credits'),
     span: z.enum(BUDGET_SPANS),
-    windowSeconds: windowSeconds.nullable().default(null),
+    windowSeconds: budgetWindow.nullable().default(null),
     max,
     hard: z.boolean().default(true),
-    alertPercent: alertPercent.default(null),
+    alertPercent: budgetAlertPercent.default(null),
   })
   .refine((given) => (given.span === 'rolling') === (given.windowSeconds !== null), {
     path: ['windowSeconds'],
@@ -57,7 +42,7 @@ export function budgetResources({ budgets }: { budgets: Budgets }): Resource[] {
         name: text(100).optional(),
         max: max.optional(),
         hard: z.boolean().optional(),
-        alertPercent: alertPercent.optional(),
+        alertPercent: budgetAlertPercent.optional(),
       }),
       answer: budgetView,
       run: ({ params, body, by }) => budgets.change(params.id, params.budgetId, body, by),
@@ -67,10 +52,14 @@ export function budgetResources({ budgets }: { budgets: Budgets }): Resource[] {
       run: ({ params, by }) => budgets.end(params.id, params.budgetId, by),
     }),
     resource('GET /accounts/{id}/budgets/{budgetId}/values', 'budgets:read', {
-      query: z.strictObject({ limit: z.coerce.number().int().min(1).max(200).default(50), value: value.optional() }),
+      query: z.strictObject({
+        limit: z.coerce.number().int().min(1).max(1_000).default(50),
+        value: value.optional(),
+        ownMax: z.enum(['true', 'false']).optional(),
+      }),
       answer: page(budgetValueView),
       run: async ({ params, query }) => ({
-        items: await budgets.values(params.id, params.budgetId, query),
+        items: await budgets.values(params.id, params.budgetId, { ...query, ownMax: query.ownMax === 'true' }),
         next: null,
       }),
     }),
