@@ -16,6 +16,7 @@ import { paidHandler } from '../src/api/paid.ts'
 import { checkDocument } from '../src/catalog/document.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import type { Catalog } from '../src/catalog/store.ts'
+import { createGuardrails } from '../src/guardrails/chain.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { createLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
@@ -192,6 +193,7 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
     byokKeys,
     pictures: () => Promise.reject(new Error('no pictures')) as never,
     pageTokens: () => Promise.reject(new Error('no pages')) as never,
+    guardrails: createGuardrails({ secrets: createSecrets('of a bench') }),
   }
   const paidRequest = () =>
     read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
@@ -259,6 +261,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
     byokKeys,
     pictures: () => Promise.reject(new Error('no pictures')) as never,
     pageTokens: () => Promise.reject(new Error('no pages')) as never,
+    guardrails: createGuardrails({ secrets: createSecrets('of a bench') }),
   }
   const paid = paidHandler({
     catalog: { current: catalog } as never,

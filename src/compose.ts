@@ -26,6 +26,7 @@ import { checkDurability, migrate } from './database/migrate.ts'
 import { mountDocs } from './docs/routes.ts'
 import { createExports } from './exports/exports.ts'
 import { createVendorReports } from './exports/reconcile.ts'
+import { createGuardrails, type Guardrails } from './guardrails/chain.ts'
 import { createInvoices } from './invoices/invoices.ts'
 import { createAuditExport } from './jobs/audit-export.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
@@ -205,6 +206,7 @@ async function openStore(options: GatewayOptions) {
   const migrations = await migrate(database)
   const secrets = createSecrets(options.secret)
   const sealer = createContentSealer(secrets, world)
+  const guardrails = createGuardrails({ secrets })
   const changes = createChanges(database, world)
   const audit = createAudit({ database, world })
   const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
@@ -226,7 +228,7 @@ async function openStore(options: GatewayOptions) {
   const invoices = createInvoices({ database, world, audit, branding })
   const billing = createBilling({ database, audit, world })
   const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
-  return { database, storeVersion, migrations, secrets, sealer, changes, audit, catalog, ...kept }
+  return { database, storeVersion, migrations, secrets, sealer, guardrails, changes, audit, catalog, ...kept }
 }
 
 /** The clouds' own logins. Their tokens are shared by all processes. */
@@ -275,7 +277,16 @@ function createLoad(
     nightlyAt: config.TOLLGATE_VERIFY_AT,
   })
   const refusals = createRefusals({ database, world, log })
-  const contents = createRecordings({ database, world, log, audit, sealer, catalog, credentials })
+  const contents = createRecordings({
+    database,
+    world,
+    log,
+    audit,
+    sealer,
+    catalog,
+    credentials,
+    guardrails: store.guardrails,
+  })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
@@ -313,10 +324,18 @@ function readerOf(
     byokKeys,
     secrets,
     toolServers,
-  }: { guard: GuardedFetch; assets: AssetHost; byokKeys: ByokKeys; secrets: Secrets; toolServers: ToolServers },
+    guardrails,
+  }: {
+    guard: GuardedFetch
+    assets: AssetHost
+    byokKeys: ByokKeys
+    secrets: Secrets
+    toolServers: ToolServers
+    guardrails: Guardrails
+  },
 ): ReadDeps {
   return {
-    ...{ world, byokKeys, toolServers },
+    ...{ world, byokKeys, toolServers, guardrails },
     presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),

@@ -12,6 +12,7 @@ import { readDefaultCatalog } from '../src/compose.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
+import { createGuardrails } from '../src/guardrails/chain.ts'
 import { type EngineOptions, type JobEngine, startJobs } from '../src/jobs/engine.ts'
 import type { ResultStore } from '../src/jobs/result.ts'
 import { JOB_TIMING, type JobTiming } from '../src/jobs/timing.ts'
@@ -64,6 +65,7 @@ export function readVideo(json: JsonText, catalog: Catalog, principal: Principal
     byokKeys,
     pictures,
     pageTokens: () => assert.fail('a video has no pages'),
+    guardrails: createGuardrails({ secrets: createSecrets('of a test') }),
   }
   const { paidRequest, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
   assert.ok('order' in paidRequest)

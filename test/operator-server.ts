@@ -16,6 +16,7 @@ import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { createExports } from '../src/exports/exports.ts'
 import { createVendorReports } from '../src/exports/reconcile.ts'
+import { createGuardrails } from '../src/guardrails/chain.ts'
 import { createAttempts } from '../src/identity/attempts.ts'
 import { createFlows } from '../src/identity/flows.ts'
 import { createLogin } from '../src/identity/login.ts'
@@ -165,6 +166,7 @@ export async function startOperatorServer(
     codes: createCodes({ database, audit, world, ledger, attempts: identity.attempts }),
     contents: createRecordings({
       database,
+      guardrails: createGuardrails({ secrets }),
       world,
       log: silentLog,
       audit,

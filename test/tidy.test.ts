@@ -14,7 +14,7 @@ const FOLDERS = [
   ['meter', 'catalog'],
   ['ledger', 'reports', 'verify'],
   ['upstream', 'protocols', 'assets'],
-  ['branding', 'credentials', 'admission', 'identity', 'invoices', 'sales', 'recordings'],
+  ['branding', 'credentials', 'admission', 'identity', 'invoices', 'sales', 'guardrails', 'recordings'],
   ['routing', 'telemetry', 'jobs', 'alerts', 'exports', 'pipeline', 'background'],
   ['server', 'api', 'operator', 'docs', 'oauth', 'mcp'],
   ['account-move', 'process', 'importers', 'cli'],

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
+import { guardrailProblems, guardrails } from './guardrails.ts'
 import { products, productsProblems } from './product.ts'
 import { sales } from './sales.ts'
 import { toolServerProblems, toolServers } from './tool-servers.ts'
@@ -237,6 +238,8 @@ export const document = z
     /** APIs that only the catalog knows; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
     products: products.default({}),
     sales: sales.optional(),
+    /** What is checked before and after calls; absent: nothing. */
+    guardrails,
   })
   .transform((doc, context) => {
     if (doc.allClientFormats)
@@ -250,7 +253,7 @@ export const document = z
           context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
     for (const { path, message } of productsProblems(doc.products, doc.endpoints))
       context.addIssue({ code: 'custom', path: [...path], message })
-    for (const { path, message } of [...salesProblems(doc), ...toolServerProblems(doc)])
+    for (const { path, message } of [...salesProblems(doc), ...toolServerProblems(doc), ...guardrailProblems(doc)])
       context.addIssue({ code: 'custom', path: [...path], message })
     return doc
   })

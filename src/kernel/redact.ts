@@ -14,7 +14,7 @@ export function redact(text: string, secrets: readonly string[], mark = '[key]')
 }
 
 /** What looks like a credential, wherever it stands: those of well-known services, our own keys, tokens, private keys. */
-const CREDENTIALS = [
+export const CREDENTIALS = [
   /\b(?:tg_(?:live|test)_[0-9A-Za-z]{38}|sk-[\w-]{16,300}|[rps]k_(?:live|test)_\w{16,300}|AIza[\w-]{35}|gh[opsru]_\w{30,300}|xox[a-z]-[\w-]{10,300}|AKIA[0-9A-Z]{16})/g,
   /(?<![\w-])eyJ[\w-]{10,4000}\.[\w-]{10,4000}\.[\w-]{10,4000}/g,
   /(?<=\bbearer )[\w.~+/=-]{16,4000}/gi,

@@ -21,6 +21,7 @@ type Purpose =
   | 'content'
   | 'credential'
   | 'delivery'
+  | 'guardrail'
   | 'oauth'
   | 'own-key'
   | 'page-token'

@@ -67,7 +67,16 @@ const attemptView = z.object({
 })
 export type AttemptView = z.infer<typeof attemptView>
 
-/** What befell a call: kept only of those that failed, needed more than one attempt, or were cut short. */
+/** What one guardrail did: `unchecked` if it could not be asked and lets calls through then. */
+const guardrailReport = z.object({
+  rule: z.string(),
+  on: z.enum(['request', 'answer']),
+  did: z.enum(['redacted', 'replaced', 'blocked', 'unchecked']),
+  times: count,
+})
+export type GuardrailReport = z.infer<typeof guardrailReport>
+
+/** What befell a call: kept only of those that failed, needed more than one attempt, were cut short, or were changed by guardrails. */
 const attemptLog = z.object({
   /** From the beginning of the call until its credits were held. */
   heldMs: count.nullable(),
@@ -76,6 +85,7 @@ const attemptLog = z.object({
   parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
   /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
   cutAtTokens: count.exactOptional(),
+  guardrails: z.array(guardrailReport).exactOptional(),
   /** As the caller was told; null: the call succeeded, or its caller left. */
   fault: z
     .object({

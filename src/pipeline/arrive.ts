@@ -46,7 +46,7 @@ export function readFor(
 /** Written out, because copying objects for every call costs. */
 export function arrive(
   { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
-  { paidRequest, product, routes, cache, own, labels, fallbacks }: Read,
+  { paidRequest, product, routes, cache, own, labels, fallbacks, guard }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
@@ -66,6 +66,7 @@ export function arrive(
     callerHeaders,
     own,
     fallbacks,
+    guard,
     cache: cache && { ...cache, key: questionOf(cache.key, paidRequest, callerHeaders) },
     idempotency: idempotency && {
       key: idempotency.key,

@@ -18,6 +18,7 @@ import type { Refusals } from '../telemetry/refusals.ts'
 import type { StreamWatch } from '../telemetry/stream-watch.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Logins } from '../upstream/login.ts'
+import type { GuardedRead } from './read.ts'
 import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
 
@@ -62,6 +63,7 @@ export interface Arrived extends Application {
   readonly objectOwner?: ObjectOwner | undefined
   /** Its answer may be kept and given to others. */
   readonly cache?: CacheRule | undefined
+  readonly guard?: GuardedRead | undefined
 }
 
 /** A call that holds its credits. */

@@ -13,6 +13,7 @@ import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
+import type { Guard, Guardrails } from '../guardrails/chain.ts'
 import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
@@ -65,6 +66,8 @@ export interface Incoming extends Whose {
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
   readonly cacheHeader?: boolean | undefined
+  /** Read before the texts of the request were changed. */
+  readonly known?: { readonly labels: Labels | undefined }
 }
 
 export interface RequestBody {
@@ -86,12 +89,23 @@ export interface Read {
   readonly own?: OwnUse
   readonly labels?: Labels | undefined
   readonly fallbacks?: readonly Fallback[] | undefined
+  readonly guard?: GuardedRead | undefined
+}
+
+/** A request that guardrails look at. */
+export interface GuardedRead {
+  readonly guard: Guard
+  /** As a vendor may see it. */
+  readonly json: JsonText
+  /** The same request with other texts. */
+  reread(json: JsonText): Read
 }
 
 export interface ReadDeps {
   readonly world: World
   /** A request without a model gets the one that the contract names as the default. */
   readonly presets: boolean
+  readonly guardrails: Guardrails
   readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
   /** Absent: no tool of a foreign server is sold. */
   readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack'>
@@ -100,7 +114,7 @@ export interface ReadDeps {
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
 }
 
-type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels' | 'fallbacks'>
+type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels' | 'fallbacks' | 'guard'>
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
@@ -115,6 +129,32 @@ const READERS: Record<KindName, Reader> = {
 }
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
+  // Off for nearly all gateways; then this check is its whole cost.
+  return incoming.catalog.document.guardrails ? readGuarded(incoming, deps) : readModels(incoming, deps)
+}
+
+function readGuarded(incoming: Incoming, deps: ReadDeps): Read {
+  const { catalog, principal, spec, body } = incoming
+  const { accountId: account, keyId: key } = principal
+  const filled = {
+    ...incoming,
+    body: { ...body, json: spec.sells === 'data' ? body.json : withPreset(incoming, deps) },
+  }
+  const products = (spec.sells === 'text' && modelsOf(filled, deps)) || [productOf(filled)]
+  const labels = labelsOf(incoming)
+  const isModel = spec.sells !== 'data'
+  const guard = deps.guardrails.find(catalog.document, { account, key, products, isModel, labels })
+  if (!guard) return readModels(incoming, deps)
+  const reread = (json: JsonText): Read => {
+    const asked = readModels({ ...incoming, known: { labels }, body: { ...body, json } }, deps)
+    const { cache } = asked
+    const guarded = { ...asked, guard: { guard, json, reread } }
+    return cache ? { ...guarded, cache: { ...cache, key: `${cache.key} ${guard.cacheKey}` } } : guarded
+  }
+  return reread(guard.redact(body.json))
+}
+
+function readModels(incoming: Incoming, deps: ReadDeps): Read {
   const models = incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
   if (!models) return readOne(incoming, deps)
   const all = models.map((model) => readOne(withModel(incoming, model), deps))
@@ -192,7 +232,8 @@ function isTooLong({ paidRequest, product }: Read): boolean {
   return (paidRequest.inputTokensLikely ?? 0) >= contextTokens
 }
 
-function labelsOf({ header, body, spec, principal, ordered }: Incoming): Labels | undefined {
+function labelsOf({ header, body, spec, principal, ordered, known }: Incoming): Labels | undefined {
+  if (known) return known.labels
   const own = readLabels({ header, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)

@@ -1,6 +1,7 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
+import type { Guard } from '../guardrails/chain.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -29,6 +30,7 @@ const PASS_BYTES_MIN = 1024 * 1024
 const DRAIN_MS_MAX = 30_000
 /** What the usage row of a call says whose caller did not wait for the end. */
 export const CLIENT_CLOSED_STATUS = 499
+const JSON_TYPE = /^application\/json/
 const STREAM_TYPE = 'text/event-stream; charset=utf-8'
 /** A vendor that has said its last event but does not close gets this long. */
 const LINGER_MS = 1_000
@@ -38,14 +40,15 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   const passMin = Math.max(PASS_BYTES_MIN, answered.flight?.bytesMax ?? 0)
   const isLong = Number(reply.headers['content-length'] ?? 0) >= passMin
   const { passesAsItComes: comes } = exchange
-  if (exchange.pass && (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes)))
+  if (exchange.pass && !isChecked(answered) && (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes)))
     return relayUnread(answered, deps)
   const drained = boundDrain(answered, deps)
   let settling = false
   try {
     const body = await reply.read(ANSWER_BYTES_MAX)
     const reading = exchange.answer(body, reply.headers)
-    const answer = reading instanceof Promise ? await reading : reading
+    const read = reading instanceof Promise ? await reading : reading
+    const answer = answered.guard ? guarded(read, answered.guard.guard) : read
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     if (answered.flight) offerToCache(answered, answer.storedAs, { ...answer, usage })
     const status = answer.status ?? 200
@@ -80,6 +83,15 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   } finally {
     drained()
   }
+}
+
+/** An answer that guardrails have to see cannot go out unread. */
+function isChecked({ guard, attempted }: Answered): boolean {
+  return guard !== undefined && !guard.guard.isIdle && JSON_TYPE.test(attempted.reply.headers['content-type'] ?? '')
+}
+
+function guarded(answer: Answer, guard: Guard): Answer {
+  return JSON_TYPE.test(answer.contentType) ? { ...answer, body: guard.answer(answer.body) } : answer
 }
 
 /** The replay for a repeated idempotency key. */

@@ -184,6 +184,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
     signal: held.out.signal,
     callerHeaders: held.callerHeaders,
     outputTokensCap: held.admitted.outputTokensCap,
+    guard: held.guard?.guard,
   }
 }
 

@@ -111,6 +111,8 @@ export interface OpenOptions {
   readonly signal: AbortSignal
   /** Headers of the caller that some formats forward, such as anthropic-version. */
   readonly callerHeaders?: Readonly<Record<string, string>>
+  /** Changes the texts of a streamed answer. */
+  readonly guard?: { relay(inner: StreamRelay): StreamRelay } | undefined
 }
 
 export interface Exchange {

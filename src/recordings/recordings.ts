@@ -9,6 +9,7 @@ import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
+import type { Guardrails } from '../guardrails/chain.ts'
 import type { Log } from '../kernel/log.ts'
 import { redact, withoutCredentials } from '../kernel/redact.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
@@ -85,9 +86,19 @@ interface Options {
   readonly sealer: ContentSealer
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly credentials: Pick<Credentials, 'get'>
+  readonly guardrails: Guardrails
 }
 
-export function createRecordings({ database, world, log, audit, sealer, catalog, credentials }: Options): Recordings {
+export function createRecordings({
+  database,
+  world,
+  log,
+  audit,
+  sealer,
+  catalog,
+  credentials,
+  guardrails,
+}: Options): Recordings {
   const waiting: Recording[] = []
   const room = { left: HELD_BYTES_MAX }
   let dropped = 0
@@ -101,7 +112,10 @@ export function createRecordings({ database, world, log, audit, sealer, catalog,
   /** Runs after the answer was sent, because it is slow for long texts. */
   function sealed(recording: Recording): Buffer {
     const { account, requestId } = recording.call
-    const clean = (text: string) => withoutCredentials(redact(text, known()))
+    const { document } = catalog.current
+    // What is kept from vendors is not kept here either.
+    const hidden = (text: string) => (document.guardrails ? guardrails.withoutSecrets(document, account, text) : text)
+    const clean = (text: string) => withoutCredentials(redact(hidden(text), known()))
     return sealer.seal(placeOf(account, idOf(requestId)), JSON.stringify(recording.stored(clean)))
   }
 

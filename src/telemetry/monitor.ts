@@ -4,7 +4,7 @@ import type { Fault, FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import type { World } from '../kernel/world.ts'
-import type { AttemptLog, AttemptView } from '../ledger/views.ts'
+import type { AttemptLog, AttemptView, GuardrailReport } from '../ledger/views.ts'
 import { isObject } from '../protocols/check.ts'
 import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
 import { type GenAiFacts, genAiAttributes } from './gen-ai.ts'
@@ -70,6 +70,7 @@ export interface Monitor {
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
     readonly labels?: Readonly<Record<string, string>> | undefined
+    readonly guard?: { readonly guard: { readonly report: readonly GuardrailReport[] } } | undefined
   }): Seen
   /** The call was rejected before it began. */
   refused(fault: Fault, call: RefusedCall): void
@@ -230,14 +231,16 @@ class SeenCall implements Seen, AttemptRecorder {
   attemptLog(fault?: Fault): AttemptLog | undefined {
     const tried = this.#tried ?? []
     const cutAtTokens = this.#cutAtTokens
-    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined) return undefined
-    const { startedMs, paidRequest } = this.#beginning
+    const { startedMs, paidRequest, guard } = this.#beginning
+    const guardrails = guard && guard.guard.report.length > 0 ? [...guard.guard.report] : undefined
+    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined && !guardrails) return undefined
     const parameters = parametersOf(paidRequest.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
       attempts: tried.map((one, at) => attemptView(one, startedMs, at + 1 < tried.length)),
       ...(parameters ? { parameters } : {}),
       ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
+      ...(guardrails ? { guardrails } : {}),
       fault: fault ? faultView(fault, paidRequest.sent) : null,
     }
   }

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 const ROOT = resolve(import.meta.dirname, '..', '..')
 const FILES = [
   'src/admission/budgets.test.ts',
+  'src/guardrails/streams.test.ts',
   'src/invoices/invoices.test.ts',
   'src/kernel/json.test.ts',
   'src/postgres/embedded.test.ts',

@@ -325,7 +325,10 @@ class UpstreamCall {
     way: { body: string; request: Json; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
   ): Exchange {
     const { checked, streams, traits, format, json } = this
-    const framed = (relay: StreamRelay) => format.framed?.(relay, json.value) ?? relay
+    const framed = (relay: StreamRelay) => {
+      const checked = options.guard ? options.guard.relay(relay) : relay
+      return format.framed?.(checked, json.value) ?? checked
+    }
     const isOf = (type: RegExp, headers: Readonly<Record<string, string>>) => type.test(headers['content-type'] ?? '')
     const call: HttpCall = {
       method: 'POST',

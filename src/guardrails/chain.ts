@@ -1,0 +1,152 @@
+// Which rules a call is checked by, and what they did. The rules of a catalog are prepared once.
+
+import type { CatalogDocument } from '../catalog/document.ts'
+import type { GuardrailRule } from '../catalog/guardrails.ts'
+import { type JsonText, readJson } from '../kernel/json.ts'
+import { type Secrets, sign } from '../kernel/secret.ts'
+import { ownAccountOf } from '../kernel/test-account.ts'
+import type { GuardrailReport } from '../ledger/views.ts'
+import type { StreamRelay } from '../protocols/protocol.ts'
+import { GuardedRelay, wantsJson, wholeAnswer } from './answer.ts'
+import { namedPattern, ownPattern, type Pattern } from './patterns.ts'
+import { editTexts, Redacted } from './redaction.ts'
+
+type Phase = 'request' | 'answer'
+
+/** What decides which rules are for a call. */
+interface GuardedCall {
+  readonly account: string
+  readonly key: string
+  readonly products: readonly string[]
+  /** Data endpoints and tools are meant only by rules that name them. */
+  readonly isModel: boolean
+  readonly labels: Readonly<Record<string, string>> | undefined
+}
+
+interface PreparedRule {
+  readonly name: string
+  readonly rule: GuardrailRule
+  readonly patterns: readonly Pattern[]
+}
+
+export interface Guardrails {
+  /** Undefined: no rule is for this call. */
+  find(document: CatalogDocument, call: GuardedCall): Guard | undefined
+  /** The text of a request or an answer as it may be stored: without what any rule for this account takes out of it. */
+  withoutSecrets(document: CatalogDocument, account: string, text: string): string
+}
+
+const prepared = new WeakMap<object, readonly PreparedRule[]>()
+
+function rulesOf({ guardrails }: Pick<CatalogDocument, 'guardrails'>): readonly PreparedRule[] {
+  if (!guardrails) return []
+  let rules = prepared.get(guardrails)
+  if (!rules) {
+    rules = Object.entries(guardrails)
+      .filter(([, { enabled }]) => enabled)
+      .map(([name, rule]) => ({ name, rule, patterns: patternsOf(name, rule) }))
+    prepared.set(guardrails, rules)
+  }
+  return rules
+}
+
+function patternsOf(rule: string, { redact }: GuardrailRule): Pattern[] {
+  const own = Object.entries(redact?.own ?? {}).map(([label, source]) => ownPattern(rule, label, source))
+  return [...(redact?.patterns ?? []).map((name) => namedPattern(rule, name)), ...own]
+}
+
+export function createGuardrails({ secrets }: { readonly secrets: Secrets }): Guardrails {
+  /** Nobody without our secret can tell what it stands for, nor whether two accounts have sent the same. */
+  const placeholdersFor = (account: string) => (label: string, secret: string, turn: number) => {
+    const hash = sign(secrets.key('guardrail'), `${account} ${turn} ${label} ${secret}`).toString('hex')
+    return `[${label}_${hash.slice(0, 12).toUpperCase()}]`
+  }
+  return {
+    find(document, call) {
+      const rules = rulesOf(document).filter(({ rule }) => isFor(rule, call))
+      return rules.length === 0 ? undefined : new Guard(rules, placeholdersFor(ownAccountOf(call.account)))
+    },
+    withoutSecrets(document, account, text) {
+      const own = ownAccountOf(account)
+      const rules = rulesOf(document).filter(({ rule }) => rule.accounts?.includes(own) ?? true)
+      const patterns = rules.flatMap((one) => one.patterns)
+      if (patterns.length === 0) return text
+      const redacted = new Redacted(placeholdersFor(own))
+      const hide = (said: string) => redacted.hide(said, patterns)
+      return hide(editTexts(text, hide))
+    },
+  }
+}
+
+function isFor({ accounts, keys, models, labels }: GuardrailRule, call: GuardedCall): boolean {
+  if (accounts && !accounts.includes(ownAccountOf(call.account))) return false
+  if (keys && !keys.includes(call.key)) return false
+  if (models ? !call.products.some((one) => models.some((name) => isNamed(name, one))) : !call.isModel) return false
+  return Object.entries(labels ?? {}).every(([name, value]) => call.labels?.[name] === value)
+}
+
+const isNamed = (name: string, product: string) =>
+  name.endsWith('*') ? product.startsWith(name.slice(0, -1)) : name === product
+
+/** The rules of one call, and what they have done so far. */
+export class Guard {
+  readonly #rules: readonly PreparedRule[]
+  readonly #redacted: Redacted
+  readonly #did = new Map<string, GuardrailReport>()
+  #wantsJson = false
+
+  constructor(rules: readonly PreparedRule[], placeholderOf: ConstructorParameters<typeof Redacted>[0]) {
+    this.#rules = rules
+    this.#redacted = new Redacted(placeholderOf)
+  }
+
+  /** The request as a vendor may see it. */
+  redact(json: JsonText): JsonText {
+    this.#wantsJson = wantsJson(json.value)
+    const patterns = this.#patterns('request')
+    if (patterns.length === 0) return json
+    const found = ({ rule }: Pattern) => this.note(rule, 'request', 'redacted')
+    const text = editTexts(json.text, (said) => this.#redacted.hide(said, patterns, found))
+    return text === json.text ? json : readJson(Buffer.from(text))
+  }
+
+  /** What distinguishes answers that may be given again: the rules, and what was taken out of the request. */
+  get cacheKey(): string {
+    return JSON.stringify([this.#rules.map(({ name, rule }) => [name, rule]), [...this.#redacted.secrets]])
+  }
+
+  /** Nothing of an answer has to be looked at. */
+  get isIdle(): boolean {
+    return this.#redacted.secrets.size === 0 && this.#patterns('answer').length === 0
+  }
+
+  answer(body: string | Buffer): string | Buffer {
+    return this.isIdle ? body : wholeAnswer(String(body), this.#rewriting())
+  }
+
+  relay(inner: StreamRelay): StreamRelay {
+    return this.isIdle ? inner : new GuardedRelay(inner, this.#rewriting())
+  }
+
+  note(rule: string, on: Phase, did: GuardrailReport['did']): void {
+    const key = `${rule} ${on} ${did}`
+    this.#did.set(key, { rule, on, did, times: (this.#did.get(key)?.times ?? 0) + 1 })
+  }
+
+  get report(): readonly GuardrailReport[] {
+    return [...this.#did.values()]
+  }
+
+  #patterns(phase: Phase): Pattern[] {
+    return this.#rules.flatMap(({ rule, patterns }) => (rule.redact?.on.includes(phase) ? patterns : []))
+  }
+
+  #rewriting() {
+    return {
+      redacted: this.#redacted,
+      patterns: this.#patterns('answer'),
+      wantsJson: this.#wantsJson,
+      found: ({ rule }: Pattern) => this.note(rule, 'answer', 'redacted'),
+    }
+  }
+}
