@@ -73,6 +73,11 @@ paths:
       responses: { "200": { description: Ok } }
 `
 
+const FIND = {
+  ...{ title: 'Find', route: 'GET /find', vendorPath: 'find' },
+  params: { q: { kind: 'text', required: true, example: 'x' } },
+}
+
 const g = testGateway()
 
 test('operations of a document are read, and those that cannot be sold say why and where', async () => {
@@ -142,14 +147,7 @@ test('chosen operations are endpoints at once, paid by the row, and applied only
 test('one operation without a document, at an API that wants a token of OAuth', async () => {
   const made = await g.operator<unknown>('POST', '/products', {
     id: 'single',
-    entries: {
-      find: {
-        title: 'Find',
-        route: 'GET /find',
-        vendorPath: 'find',
-        params: { q: { kind: 'text', required: true, example: 'x' } },
-      },
-    },
+    entries: { find: FIND },
     vendor: {
       baseUrl: origin,
       auth: { oauth: { tokenUrl: `${origin}/token` } },
@@ -167,6 +165,71 @@ test('one operation without a document, at an API that wants a token of OAuth', 
     'one token for both',
   )
   assert.equal(seen[2]?.headers.authorization, 'Bearer tok-1')
+})
+
+test('a product that is changed keeps its costs and switches, and leaves with its prices and a vendor that nothing else uses', async () => {
+  const put = (more: object) =>
+    g.operator<{ message?: string; bounds?: unknown }>('POST', '/products', {
+      ...{ id: 'kept', title: 'Kept', description: 'Of ours.', entries: { find: FIND } },
+      ...{ vendor: { baseUrl: origin }, price: { rates: { call: '1' } }, ...more },
+    })
+  assert.equal((await put({})).status, 200)
+  const { input } = g.gateway.catalog.current
+  const cost = { unit: 'credits', tiers: [{ call: '0.4' }] }
+  const priced = {
+    ...input.endpoints['kept/find'],
+    enabled: false,
+    routes: [{ vendor: 'kept', protocol: 'http-api', cost }],
+  }
+  await g.operator('PUT', '/catalog', {
+    document: { ...input, endpoints: { ...input.endpoints, 'kept/find': priced } },
+  })
+  const changed = await put({ price: { rates: { call: '2' }, cacheSeconds: 9 }, description: undefined })
+  assert.equal(changed.status, 200, JSON.stringify(changed.data))
+  const now = g.gateway.catalog.current.input
+  assert.partialDeepStrictEqual(now.endpoints['kept/find'], {
+    ...{ enabled: false, cache: { ttlSeconds: 9 } },
+    ...{ pricing: { tiers: [{ call: '2' }] }, routes: [{ vendor: 'kept', cost }] },
+  })
+  assert.equal(now.products?.kept?.description, 'Of ours.')
+  const shared = {
+    routes: [{ vendor: 'kept', protocol: 'http-api' }],
+    pricing: { unit: 'credits', tiers: [{ call: '1' }] },
+  }
+  const other = { products: { ...now.products, other: { title: 'Other', operations: { find: FIND } } } }
+  const both = { ...now, ...other, endpoints: { ...now.endpoints, 'other/find': shared } }
+  assert.equal((await g.operator('PUT', '/catalog', { document: both })).status, 200)
+  assert.equal((await g.operator('DELETE', '/products/kept')).status, 200)
+  assert.ok(g.gateway.catalog.current.document.vendors.kept, 'the other product is at it')
+  assert.equal((await g.operator('DELETE', '/products/other')).status, 200)
+  const { document } = g.gateway.catalog.current
+  assert.deepEqual(
+    [document.vendors.kept, document.endpoints['kept/find'], document.products.kept],
+    [undefined, undefined, undefined],
+  )
+  assert.equal((await g.operator('DELETE', '/products/kept')).status, 404)
+})
+
+test('what an expression counts at most is said with the check, and reading gives chosen operations in the form of the catalog', async () => {
+  const check = async (expression: string) =>
+    (
+      await g.operator<any>('POST', '/products?dryRun=true', {
+        ...{ id: 'bounded', entries: { find: { ...FIND, counts: { metered: { expression } } } } },
+        ...{ vendor: { baseUrl: origin }, price: { rates: { metered: '1' } } },
+      })
+    ).data
+  const good = await check('min(answer.cost, 5) * 10')
+  assert.deepEqual([good.problems, good.bounds], [[], { find: { metered: 50 } }])
+  const bad = await check('answer.cost * 10')
+  assert.deepEqual(bad.bounds, { find: {} })
+  assert.match(bad.problems[0], /^products\.bounded\.operations\.find\.counts\.metered\.expression: has no upper bound/)
+  const { data } = await g.operator<any>('POST', '/products/read', { document: PETS, operations: ['get-pet'] })
+  const entries = data.operations.map((one: any) => one.entry?.route ?? null)
+  assert.deepEqual(entries, [null, null, 'GET /pets/{pet_id}', null, null])
+  const broken = await g.operator<any>('POST', '/products/read', {
+    document: '{\n "openapi": "3.1.0",\n "info": { "a" "b" }\n}',
+  })
+  assert.match(broken.data.message, /cannot be read: .* at line 3, column/)
 })
 
 test('documents of strangers are bounded: circles, size, trees of alternatives, bad servers and internal addresses', async () => {

@@ -406,6 +406,15 @@ export const api = {
   statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),
   margins: (query: MarginFilter, signal?: AbortSignal) => get<wire.Margins>('/margins', { ...query }, signal),
   marginsCsv: (query: MarginFilter) => csv('/margins', { ...query }),
+  productPresets: (signal?: AbortSignal) => get<wire.Page<wire.ProductPreset>>('/products/presets', undefined, signal),
+  readProduct: (input: { document: string; operations?: string[] }) =>
+    post<wire.ImportedDocument>('/products/read', input),
+  checkProduct: (body: wire.ProductInput, signal?: AbortSignal) =>
+    call<wire.ProductCheck>('POST', '/products', { body, query: { dryRun: 1 }, signal }),
+  putProduct: (input: wire.ProductInput) => post<wire.Applied>('/products', input),
+  checkRemoveProduct: (id: string, signal?: AbortSignal) =>
+    call<wire.ProductCheck>('DELETE', `/products/${encode(id)}`, { query: { dryRun: 1 }, signal }),
+  removeProduct: (id: string) => remove<wire.Applied>(`/products/${encode(id)}`),
   toolServers: (signal?: AbortSignal) => get<wire.Page<wire.ToolServer>>('/tool-servers', undefined, signal),
   toolServer: (name: string, signal?: AbortSignal) =>
     get<wire.ToolServer>(`/tool-servers/${encode(name)}`, undefined, signal),

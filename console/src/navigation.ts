@@ -154,6 +154,12 @@ const OPERATOR: readonly Section[] = [
         also: 'credential breaker test health provider',
         right: 'vendors:read',
       },
+      {
+        to: '/operator/products',
+        label: 'Products',
+        also: 'openapi import api operations sell preset',
+        right: 'catalog:read',
+      },
       { to: '/operator/tools', label: 'Tools', also: 'mcp servers agents till held back', right: 'vendors:read' },
     ],
   },

@@ -115,6 +115,19 @@ export function useQuery<T>(
   }
 }
 
+/** Typing is not asked about letter by letter. */
+const SETTLED_MS = 500
+
+/** A text once it has not changed for a while. */
+export function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(text), SETTLED_MS)
+    return () => window.clearTimeout(timer)
+  }, [text])
+  return text === '' ? '' : settled
+}
+
 export interface List<T> extends Query<T[]> {
   more: (() => void) | undefined
   moreBusy: boolean

@@ -37,7 +37,10 @@ export type {
   CheckView as CatalogCheck,
   ConnectCheckView as ConnectCheck,
   CurrentView as Catalog,
+  ImportedView as ImportedDocument,
   PresetView as Preset,
+  ProductCheckView as ProductCheck,
+  ProductPresetView as ProductPreset,
   VendorCheckView as VendorCheck,
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
@@ -196,6 +199,18 @@ export interface ConnectPlace {
   blanks?: Record<string, string>
   formats?: string[]
   credential?: { name?: string; value?: string }
+}
+
+export type ProductOperation = NonNullable<CatalogInput['products']>[string]['operations'][string]
+/** A product as it is to be; one of this id that is there is replaced. */
+export interface ProductInput {
+  id: string
+  title?: string
+  description: string
+  entries: Record<string, ProductOperation>
+  prices: Record<string, { rates: Record<string, string>; cacheSeconds?: number }>
+  vendor: { name?: string; baseUrl?: string; auth?: unknown; credential: { name?: string; value?: string } }
+  note?: string
 }
 
 /** What is to change of a vendor. */

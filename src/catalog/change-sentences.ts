@@ -103,8 +103,9 @@ function withRenamed(document: Tree, renamed: ReadonlyMap<string, string>): Tree
 function operationSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
   const [was, is] = [treeOf(before?.operations), treeOf(after?.operations)]
   const ids = Object.keys(is)
-  if (!after) return [`Product ${name} is removed, with ${Object.keys(was).length} operations.`]
-  if (!before) return [`Product ${name} is new, with ${ids.length} operations: ${ids.slice(0, 20).join(', ')}.`]
+  const many = (count: number) => (count === 1 ? '1 operation' : `${count} operations`)
+  if (!after) return [`Product ${name} is removed, with ${many(Object.keys(was).length)}.`]
+  if (!before) return [`Product ${name} is new, with ${many(ids.length)}: ${ids.slice(0, 20).join(', ')}.`]
   const others = leafSentences(`Product ${name}`, omit(before, ['operations']), omit(after, ['operations']))
   const operations = each(was, is, (id, old, now) => {
     const place = `${name}/${id}`

@@ -100,19 +100,31 @@ function parseText(text: string): Tree {
   const isJson = /^\s*\{/.test(text)
   if (!isJson && bytes > YAML_BYTES_MAX)
     throw new Error(`The document is YAML of more than ${YAML_BYTES_MAX / 1_048_576} MB; as JSON it may be larger.`)
-  let value: unknown
-  try {
-    value = isJson ? JSON.parse(text) : parseYaml(text)
-  } catch (error) {
-    throw new Error(`The document cannot be read: ${textOf((error as Error).message).split('\n')[0]}`) // Both parsers throw errors.
-  }
+  const value = isJson ? parseJson(text, bytes) : parseYaml(text)
   if (!isTree(value)) throw new Error('The document is no object.')
   return value
 }
 
+const unreadable = (error: unknown) =>
+  new Error(`The document cannot be read: ${textOf((error as Error).message).split('\n')[0]}`) // Both parsers throw errors.
+
+/** JSON is YAML too, and only that parser always says in which line a mistake is. */
+function parseJson(text: string, bytes: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (bytes > YAML_BYTES_MAX) throw unreadable(error)
+    return parseYaml(text)
+  }
+}
+
 function parseYaml(text: string): unknown {
   const { parse } = createRequire(import.meta.url)('yaml') as { parse(text: string, options: object): unknown } // The package's own function.
-  return parse(text, { maxAliasCount: 50, merge: true })
+  try {
+    return parse(text, { maxAliasCount: 50, merge: true })
+  } catch (error) {
+    throw unreadable(error)
+  }
 }
 
 interface Place {
@@ -313,10 +325,10 @@ class Reader {
         else
           params[name] = {
             description: plain(description, 500),
-            example: exampleText(example ?? field.example ?? field.default),
             ...(isRequired ? { required: true } : {}),
             ...(place === 'query' ? {} : { in: place }),
             ...field,
+            example: exampleText(example ?? field.example ?? field.default),
           }
       }
     }

@@ -257,14 +257,40 @@ function operationProblems({ route, vendorPath, params, body, pageToken }: Opera
   return problems
 }
 
+const COUNTED = ['row', 'metered'] as const satisfies readonly CountedUnit[]
+
+/** Of each unit that is counted the most that any answer can count, or why no such bound can be proved. */
+function boundsOf(one: Operation): Partial<Record<CountedUnit, number | string>> {
+  return Object.fromEntries(
+    COUNTED.flatMap((unit) => {
+      const rule = one.counts[unit]
+      if (!rule) return []
+      const read = readExpression(rule.expression)
+      return [[unit, typeof read === 'string' ? read : boundOf(read, scopeOf(one))]]
+    }),
+  )
+}
+
+/** The bounds that are proved, by operation; of a product that is not well-formed, none. */
+export function countBounds({ operations }: { operations: Readonly<Record<string, unknown>> }) {
+  const bounds: Record<string, Record<string, number>> = {}
+  for (const [name, given] of Object.entries(operations)) {
+    const read = operation.safeParse(given)
+    const proved = Object.entries(read.success ? boundsOf(read.data) : {}).filter(([, one]) => typeof one === 'number')
+    bounds[name] = Object.fromEntries(proved) as Record<string, number> // Only numbers are left.
+  }
+  return bounds
+}
+
 /** Units that an answer must be read for: an answer that is relayed unread cannot be counted. */
 function priceProblems(one: Operation, { pricing, cache }: Priced): Problem[] {
   const problems: Problem[] = []
   const isPriced = (unit: 'row' | 'metered' | 'byte') => pricing.tiers.some((tier) => tier[unit] !== undefined)
   const isJson = one.answers.every(isJsonType)
-  for (const unit of ['row', 'metered'] as const) {
-    const rule = one.counts[unit]
-    if (!rule) {
+  const bounds = boundsOf(one)
+  for (const unit of COUNTED) {
+    const bound = bounds[unit]
+    if (bound === undefined) {
       if (isPriced(unit) && one.protocol === 'http-api')
         problems.push({
           path: ['counts', unit],
@@ -272,10 +298,7 @@ function priceProblems(one: Operation, { pricing, cache }: Priced): Problem[] {
         })
       continue
     }
-    const place = ['counts', unit, 'expression']
-    const read = readExpression(rule.expression)
-    const bound = typeof read === 'string' ? read : boundOf(read, scopeOf(one))
-    if (typeof bound === 'string') problems.push({ path: place, message: bound })
+    if (typeof bound === 'string') problems.push({ path: ['counts', unit, 'expression'], message: bound })
     if (!isJson) problems.push({ path: ['counts', unit], message: 'needs answers in JSON' })
   }
   if (isPriced('byte') && one.bytesMax === undefined)
@@ -389,7 +412,7 @@ const withoutUndefined = <T extends object>(given: T) =>
   } // Members that are not there are left out.
 
 function factsOf({ counts, bytesMax, answers, example, bodyAs, pageToken }: Operation): OperationFacts {
-  const rules = (['row', 'metered'] as const satisfies readonly CountedUnit[]).flatMap((unit) => {
+  const rules = COUNTED.flatMap((unit) => {
     const rule = counts[unit]
     const expression = rule && readExpression(rule.expression)
     // The check has read it.

@@ -101,10 +101,22 @@ export const importedView = z.object({
       /** Why it cannot be sold, with the line; null: it can. */
       problem: z.string().nullable(),
       notes: z.array(z.string()),
+      /** In the form of the catalog; null: it was not asked for, or cannot be sold. */
+      entry: z.record(z.string(), z.unknown()).nullable(),
     }),
   ),
 })
 export type ImportedView = z.infer<typeof importedView>
+
+/** What a product would change. */
+export const productCheckView = checkView.extend({
+  notes: z.array(z.string()),
+  /** By operation and unit: the most that any answer can count, which is what is held for. Those that cannot be proved are problems. */
+  bounds: z.record(z.string(), z.record(z.string(), count)),
+  /** The whole catalog as it would be; one with problems is shown too. */
+  document: z.record(z.string(), z.unknown()),
+})
+export type ProductCheckView = z.infer<typeof productCheckView>
 
 /** A product that is known beforehand. */
 export const productPresetView = z.object({
@@ -114,6 +126,7 @@ export const productPresetView = z.object({
   from: z.string(),
   noted: z.iso.date(),
   baseUrl: z.string(),
+  auth: z.unknown(),
   credential: z.string(),
   /** Whether it was tried against the vendor. */
   tried: z.boolean(),
@@ -124,6 +137,8 @@ export const productPresetView = z.object({
       route: z.string(),
       /** The list price in dollars, by unit; null: none was found. */
       usd: z.record(z.string(), z.string()).nullable(),
+      /** In the form of the catalog. */
+      entry: z.record(z.string(), z.unknown()),
     }),
   ),
 })

@@ -181,4 +181,23 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
       return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
     },
   },
+  {
+    name: 'products remove',
+    summary: 'Stops selling a product. Its vendor goes with it if nothing else uses it.',
+    args: ['product'],
+    options: { 'dry-run': { type: 'boolean', help: 'Shows what would change.' } },
+    async run(call) {
+      const path = `/products/${encodeURIComponent(call.args[0] ?? '')}`
+      if (call.values['dry-run'] === true) {
+        const check = await call.api.call<CheckView>('DELETE', `${path}?dryRun=true`)
+        return {
+          answer: check,
+          words: indented([...check.problems, ...check.changes]),
+          failed: check.problems.length > 0,
+        }
+      }
+      const applied = await call.api.call<Applied>('DELETE', path)
+      return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
+    },
+  },
 ]

@@ -35,6 +35,23 @@ export const DOCS_PAGES: readonly string[] = [
   '/docs/search?q=vision',
 ]
 
+const SMALL_OPENAPI = `openapi: 3.1.0
+info: { title: Maps }
+servers: [{ url: https://maps.example.com }]
+paths:
+  /search:
+    get:
+      operationId: searchPlaces
+      summary: Search places
+      parameters: [{ name: q, in: query, required: true, schema: { type: string } }]
+      responses: { "200": { description: Places } }
+  /upload:
+    post:
+      operationId: upload
+      requestBody: { required: true, content: { multipart/form-data: { schema: { type: object } } } }
+      responses: { "200": { description: Ok } }
+`
+
 /** At once, as pasting does: typed by the browser's editor, eighty kilobytes take many seconds. */
 async function editCatalogue(page: Page, edits: Readonly<Record<string, string>>): Promise<void> {
   await page.getByLabel('Catalog document').waitFor()
@@ -324,6 +341,29 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'operator-payments', path: '/operator/payments' },
     { name: 'operator-payment-settings', path: '/operator/payments/settings' },
     { name: 'operator-plans', path: '/operator/plans' },
+    { name: 'operator-products', path: '/operator/products' },
+    {
+      name: 'operator-product-new',
+      path: '/operator/products/new',
+      async act(page) {
+        await page.getByLabel('OpenAPI document', { exact: true }).last().fill(SMALL_OPENAPI)
+        await press(page, 'Read the document')
+        await page.getByRole('row', { name: /upload/ }).waitFor()
+        await page.getByLabel('Credits a call, for each').fill('0.5')
+      },
+    },
+    {
+      name: 'operator-product-operation',
+      path: '/operator/products/new',
+      async act(page) {
+        await page.getByText('Preset', { exact: true }).click()
+        await press(page, /^Take \d+ operation/)
+        await press(page, 'Edit')
+        await page.getByLabel('Per row returned').fill('0.1')
+        await page.getByLabel('What is counted as rows').fill('size(answer.web.results)')
+        await page.getByText(/has no upper bound/).waitFor()
+      },
+    },
     { name: 'operator-tools', path: '/operator/tools?open=new' },
     { name: 'operator-exports', path: '/operator/finance/exports?open=new' },
     { name: 'operator-vendor-reports', path: '/operator/finance/vendor-reports?open=new' },

@@ -2,9 +2,10 @@
 import * as z from 'zod'
 import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
 import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from '../../catalog/openapi-import.ts'
+import { countBounds } from '../../catalog/product.ts'
 import { readProductPresets } from '../../catalog/product-preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { appliedView, checkView, importedView, productPresetView } from '../../catalog/views.ts'
+import { appliedView, importedView, productCheckView, productPresetView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -19,6 +20,7 @@ interface ProductDeps {
 
 const json = z.record(z.string(), z.unknown())
 const documentText = z.string().min(1).max(DOCUMENT_BYTES_MAX)
+const chosenIds = z.array(text(60)).max(2_000)
 
 const priced = z.strictObject({
   /** Rates by their units, such as `{ call: "0.1", row: "0.01" }`. */
@@ -35,6 +37,8 @@ const productBody = z.strictObject({
   /** Its addresses begin with `/v1/<id>`. */
   id: text(39),
   title: text(200).optional(),
+  /** Absent: that of the document, or of the product that is replaced. */
+  description: text(4_000, 0).optional(),
   /** One of `GET /products/presets`: its operations, address and, unless others are given, list prices. */
   preset: text(40).optional(),
   /** What a dollar of a list price is in credits, the operator's own margin included. */
@@ -44,7 +48,7 @@ const productBody = z.strictObject({
   /** Rules of the catalog under `x-tollgate` are taken from the document: only for documents that you wrote. */
   trusted: z.boolean().default(false),
   /** The operations of the document that are sold, by the ids that reading it gives. Absent: all that can be. */
-  operations: z.array(text(60)).max(2_000).optional(),
+  operations: chosenIds.optional(),
   /** Operations in the catalog's own form, by their ids; they are laid over those of the document. */
   entries: z.record(z.string(), json).default({}),
   vendor: z
@@ -71,31 +75,34 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       answer: page(productPresetView),
       async run() {
         const items = (await readProductPresets()).map(({ vendor, operations, usd, ...about }) => ({
-          ...{ ...about, baseUrl: vendor.baseUrl, credential: vendor.credential, tried: false },
-          operations: Object.entries(operations).map(([id, { title, route }]) => ({
-            ...{ id, title: String(title), route: String(route), usd: usd[id] ?? null },
+          ...{ ...about, ...vendor, tried: false },
+          operations: Object.entries(operations).map(([id, entry]) => ({
+            ...{ id, title: String(entry.title), route: String(entry.route), usd: usd[id] ?? null, entry },
           })),
         }))
         return { items, next: null }
       },
     }),
     resource('POST /products/read', 'catalog:read', {
-      body: z.strictObject({ document: documentText }),
+      body: z.strictObject({
+        document: documentText,
+        operations: chosenIds.default([]).describe('Those that are answered in the form of the catalog.'),
+        trusted: z.boolean().default(false),
+      }),
       bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
       answer: importedView,
-      async run({ body: { document } }) {
+      async run({ body: { document, operations: wanted, trusted } }) {
         const {
           operations,
           server = null,
           auth: where = null,
           ...about
-        } = readDocument(document, { wanted: () => false })
+        } = readDocument(document, { wanted: (id) => wanted.includes(id), isTrusted: trusted })
         return {
           ...{ ...about, auth: where, server: server !== null && isInternalUrl(server) ? null : server },
-          operations: operations.map(({ operation: _, problem = null, notes, ...one }) => ({
-            ...one,
-            problem,
-            notes: [...notes],
+          operations: operations.map(({ operation, problem = null, notes, ...one }) => ({
+            ...{ ...one, problem, notes: [...notes] },
+            entry: operation && wanted.includes(one.id) ? { ...operation } : null,
           })),
         }
       },
@@ -104,9 +111,9 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       query: z.strictObject({ dryRun }),
       body: productBody,
       bodyBytesMax: 2 * DOCUMENT_BYTES_MAX,
-      answer: z.union([appliedView, checkView.extend({ notes: z.array(z.string()) })]),
+      answer: z.union([appliedView, productCheckView]),
       async run({ query, body: given, actor, by }) {
-        const body = given.preset === undefined ? given : await withPreset(given, given.preset)
+        const body = withCredentialName(given.preset === undefined ? given : await withPreset(given, given.preset))
         const { value, name } = body.vendor.credential
         if (value !== undefined) requireRight(actor, 'vendor-credentials:write')
         const read =
@@ -118,7 +125,10 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
               })
         const made = productOf(body, read)
         const { current } = catalog
-        if (isDryRun(query)) return { ...catalog.check(withProduct(current.input, made)), notes: made.notes }
+        if (isDryRun(query)) {
+          const document = withProduct(current.input, made)
+          return { ...catalog.check(document), notes: made.notes, bounds: countBounds(made.product), document }
+        }
         const applied = await catalog.amend(
           async (input, tx) => {
             const vendor = made.vendor && mergedVendor(input, made)
@@ -131,6 +141,16 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
         )
         if (value !== undefined) await credentials.noticed()
         return applied
+      },
+    }),
+    resource('DELETE /products/{id}', 'catalog:write', {
+      query: z.strictObject({ dryRun, note: text(200, 0).default('') }),
+      answer: z.union([appliedView, productCheckView]),
+      async run({ params: { id }, query, by }) {
+        if (!isDryRun(query))
+          return catalog.amend((input) => withoutProduct(input, id), by, query.note || `product ${id} removed`)
+        const document = withoutProduct(catalog.current.input, id)
+        return { ...catalog.check(document), notes: [], bounds: {}, document }
       },
     }),
   ]
@@ -172,10 +192,26 @@ async function withPreset(body: ProductBody, name: string): Promise<ProductBody>
   }
 }
 
+/** A value that nobody named is stored under the name of the product. */
+function withCredentialName(body: ProductBody): ProductBody {
+  const { name, value } = body.vendor.credential
+  if (value === undefined || name !== undefined) return body
+  const made = `${body.id.toUpperCase().replaceAll(/\W/g, '_')}_API_KEY`
+  return { ...body, vendor: { ...body.vendor, credential: { name: made, value } } }
+}
+
+interface PricedRoute {
+  readonly routes: readonly [{ readonly vendor: string; readonly protocol: string }]
+  readonly pricing: unknown
+  readonly cache?: unknown
+}
+
 interface MadeProduct {
   readonly id: string
-  readonly product: Readonly<Record<string, unknown>>
-  readonly endpoints: Readonly<Record<string, unknown>>
+  readonly product: { readonly title: string; readonly operations: Readonly<Record<string, unknown>> }
+  /** Absent: what the product says of itself already. */
+  readonly description: string | undefined
+  readonly endpoints: Readonly<Record<string, PricedRoute>>
   readonly vendorName: string
   /** Whether the operator said that it is this vendor, which the catalog may have. */
   readonly isNamed: boolean
@@ -189,14 +225,14 @@ function productOf(body: ProductBody, read: ImportedDocument | undefined): MadeP
   const notes: string[] = []
   const chosen = chosenOf(body, read, notes)
   const operations: Record<string, unknown> = {}
-  const endpoints: Record<string, unknown> = {}
+  const endpoints: Record<string, PricedRoute> = {}
   const vendorName = body.vendor.name ?? id
   for (const [name, entry] of [...chosen, ...Object.entries(entries)]) {
     const own = prices[name] ?? price
     if (!own) throw invalid(`prices: the operation "${name}" has no price.`, 'prices')
     operations[name] = { ...entry, ...countsOf(own) }
     endpoints[`${id}/${name}`] = {
-      routes: [{ vendor: vendorName, protocol: entry.protocol ?? 'http-api' }],
+      routes: [{ vendor: vendorName, protocol: String(entry.protocol ?? 'http-api') }],
       pricing: { unit: 'credits', tiers: [{ call: '0', ...own.rates }] },
       ...(own.cacheSeconds === undefined ? {} : { cache: { ttlSeconds: own.cacheSeconds } }),
     }
@@ -206,7 +242,8 @@ function productOf(body: ProductBody, read: ImportedDocument | undefined): MadeP
   const vendor = vendorOf(body, read)
   return {
     id,
-    product: { title, description: read?.description ?? '', operations },
+    product: { title, operations },
+    description: body.description ?? read?.description,
     endpoints,
     vendorName,
     isNamed: body.vendor.name !== undefined,
@@ -272,16 +309,40 @@ function vendorOf(
   }
 }
 
-/** A product that is there is replaced, with the prices of its operations. */
-function withProduct(current: CatalogInput, made: MadeProduct): unknown {
+/** A product that is there is replaced, with the prices of its operations. What this says nothing about stays: costs, further routes, switches. */
+function withProduct(current: CatalogInput, made: MadeProduct): Readonly<Record<string, unknown>> {
   const { id, product, endpoints, vendorName, vendor } = made
   const others = Object.entries(current.endpoints).filter(([name]) => !isOwn(current, id, name))
+  const priced = Object.entries(endpoints).map(([name, one]) => {
+    const { cache: _, routes = [], ...kept } = (isOwn(current, id, name) ? current.endpoints[name] : undefined) ?? {}
+    const isSame = routes.some((route) => route.vendor === vendorName && route.protocol === one.routes[0].protocol)
+    return [name, { ...kept, ...one, ...(isSame ? { routes } : {}) }] as const
+  })
+  const { description = current.products?.[id]?.description ?? '' } = made
   return {
     ...current,
     vendors: { ...current.vendors, ...(vendor ? { [vendorName]: mergedVendor(current, made) } : {}) },
-    endpoints: { ...Object.fromEntries(others), ...endpoints },
-    products: { ...current.products, [id]: product },
+    endpoints: Object.fromEntries([...others, ...priced]),
+    products: { ...current.products, [id]: { ...product, description } },
   }
+}
+
+/** With its prices, and with a vendor that nothing else uses. */
+function withoutProduct(current: CatalogInput, id: string): CatalogInput {
+  if (!Object.hasOwn(current.products ?? {}, id))
+    throw new Fault('not_found', { message: `There is no product "${id}".` })
+  const { [id]: _, ...products } = current.products ?? {}
+  const all = Object.entries(current.endpoints)
+  const others = all.filter(([name]) => !isOwn(current, id, name))
+  const own = all.filter(([name]) => isOwn(current, id, name)).map(([, one]) => one)
+  const vendorsOf = (priced: readonly { readonly routes: readonly { readonly vendor: string }[] }[]) =>
+    priced.flatMap(({ routes }) => routes.map(({ vendor }) => vendor))
+  const { models, toolServers = {} } = current
+  const stay = [...vendorsOf(others.map(([, one]) => one)), ...vendorsOf(Object.values(models))]
+  stay.push(...Object.values(toolServers).map(({ vendor }) => vendor))
+  const gone = vendorsOf(own).filter((vendor) => !stay.includes(vendor))
+  const vendors = Object.entries(current.vendors).filter(([name]) => !gone.includes(name))
+  return { ...current, products, endpoints: Object.fromEntries(others), vendors: Object.fromEntries(vendors) }
 }
 
 /** A vendor that only has the product's name by chance keeps its address and what it is sent. */

@@ -5,6 +5,8 @@ import { type Ref, useImperativeHandle, useRef } from 'react'
 export interface JsonAreaHandle {
   /** Selects the line of a path such as `models.alpha-5.4.pricing`. */
   show: (path: string) => void
+  /** Selects a line, counted from 1. */
+  showLine: (line: number) => void
 }
 
 export function JsonArea({
@@ -22,16 +24,17 @@ export function JsonArea({
   const gutter = useRef<HTMLPreElement>(null)
   const lines = text.split('\n')
 
+  const select = (line: number | undefined) => {
+    const box = area.current
+    if (!box || line === undefined) return
+    const start = lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0)
+    box.focus()
+    box.setSelectionRange(start, start + (lines[line]?.length ?? 0))
+    box.scrollTop = (box.scrollHeight / lines.length) * line - box.clientHeight / 3
+  }
   useImperativeHandle(ref, () => ({
-    show: (path) => {
-      const box = area.current
-      const line = lineOfPath(lines, path)
-      if (!box || line === undefined) return
-      const start = lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0)
-      box.focus()
-      box.setSelectionRange(start, start + (lines[line]?.length ?? 0))
-      box.scrollTop = (box.scrollHeight / lines.length) * line - box.clientHeight / 3
-    },
+    show: (path) => select(lineOfPath(lines, path)),
+    showLine: (line) => select(line - 1),
   }))
 
   return (

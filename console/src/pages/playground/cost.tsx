@@ -1,16 +1,13 @@
 // What a run would cost before, and what it did cost after.
-import { useEffect, useState } from 'react'
 import { ApiError, api } from '../../api.ts'
 import { briefCredits, creditsText, sumCredits } from '../../credits.ts'
 import { formatMs } from '../../format.ts'
-import { useQuery } from '../../query.ts'
+import { useQuery, useSettled } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import type { Quote } from '../../wire.ts'
 import { describeUnits } from '../usage.tsx'
 
-/** Typing is not asked about letter by letter. */
-const QUOTE_AFTER_MS = 500
 /** Pictures in a body are not sent a second time for an estimate. */
 const QUOTED_BYTES_MAX = 500_000
 
@@ -101,16 +98,6 @@ function quoteWords({ quote, error }: Quoted = {}): string {
   const cost = costWords([quote])
   if (quote.affordable) return cost
   return `${cost} ${briefCredits(quote.holdAtLeast)} must be available, and only ${briefCredits(quote.available)} are.`
-}
-
-/** A text once it has not changed for a while. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text)
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(text), QUOTE_AFTER_MS)
-    return () => window.clearTimeout(timer)
-  }, [text])
-  return text === '' ? '' : settled
 }
 
 export interface Receipt {

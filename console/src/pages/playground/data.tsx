@@ -25,7 +25,15 @@ export function AnalyticsPlay({ account }: { account: string }) {
   return <DataPlay account={account} area="siteanalytics" />
 }
 
-type Area = 'social' | 'siteanalytics'
+export function ProductPlay({ account }: { account: string }) {
+  return <DataPlay account={account} area="products" />
+}
+
+type Area = 'social' | 'siteanalytics' | 'products'
+
+/** Products of the catalog are what the code does not know; those with a body are tried on their page of the documentation. */
+const isIn = (area: Area, { id, method }: PublicEndpoint) =>
+  area === 'products' ? method === 'GET' && !/^(?:social|siteanalytics)/.test(id) : id.startsWith(area)
 
 function DataPlay({ account, area }: { account: string; area: Area }) {
   const { query } = useLocation()
@@ -34,7 +42,7 @@ function DataPlay({ account, area }: { account: string; area: Area }) {
   return (
     <Loaded query={catalog}>
       {({ endpoints }) => {
-        const offered = endpoints.filter((endpoint) => endpoint.id.startsWith(area))
+        const offered = endpoints.filter((endpoint) => isIn(area, endpoint))
         const address = query.get('address')
         const wanted = query.get('endpoint') ?? last
         const endpoint = offered.find((one) => (address ? namedIn(one.path, address) : one.id === wanted)) ?? offered[0]

@@ -64,6 +64,7 @@ const GROUPS: readonly [Group, ...Group[]] = [
     tabs: [
       tab('analytics', 'Analytics', async () => (await import('./data.tsx')).AnalyticsPlay),
       tab('social', 'Social', async () => (await import('./data.tsx')).SocialPlay),
+      tab('products', 'Products', async () => (await import('./data.tsx')).ProductPlay),
     ],
   },
 ]

@@ -1,0 +1,189 @@
+// What an operator does to sell an API: a pasted document becomes an endpoint that is paid for, documented and a tool.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { connect } from '../mcp/client.ts'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+
+/** The API that is sold; it says by which key it was asked. */
+const heard: string[] = []
+const vendor = createServer((request, response) => {
+  heard.push(`${request.url} ${request.headers['x-maps-key']}`)
+  const results = [{ name: 'Harbor' }, { name: 'Dock' }, { name: 'Pier' }]
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ results }))
+})
+
+const DOCUMENT = `openapi: 3.1.0
+info: { title: Maps, description: Places of the world. }
+servers: [{ url: https://maps.example.com }]
+components: { securitySchemes: { key: { type: apiKey, in: header, name: X-Maps-Key } } }
+paths:
+  /search:
+    get:
+      operationId: searchPlaces
+      summary: Search places
+      parameters:
+        - { name: q, in: query, required: true, schema: { type: string }, example: pier }
+        - { name: limit, in: query, schema: { type: integer, minimum: 1, maximum: 50, default: 10 } }
+      responses: { "200": { description: Places, content: { application/json: { example: { results: [] } } } } }
+  /upload:
+    post:
+      operationId: upload
+      requestBody: { required: true, content: { multipart/form-data: { schema: { type: object } } } }
+      responses: { "200": { description: Ok } }
+`
+
+let home: TestConsole
+let operator: Visitor
+let account = ''
+
+before(async () => {
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  home = await startConsole()
+  account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  operator = await home.visitor()
+  await home.setUp(operator, 'op@example.com')
+})
+
+after(async () => {
+  vendor.close()
+  await home?.close()
+})
+
+const selected = `(() => { const area = document.querySelector('textarea[aria-label="OpenAPI document"]')
+  return area.value.slice(area.selectionStart, area.selectionEnd) })()`
+
+test('a document that cannot be read is shown at its line, and what cannot be sold says why and where', async () => {
+  const { page } = operator
+  await operator.go('/operator/products')
+  await page.getByText('No products yet').waitFor()
+  await page.getByRole('link', { name: 'Add a product' }).click()
+  await page
+    .getByLabel('OpenAPI document', { exact: true })
+    .last()
+    .fill('{\n "openapi": "3.1.0",\n "info": { "title" "Maps" }\n}')
+  await page.getByRole('button', { name: 'Read the document' }).click()
+  await page.getByText(/The document cannot be read: .* at line 3, column \d+/).waitFor()
+  assert.equal(await page.evaluate(selected), ' "info": { "title" "Maps" }')
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'maps.yaml', mimeType: 'application/yaml', buffer: Buffer.from(DOCUMENT) })
+  await page.getByRole('button', { name: 'Read the document' }).click()
+  const row = page.getByRole('row', { name: /upload/ })
+  await row.getByText(/takes a body of multipart\/form-data, which is not offered \(line 15\)/).waitFor()
+  await row.getByRole('button', { name: 'Show the line' }).click()
+  assert.equal(await page.evaluate(selected), '    post:')
+})
+
+test('a pasted document becomes a product: called with a key it answers and is charged, it stands in the docs and is a tool', async () => {
+  const { page } = operator
+  const dialog = page.getByRole('dialog')
+  await operator.go('/operator/products/new')
+  await page.getByLabel('OpenAPI document', { exact: true }).last().fill(DOCUMENT)
+  await page.getByRole('button', { name: 'Read the document' }).click()
+  await page.getByRole('checkbox', { name: 'search-places' }).waitFor()
+  await page.getByLabel('Credits a call, for each').fill('0.5')
+  await page.getByRole('button', { name: 'Take 1 operation' }).click()
+  await page.getByLabel('Id', { exact: true }).fill('maps')
+  await page.getByLabel('Address of the API').fill(`http://127.0.0.1:${(vendor.address() as AddressInfo).port}`)
+  assert.equal(await page.getByLabel('Where the credential goes').inputValue(), 'header', 'as the document says')
+  await page.getByLabel('Credential', { exact: true }).fill('maps-secret-1')
+
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await dialog.getByLabel('Operation id').fill('search')
+  await dialog.getByLabel('Per row').fill('0.1')
+  const rows = dialog.getByLabel('What is counted as rows')
+  await rows.fill('size(answer.results)')
+  await dialog.getByText(/It has no upper bound: "answer\.results" \(character 6\)/).waitFor()
+  await rows.fill('min(size(answer.results), request.limit)')
+  await dialog.getByText('Proved: at most 50 in any answer.').waitFor()
+  await dialog.getByText('Up to 5.5 credits are held for a call.').waitFor()
+  await dialog.getByRole('button', { name: 'Done' }).click()
+
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog.getByText('Product maps is new, with 1 operation: search.').waitFor()
+  assert.equal(home.gateway.catalog.current.document.products.maps, undefined, 'nothing has changed yet')
+  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await page.getByRole('heading', { name: 'Maps' }).waitFor()
+  await page.getByText('Credential stored').waitFor()
+
+  const { key } = await home.account()
+  const answer = await home.call('/v1/maps/search?q=harbor&limit=2', key)
+  assert.equal(answer.status, 200, await answer.text())
+  assert.equal(answer.headers.get('x-tollgate-charge'), '0.7')
+  assert.deepEqual(heard, ['/search?q=harbor&limit=2 maps-secret-1'])
+  const agent = await connect(home.url, key)
+  const { tools } = await agent.listTools()
+  assert.ok(tools.some(({ name }) => name === 'maps_search'))
+  await agent.close()
+
+  await page.getByRole('link', { name: 'Docs' }).click()
+  await page.getByRole('heading', { name: 'Search places' }).first().waitFor()
+  assert.match(page.url(), /\/docs\/api\/maps-search$/)
+  await operator.go(`/a/${account}/playground/products?endpoint=maps%2Fsearch`)
+  await page.getByLabel(/^q/).fill('pier')
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+})
+
+test('a product is edited without losing what the form does not show, and removed with its vendor', async () => {
+  const { page } = operator
+  const dialog = page.getByRole('dialog')
+  await operator.go('/operator/products')
+  await page.getByRole('link', { name: 'Maps' }).click()
+  await page.getByRole('link', { name: 'Edit' }).click()
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await dialog.getByLabel('Default of limit').fill('5')
+  await dialog.getByLabel('Cached for (seconds)').fill('60')
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Add an operation' }).click()
+  await dialog.getByLabel('Operation id').fill('place')
+  await dialog.getByLabel('Title').fill('One place')
+  await dialog.getByLabel('Method and path here').fill('GET /places/{id}')
+  await dialog.getByLabel('Path at the vendor').fill('v1/place/{id}')
+  await dialog.getByLabel('Per call').fill('2')
+  await dialog.getByText('params: must describe {id}, with "in": "path"').waitFor()
+  await dialog.getByRole('button', { name: 'Add a parameter' }).click()
+  await dialog.getByLabel('Name of parameter 1').fill('id')
+  await dialog.getByLabel('Place of id').selectOption('path')
+  await dialog.getByText('params: must describe {id}').waitFor({ state: 'detached' })
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await page.getByRole('heading', { name: '2 operations' }).waitFor()
+  const { products, endpoints, vendors } = home.gateway.catalog.current.document
+  assert.equal(products.maps?.description, 'Places of the world.')
+  assert.equal(products.maps?.operations.search?.params.limit?.default, '5')
+  assert.equal(endpoints['maps/search']?.cache?.ttlSeconds, 60)
+  assert.equal(vendors.maps?.credential, 'MAPS_API_KEY')
+  const { key } = await home.account()
+  assert.equal((await home.call('/v1/maps/places/p1', key)).headers.get('x-tollgate-charge'), '2')
+
+  await page.getByRole('button', { name: 'Remove' }).click()
+  await dialog
+    .getByText(/Product maps is gone|Product maps is removed|maps/)
+    .first()
+    .waitFor()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No products yet').waitFor()
+  assert.equal((await home.call('/v1/maps/search?q=a', key)).status, 404)
+  assert.equal(home.gateway.catalog.current.document.vendors.maps, undefined)
+})
+
+test('a preset is taken with its list prices, and is simulated until a credential is stored', async () => {
+  const { page } = operator
+  await operator.go('/operator/products/new')
+  await page.getByText('Preset', { exact: true }).click()
+  await page.getByRole('combobox', { name: 'Preset' }).selectOption('tavily')
+  await page.getByText('not tried against the vendor').waitFor()
+  await page.getByRole('button', { name: /^Take \d operations?$/ }).click()
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(/Product tavily is new/).waitFor()
+  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('Simulated: no credential').waitFor()
+  assert.deepEqual(home.mishaps, [])
+})
