@@ -4,7 +4,10 @@ import { runCli } from '../src/cli/run.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, type OperatorServer } from './operator-server.ts'
 
-export function commandLineOf(server: () => OperatorServer, secrets: Readonly<Record<string, string>> = {}) {
+export function commandLineOf(
+  server: () => Pick<OperatorServer, 'url'> & { readonly token?: string },
+  secrets: Readonly<Record<string, string>> = {},
+) {
   async function run(args: string[]) {
     const said = { out: '', err: '' }
     const code = await runCli({
@@ -13,7 +16,7 @@ export function commandLineOf(server: () => OperatorServer, secrets: Readonly<Re
         ...{
           url: server().url,
           urlSource: 'from a test',
-          token: OPERATOR_TOKEN,
+          token: server().token ?? OPERATOR_TOKEN,
           tokenSource: 'a test',
           apiKey: undefined,
         },

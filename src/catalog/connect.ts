@@ -61,7 +61,10 @@ export function withConnection(current: CatalogInput, connection: Connection): C
       notes.push(...made.notes)
     }
   }
-  if (preset?.takesOver !== undefined) takeOver(document, preset.takesOver, vendorName)
+  const { bridge } = vendor
+  if (preset?.takesOver !== undefined && bridge)
+    notes.push(...takeSome(document, preset.takesOver, vendorName, bridge.endpoints))
+  else if (preset?.takesOver !== undefined) takeOver(document, preset.takesOver, vendorName)
   return { document, notes, problems }
 }
 
@@ -170,12 +173,41 @@ function takeOver(document: CatalogInput, from: string, to: string): void {
       Object.entries(products).map(([uid, product]) => [
         uid,
         product.routes.some(({ vendor }) => vendor === from)
-          ? { ...product, routes: product.routes.map((one) => (one.vendor === from ? { ...one, vendor: to } : one)) }
+          ? {
+              ...product,
+              routes: product.routes.map((one) => (one.vendor === from ? { ...one, vendor: to, enabled: true } : one)),
+            }
           : product,
       ]),
     )
   document.models = moved(document.models)
   document.endpoints = moved(document.endpoints)
+}
+
+/** What a bridge names goes to this vendor, or to it when others fail. The rest of what went there is switched off: nobody real serves it. */
+function takeSome(
+  document: CatalogInput,
+  from: string,
+  to: string,
+  served: Readonly<Record<string, { note?: string | undefined }>>,
+): string[] {
+  const unserved: string[] = []
+  for (const [uid, product] of Object.entries(document.endpoints)) {
+    const others = routesOfOthers(document, product.routes, to)
+    if (Object.hasOwn(served, uid)) {
+      const order = others.length === 0 ? {} : { order: Math.max(...others.map((one) => one.order ?? 0)) + 1 }
+      const route: RouteInput = { vendor: to, protocol: 'site-analytics', ...order }
+      const before = product.routes.find(({ vendor }) => vendor === to)
+      document.endpoints[uid] = { ...product, routes: [...others, { ...before, ...route }] }
+    } else if (others.length === 0 && product.routes.some(({ vendor }) => vendor === from)) {
+      unserved.push(uid)
+      document.endpoints[uid] = { ...product, routes: product.routes.map((one) => ({ ...one, enabled: false })) }
+    }
+  }
+  const differing = Object.entries(served).flatMap(([uid, { note }]) => (note === undefined ? [] : [`${uid}: ${note}`]))
+  return unserved.length === 0
+    ? differing
+    : [`Not served by ${to}, so that calls get the error 50001: ${unserved.join(', ')}.`, ...differing]
 }
 
 /** What the vendor takes, in credits; undefined where no price was noted. */

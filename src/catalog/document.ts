@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
+import { bridgeProblems, routeProblems, vendorBridge } from './bridge.ts'
 import { guardrailProblems, guardrails } from './guardrails.ts'
 import { products, productsProblems } from './product.ts'
 import { sales } from './sales.ts'
@@ -128,6 +129,8 @@ const vendor = z.strictObject(
     offers: z.array(z.enum(OFFERS)).optional(),
     /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
     byokFee: byokFee.optional(),
+    /** Its API has names and shapes of its own: how it answers endpoints of ours. */
+    bridge: vendorBridge.optional(),
   },
   named,
 )
@@ -247,6 +250,12 @@ export const document = z
     for (const [name, one] of Object.entries(doc.vendors))
       for (const message of credentialProblems(one))
         context.addIssue({ code: 'custom', path: ['vendors', name, 'credentials'], message })
+    for (const [name, { bridge }] of Object.entries(doc.vendors))
+      for (const { path, message } of bridge ? bridgeProblems(bridge) : [])
+        context.addIssue({ code: 'custom', path: ['vendors', name, 'bridge', ...path], message })
+    for (const [uid, one] of Object.entries(doc.endpoints))
+      for (const { path, message } of routeProblems(uid, one, doc.vendors))
+        context.addIssue({ code: 'custom', path: ['endpoints', uid, ...path], message })
     for (const [shelf, products] of [['models', doc.models] as const, ['endpoints', doc.endpoints] as const])
       for (const [uid, product] of Object.entries(products))
         for (const { path, message } of productProblems(product, doc))

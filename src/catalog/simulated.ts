@@ -34,11 +34,13 @@ function simulate(document: CatalogDocument): CatalogDocument {
     return Object.fromEntries(entries)
   }
 
+  // The check of the document has seen that there is one.
+  const vendorOf = (route: Route): Vendor => document.vendors[route.vendor]!
+
   function to(route: Route): Route {
     // No vendor of a catalog can have such a name, so that their breakers and figures stay apart.
     const name = `test:${route.vendor}/${VENDORS[route.protocol]}`
-    // The check of the document has seen that there is one.
-    const { credential: _, credentials: __, auth: ___, byokFee: ____, ...rest } = document.vendors[route.vendor]!
+    const { credential: _, credentials: __, auth: ___, byokFee: ____, bridge: _____, ...rest } = vendorOf(route)
     vendors[name] ??= { ...rest, baseUrl: `sandbox/${VENDORS[route.protocol]}`, headers: {} }
     return { ...route, vendor: name }
   }

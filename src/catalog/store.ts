@@ -26,7 +26,7 @@ export interface Catalog {
 
 /** What has a price and routes: a model or a data endpoint. */
 export type Product = Model | DataEndpoint
-type DataProduct = ModelOf<'data'> | DataEndpoint
+export type DataProduct = ModelOf<'data'> | DataEndpoint
 
 export interface CatalogStore {
   readonly current: Catalog

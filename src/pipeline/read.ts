@@ -4,11 +4,12 @@
 import { createHash } from 'node:crypto'
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'
+import { type Bridge, bridgeOf } from '../catalog/bridge.ts'
 import type { Model, Route } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { cacheKey } from '../catalog/query.ts'
-import { type Catalog, findDataProduct, type Product } from '../catalog/store.ts'
+import { type Catalog, type DataProduct, findDataProduct, type Product } from '../catalog/store.ts'
 import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
@@ -177,6 +178,8 @@ function readOne(incoming: Incoming, deps: ReadDeps): Read {
     const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
     // What no route can carry is refused before anything is held.
     const routes = routesFor(paidRequest, product, incoming.catalog.document)
+    if (routes.length === 0 && incoming.spec.sells === 'data')
+      throw new Fault('upstream_unavailable', { message: 'No vendor serves this endpoint here. You were not charged.' })
     if (routes.length === 0 && (incoming.spec.sells === 'text' || paidRequest.offer === 'masks'))
       throw invalid(
         `No vendor of "${paidRequest.product}" offers ${paidRequest.offer === 'masks' ? 'masks' : 'this'}.`,
@@ -387,7 +390,7 @@ function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
       : readDataRequest(
           spec,
           { query, params, header, json },
-          { nowMs: world.nowMs(), priced, ...(tokens ? { tokens } : {}) },
+          { nowMs: world.nowMs(), priced, bridges: bridgesOf(product, spec, catalog), ...(tokens ? { tokens } : {}) },
         )
   if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
   if (!mayUse(principal, spec.restriction))
@@ -401,6 +404,17 @@ function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
     product,
     ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query) + question, ...cache } } : {}),
   }
+}
+
+/** Of the vendors that need one. */
+function bridgesOf(product: DataProduct | undefined, { product: uid }: DataEndpointSpec, { document }: Catalog) {
+  const found = new Map<string, Bridge>()
+  for (const { vendor, enabled } of product?.routes ?? []) {
+    const { bridge } = document.vendors[vendor] ?? {}
+    const made = enabled && bridge ? bridgeOf(bridge, uid) : undefined
+    if (made) found.set(vendor, made)
+  }
+  return found
 }
 
 /** Found once for each price, because every call asks. */

@@ -46,6 +46,7 @@ export function freeCheck(target: Target): FreeCheck | undefined {
       }
     case 'social-v2':
     case 'site-analytics': {
+      if (target.bridge) return bridgeCheck(target, target.bridge.check)
       const url = dataAddress(target)
       return url === undefined
         ? undefined
@@ -58,6 +59,17 @@ export function freeCheck(target: Target): FreeCheck | undefined {
     default:
       return undefined
   }
+}
+
+/** A vendor that names no address for it is not tested. */
+function bridgeCheck({ baseUrl }: Target, path: string | undefined): FreeCheck | undefined {
+  return path === undefined
+    ? undefined
+    : {
+        call: { method: 'GET', url: `${baseUrl}/${path}`, headers: accept },
+        shownBy: isSuccess,
+        words: 'It says what the credential may use. No data were bought.',
+      }
 }
 
 /** The endpoint without its parameters; a parameter in the path gets a name that does not exist. */

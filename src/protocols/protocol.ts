@@ -1,5 +1,6 @@
 // The contracts between the request path and the wire formats. A `PaidRequest` is a caller's validated request: what it costs at worst, and
 // how to open an exchange with a vendor. The path knows no formats; formats know no sockets, clocks or money.
+import type { VendorBridge } from '../catalog/bridge.ts'
 import type { Auth, Login, Offer } from '../catalog/document.ts'
 import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -33,6 +34,8 @@ export interface Target {
   readonly passesUnknown?: boolean
   /** A simulated vendor of ours. */
   readonly simulated?: boolean
+  /** How a vendor with shapes of its own answers endpoints of ours. */
+  readonly bridge?: VendorBridge | undefined
 }
 
 /** Attributes that decide the price tier, besides token counts. */
@@ -86,8 +89,8 @@ export interface PaidRequestFacts {
 
 /** A call that a vendor answers while the caller waits. */
 export interface PaidRequest extends PaidRequestFacts {
-  /** Why a route of this format cannot serve the request; undefined if it can. */
-  refusal?(protocol: ProtocolName): Fault | undefined
+  /** Why a route of this format to this vendor cannot serve the request; undefined if it can. */
+  refusal?(protocol: ProtocolName, vendor: string): Fault | undefined
   /** Fetches what the request only refers to. Runs once, before a vendor slot is taken, because it does not use the vendor's time. */
   gather?(signal: AbortSignal): Promise<void>
   /** Doing it twice may do harm: once the vendor may have begun, it is not tried again. */

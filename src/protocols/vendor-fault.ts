@@ -133,6 +133,7 @@ export function refusal(status: number, said: VendorError | undefined, model: st
   const { words, message } = said ?? { words: [], message: '' }
   const made = (kind: FaultName, more: FaultDetails = {}) =>
     new VendorFault(kind, said ?? { words: [], message: '' }, { ...more, internal: { status } })
+  if (said?.as !== undefined) return { fault: made(said.as), vendorsFault: false }
   if (status === 401 || (status === 403 && !isOurAccount(words, message, true)))
     return { fault: made('upstream_failed'), ours: CREDENTIAL, vendorsFault: true, credential: 'refused' }
   const refused = status >= 400 && status < 500

@@ -1,5 +1,6 @@
 // A vendor's error message: read from the formats in use, and redacted so that a caller cannot learn whose account, key or address is behind
 // the gateway. The caller's own names and ids stay.
+import type { FaultName } from '../kernel/fault.ts'
 import { redact, withoutContent } from '../kernel/redact.ts'
 import { isObject, objectOf, text } from './check.ts'
 import type { PaidRequest, Target } from './protocol.ts'
@@ -10,6 +11,8 @@ export interface VendorError {
   /** The vendor's names for the error, from `type`, `code`, `status` and `details.error_code`. */
   readonly words: readonly string[]
   readonly param?: string
+  /** What it means, where the vendor's status does not say so. */
+  readonly as?: FaultName
   /** `error.details` of the Messages format: a code that SDKs act on, and the unsupported features. */
   readonly details?: { readonly error_code: string; readonly unsupported?: readonly string[] }
 }

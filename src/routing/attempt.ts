@@ -333,7 +333,9 @@ function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors)
 
 /** A product whose credential has no value: nobody pays for what its vendor says to strangers. */
 const isUntold = ({ target, vendor }: Candidate) =>
-  target.protocol === 'http-api' && vendor.credential !== undefined && target.secret === undefined
+  (target.protocol === 'http-api' || target.bridge !== undefined) &&
+  vendor.credential !== undefined &&
+  target.secret === undefined
 
 const untoldFault = (vendor: string) =>
   new Fault('upstream_unavailable', { internal: { vendor, why: 'its credential has no value' } })

@@ -61,6 +61,7 @@ export function targetOf(
     headers: vendor.headers,
     model: route.model ?? uid,
     passesUnknown: vendor.passesUnknown,
+    bridge: sandbox ? undefined : vendor.bridge,
   }
 }
 
@@ -84,15 +85,15 @@ function carriers(
   const routes = all.every((route) => route.enabled) ? all : all.filter((route) => route.enabled)
   if (
     paidRequest.needs === undefined &&
-    routes.every((route) => !route.serves && !paidRequest.refusal?.(route.protocol))
+    routes.every((route) => !route.serves && !paidRequest.refusal?.(route.protocol, route.vendor))
   )
     return routes // The usual case.
   const needs = paidRequest.needs ?? []
   const forNeed = routes.filter((route) => needs.some((need) => route.serves?.includes(need)))
   const forAll = routes.filter((route) => !route.serves || route.protocol === paidRequest.clientFormat)
   const pool = forNeed.length > 0 ? forNeed : forAll.length > 0 ? forAll : routes
-  const able = pool.filter((route) => paidRequest.refusal?.(route.protocol) === undefined)
-  const refused = able.length === 0 && pool[0] && paidRequest.refusal?.(pool[0].protocol)
+  const able = pool.filter((route) => paidRequest.refusal?.(route.protocol, route.vendor) === undefined)
+  const refused = able.length === 0 && pool[0] && paidRequest.refusal?.(pool[0].protocol, pool[0].vendor)
   if (refused) throw refused
   return able
 }

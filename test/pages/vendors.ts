@@ -1,5 +1,7 @@
 // The vendor presets, from their presets.
 
+import { ANALYTICS } from '../../src/catalog/analytics.ts'
+import { vendorBridge } from '../../src/catalog/bridge.ts'
 import { type Preset, type PresetModel, readPresets } from '../../src/catalog/preset.ts'
 import { formatCredits } from '../../src/kernel/credits.ts'
 import { UNIT_NAMES } from '../../src/meter/kind.ts'
@@ -15,12 +17,18 @@ export async function vendorsPage(): Promise<string> {
 }
 
 function sectionOf({ name, title, about, vendor, blanks, formats, prices, models, takesOver }: Preset): string[] {
+  const served = vendor.bridge === undefined ? undefined : vendorBridge.parse(vendor.bridge).endpoints
   const facts = [
     `- preset ${code(name)}, at ${code(vendor.baseUrl)}`,
     ...Object.entries(blanks).map(([blank, what]) => `- ${code(`{${blank}}`)}: ${inCode(what)}`),
     `- credential: ${vendor.credential ? code(vendor.credential) : 'none needed'}`,
     `- speaks ${formats.map(({ protocol, serves }) => code(protocol) + (serves ? ` for ${serves.join(', ')}` : '')).join(', ')}`,
-    ...(takesOver === undefined ? [] : [`- takes over every route of the vendor ${code(takesOver)}`]),
+    ...(takesOver === undefined || served ? [] : [`- takes over every route of the vendor ${code(takesOver)}`]),
+    ...(served
+      ? [
+          `- takes over ${Object.keys(served).length} endpoints of the vendor ${code(takesOver ?? '')}; it does not serve ${unservedBy(served)}`,
+        ]
+      : []),
     prices ? `- list prices noted on ${prices.noted}, from ${prices.from}` : '- no list price noted',
   ]
   const rows = Object.entries(models).map(([model, entry]) => [
@@ -34,8 +42,21 @@ function sectionOf({ name, title, about, vendor, blanks, formats, prices, models
     ...(about === undefined ? [] : [inCode(about)]),
     facts.join('\n'),
     ...(rows.length > 0 ? [table(['model', 'serves', 'context', 'list price'], rows)] : []),
+    ...(served
+      ? [
+          table(
+            ['endpoint', 'what differs'],
+            Object.entries(served).map(([uid, { note = '' }]) => [code(uid), note]),
+          ),
+        ]
+      : []),
   ]
 }
+
+const unservedBy = (served: object) =>
+  ANALYTICS.filter(({ product }) => !Object.hasOwn(served, product))
+    .map(({ product }) => code(product))
+    .join(', ')
 
 /** Addresses are no links: there may be nothing behind them. */
 function inCode(text: string): string {

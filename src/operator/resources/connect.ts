@@ -1,6 +1,7 @@
 // The catalog, and a vendor that is added to it.
 
 import * as z from 'zod'
+import { vendorBridge } from '../../catalog/bridge.ts'
 import { type ChosenModel, type Connection, listPrice, suggestedUid, withConnection } from '../../catalog/connect.ts'
 import {
   auth,
@@ -126,6 +127,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
           ...{
             cloud: place.vendor.cloud,
             headers: place.vendor.headers ?? {},
+            bridge: bridgeIn(place.vendor),
             model: body.model || cheapestOf(place.preset),
           },
         }
@@ -239,6 +241,11 @@ export async function mayAllGo(
 function lossesOf(document: CatalogInput, vendorName: string): string[] {
   const checked = checkDocument(document)
   return checked.ok ? lossNotes(checked.document, vendorName) : []
+}
+
+/** The preset's, as it becomes a part of the catalog. */
+function bridgeIn({ bridge }: CatalogInput['vendors'][string]) {
+  return bridge === undefined ? undefined : vendorBridge.parse(bridge)
 }
 
 type PlaceFound = Pick<Connection, 'vendorName' | 'vendor' | 'preset'> & {

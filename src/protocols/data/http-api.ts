@@ -1,6 +1,7 @@
 // Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. What the vendor answers is relayed byte for
 // byte, whatever its shape: JSON, a file or a stream. Site analytics and the products of the catalog are such endpoints.
 import { isUtf8 } from 'node:buffer'
+import { type Bridge, billedRequest, bridgeOf } from '../../catalog/bridge.ts'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
 import { boundOf, countOf, type Known } from '../../catalog/expression.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
@@ -14,8 +15,9 @@ import type { Unit } from '../../meter/kind.ts'
 import type { Usage } from '../../meter/usage.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import { isObject, objectOf } from '../check.ts'
-import { dataWords } from './data-words.ts'
 import { type Answer, type Exchange, garbled, type PaidRequest, type Target } from '../protocol.ts'
+import { bridgedAddress, bridgedAnswer, periodOf } from './bridge.ts'
+import { dataWords } from './data-words.ts'
 
 export interface DataRequest extends PaidRequest {
   /** The complete query; the response cache's key is made of it. */
@@ -42,6 +44,8 @@ interface Rules {
   /** The units that have a rate: an answer is relayed unread only where none of them must be counted in it. */
   readonly priced?: ReadonlySet<Unit>
   readonly tokens?: PageTokens
+  /** How vendors with shapes of their own answer it, by the vendor's name. */
+  readonly bridges?: ReadonlyMap<string, Bridge>
 }
 
 interface Read {
@@ -53,6 +57,7 @@ interface Read {
 }
 
 const ONLY_CALLS: ReadonlySet<Unit> = new Set()
+const NO_BRIDGES: ReadonlyMap<string, Bridge> = new Map()
 
 export function readDataRequest(spec: DataEndpointSpec, asked: AskedData, rules: Rules): DataRequest {
   const { priced = ONLY_CALLS, tokens, nowMs } = rules
@@ -60,15 +65,17 @@ export function readDataRequest(spec: DataEndpointSpec, asked: AskedData, rules:
   const query = openedToken(spec, readQuery(spec, asked.query, nowMs, { path: params, header }), tokens)
   const json = spec.body ? asked.json : undefined
   if (spec.body && json) checkBody(spec, json)
-  const worst = worstOf(spec, { query, json, priced })
+  const bridges = rules.bridges ?? NO_BRIDGES
+  const worst = worstOf(spec, { query, json, priced }, bridges)
   const read: Read = { query, json, priced, worst, tokens }
-  const least = leastOf(spec, priced)
+  const least = leastOf(spec, priced, bridges)
   return {
     product: spec.product,
     stream: false,
     price: {},
     worst,
     ...(least ? { likely: () => least } : {}),
+    ...(bridges.size > 0 ? { refusal: (_, vendor) => unbridged(spec, query, bridges.get(vendor)) } : {}),
     query,
     sent: json ? json.text : JSON.stringify(query),
     open: (target) => openData(spec, read, target),
@@ -95,9 +102,16 @@ const countedOf = (operation: OperationFacts | undefined, priced: ReadonlySet<Un
     return rule && priced.has(unit) ? [{ unit, ...rule }] : []
   })
 
-function worstOf(spec: DataEndpointSpec, { query, json, priced }: Pick<Read, 'query' | 'json' | 'priced'>): Usage {
+function worstOf(
+  spec: DataEndpointSpec,
+  { query, json, priced }: Pick<Read, 'query' | 'json' | 'priced'>,
+  bridges: ReadonlyMap<string, Bridge>,
+): Usage {
   const { operation, answer, params, body } = spec
-  if (!operation) return priced.has('row') ? { call: 1, row: rowsMax(spec, query) } : { call: 1 }
+  if (!operation) {
+    const rows = priced.has('row') ? { row: rowsMax(spec, query) } : {}
+    return { call: 1, ...rows, ...(priced.has('metered') ? { metered: mostBilled(spec, query, bridges) } : {}) }
+  }
   const request = requestOf(spec, query, json)
   const worst: { [unit in Unit]?: number } = { call: 1 }
   for (const { unit, expression } of countedOf(operation, priced)) {
@@ -113,7 +127,8 @@ function worstOf(spec: DataEndpointSpec, { query, json, priced }: Pick<Read, 'qu
 }
 
 /** Of an answer in which what is counted is not there. Undefined where nothing is counted in it. */
-function leastOf({ operation }: DataEndpointSpec, priced: ReadonlySet<Unit>): Usage | undefined {
+function leastOf({ operation }: DataEndpointSpec, priced: ReadonlySet<Unit>, bridges: ReadonlyMap<string, Bridge>): Usage | undefined {
+  if (bridges.size > 0 && priced.has('metered')) return { call: 1, metered: 1 }
   const counted = countedOf(operation, priced)
   if (counted.length === 0) return undefined
   return { call: 1, ...Object.fromEntries(counted.map(({ unit, least }) => [unit, least])) }
@@ -132,14 +147,69 @@ function requestOf({ params, body }: DataEndpointSpec, query: NormalisedQuery, j
   return { ...requestSchema(params, body), json: values }
 }
 
+// A vendor with shapes of its own.
+
+function unbridged(spec: DataEndpointSpec, query: NormalisedQuery, bridge: Bridge | undefined): Fault | undefined {
+  try {
+    if (bridge) bridgedAddress(bridge, spec, query)
+    return undefined
+  } catch (error) {
+    if (error instanceof Fault) return error
+    throw error
+  }
+}
+
+function billedOf(spec: DataEndpointSpec, query: NormalisedQuery): Known {
+  const { days, months } = periodOf(query) ?? { days: 1, months: 1 }
+  const { json } = requestOf(spec, query, undefined)
+  return { ...billedRequest(spec), json: { ...objectOf(json), days, months } }
+}
+
+/** The most that any of the vendors bills. */
+function mostBilled(spec: DataEndpointSpec, query: NormalisedQuery, bridges: ReadonlyMap<string, Bridge>): number {
+  const request = billedOf(spec, query)
+  const bounds = [...bridges.values()].flatMap(({ metered }) => {
+    const bound = metered && boundOf(metered, { request, answer: {} })
+    return typeof bound === 'number' ? [bound] : []
+  })
+  return Math.max(0, ...bounds)
+}
+
+function openBridged(spec: DataEndpointSpec, { query, priced, worst }: Read, target: Target, bridge: Bridge): Exchange {
+  const { noData = [] } = target.bridge ?? {}
+  const key = keyInAddress(target)
+  return {
+    call: { method: 'GET', url: target.baseUrl + bridgedAddress(bridge, spec, query), headers: DATA_HEADERS },
+    answer(bytes, headers) {
+      jsonType(headers)
+      const value = parsed(bytes)
+      const made = Buffer.from(JSON.stringify(bridgedAnswer(bridge, query, value)))
+      const body = key === undefined ? made : withoutKey(made, key)
+      const billed = bridge.metered && countOf(bridge.metered, { request: billedOf(spec, query), answer: { json: value } })
+      const rows = priced.has('row') ? { row: countRows(body) } : {}
+      if (billed === undefined) return { body, contentType: 'application/json', usage: priced.has('metered') ? undefined : { call: 1, ...rows } }
+      // A vendor that counts more than there can be is not believed; the hold covers no more.
+      const metered = priced.has('metered') ? Math.min(billed, worst.metered ?? 0) : billed
+      return { body, contentType: 'application/json', usage: { call: 1, ...rows, metered } }
+    },
+    vendorError(body) {
+      const said = dataWords(body, saidIn)
+      const isEmpty = said && noData.some((text) => said.message.toLowerCase().includes(text.toLowerCase()))
+      return isEmpty ? { ...said, message: 'The source has no data for this.', as: 'not_found' } : said
+    },
+  }
+}
+
 // The exchange with the vendor.
 
 function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange {
   const { query, priced, tokens } = read
   const { operation } = spec
+  const bridge = target.bridge && bridgeOf(target.bridge, spec.product)
+  if (bridge) return openBridged(spec, read, target, bridge)
   const called: Usage = { call: 1 }
   // A credential in the vendor's address may appear in the answer, e.g. in the link to the next page.
-  const inAddress = typeof target.auth === 'object' && 'query' in target.auth ? target.secret : undefined
+  const inAddress = keyInAddress(target)
   const isRead = priced.has('row') || priced.has('metered') || priced.has('byte') || inAddress !== undefined || operation?.pageToken
   const typeOf = (headers: Headers) => (operation ? answerType(operation, headers) : jsonType(headers))
   return {
@@ -160,6 +230,8 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
     vendorError: (body) => dataWords(body, saidIn),
   }
 }
+
+const keyInAddress = ({ auth, secret }: Target) => (typeof auth === 'object' && 'query' in auth ? secret : undefined)
 
 /** A text with a mark in place of the credential, whatever its type says; any other file that contains it is an error. */
 function withoutKey(bytes: Buffer, key: string): Buffer {
@@ -266,8 +338,8 @@ function countRows(body: Buffer): number {
 }
 
 function saidIn(value: Readonly<Record<string, unknown>>): unknown {
-  const { error } = value
-  return value.Message ?? value.message ?? value.detail ?? objectOf(error).message ?? error ?? value.title
+  const { error, meta } = value
+  return value.Message ?? value.message ?? value.detail ?? objectOf(error).message ?? error ?? objectOf(meta).error_message ?? value.title
 }
 
 // Tokens for the next page, bound to the account that got them.

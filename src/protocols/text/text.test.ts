@@ -209,8 +209,8 @@ test('an ask knows which formats cannot carry it, and why', () => {
   const refusal = (clientFormat: TextProtocolName, over: object) =>
     TEXT_PROTOCOLS.map(
       (back) =>
-        readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), model()).refusal?.(back)?.details
-          .param,
+        readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), model()).refusal?.(back, 'any')
+          ?.details.param,
     )
   for (const [field, value] of Object.entries({ previous_response_id: 'x', prompt: { id: 'p' }, conversation: 'x' }))
     assert.deepEqual(refusal('openai-responses', { [field]: value }), [field, undefined, field, field])

@@ -91,6 +91,7 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
       <VendorHealth vendor={name} />
       <VendorFailures vendor={name} />
       <ModelsCard vendor={vendor} catalog={catalog} />
+      <BridgeCard name={name} catalog={catalog} />
       <CredentialsCard vendor={vendor} />
       <VendorSettings key={catalog.version} name={name} catalog={catalog} />
       {removing ? (
@@ -125,6 +126,35 @@ function VendorFacts({ vendor }: { vendor: Vendor }) {
         ],
       ]}
     />
+  )
+}
+
+/** Of a vendor with a bridge: the endpoints that it answers, and those that nobody does. */
+function BridgeCard({ name, catalog }: { name: string; catalog: Catalog }) {
+  const { vendors, endpoints } = catalog.document
+  const bridge = vendors[name]?.bridge
+  if (!bridge) return null
+  const unserved = Object.keys(endpoints).filter((uid) =>
+    endpoints[uid]?.routes.every((route) => route.enabled === false),
+  )
+  return (
+    <Card
+      flush
+      title="Endpoints"
+      lead={
+        unserved.length ? `Served by no vendor, and answered with the error 50001: ${unserved.join(', ')}.` : undefined
+      }
+    >
+      <Table
+        label={`Endpoints of ${name}`}
+        rows={Object.entries(bridge.endpoints)}
+        rowKey={([uid]) => uid}
+        columns={[
+          { head: 'Endpoint', cell: ([uid]) => <code>{uid}</code> },
+          { head: 'What differs', cell: ([, { note }]) => note ?? '' },
+        ]}
+      />
+    </Card>
   )
 }
 
