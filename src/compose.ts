@@ -92,6 +92,8 @@ export interface GatewayOptions {
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
 const BODIES_WAITING_MAX = 200
+/** Of the conversations on WebSockets. */
+const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
@@ -112,7 +114,9 @@ export async function createGateway(options: GatewayOptions) {
   const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
   let leaving = false
-  const { app, drain } = openServer({ ...options, database, metrics, leaving: () => leaving })
+  const { app, drain, sockets } = openServer({
+    ...{ ...options, database, metrics, budget: load.budget, leaving: () => leaving },
+  })
   const publicUrl = () => publicUrlOf(app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
   const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
@@ -133,7 +137,7 @@ export async function createGateway(options: GatewayOptions) {
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const background = openBackground({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
   const api = openApi(app, {
-    ...{ ...store, ...load, ...background, path, read, bodies, engine: jobs, log, world },
+    ...{ ...store, ...load, ...background, path, read, bodies, sockets, engine: jobs, log, world },
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
   const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
@@ -311,6 +315,8 @@ function createLoad(
   return {
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
     ...{ refusals, contents, reports, hourly },
+    // What does not fit at once is not remembered.
+    remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
 }

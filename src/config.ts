@@ -149,6 +149,14 @@ const schema = z
       .describe(
         'Maximum number of connections from one address (IPv6: one /64) to one process; more are closed. Trusted proxies and this machine are not limited.',
       ),
+    TOLLGATE_SOCKETS_MAX: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .default(5_000)
+      .describe(
+        'Maximum number of WebSockets open at one process. An account may have as many as it leaves free for others. 0: none are taken.',
+      ),
     TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: z.coerce
       .number()
       .int()

@@ -1,12 +1,14 @@
 // The public API: one route per endpoint of the catalog's list and for each of its aliases, directly on Node's requests and responses. The key is
 // checked from the headers before a body is read. Whatever is thrown on the way is answered here, in the words of the endpoint's surface.
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type ApiKeys, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
+import { accessNameOf } from '../catalog/endpoint-access.ts'
 import { isId } from '../catalog/field.ts'
-import type { FreeId } from '../catalog/generation.ts'
+import { type FreeId, SOCKETS, type SocketId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { endpointsOf } from '../catalog/product.ts'
 import type { CatalogStore } from '../catalog/store.ts'
@@ -14,13 +16,14 @@ import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
-import type { Call } from '../recordings/recording.ts'
+import type { Call, Recording } from '../recordings/recording.ts'
 import type { Recordings } from '../recordings/recordings.ts'
 import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from '../server/body.ts'
 import { Caller, RecordingCaller } from '../server/caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
 import { Router } from '../server/router.ts'
 import { type ApiRoute, BODY_BYTES_MAX, logFault, rawQuery } from '../server/server.ts'
+import type { CallerSocket, SocketListener, Sockets } from '../server/sockets.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -51,6 +54,26 @@ interface Route {
   /** Whether what is asked and answered may be kept. */
   readonly isRecorded: boolean
   readonly handle: Handle
+  /** Of a path that takes WebSockets. */
+  readonly socket?: SocketHandle
+}
+
+/** What hears a caller's WebSocket. */
+export type SocketHandle = (session: SocketSession) => SocketListener
+
+/** A WebSocket on which calls are made, each like a request of its own. */
+export interface SocketSession {
+  readonly socket: CallerSocket
+  /** That of the handshake. */
+  readonly request: RequestContext
+  /** A call with an id of its own, whose key is not checked yet. */
+  call(): RequestContext
+  /** Checks the key anew, as that of every request. */
+  enter(call: RequestContext): Promise<void>
+  /** What is kept of the call's bytes; undefined: nothing is. */
+  record(call: RequestContext): Recording | undefined
+  /** Notes a fault that the caller is told by an event. */
+  refused(call: RequestContext, fault: Fault): void
 }
 
 interface ApiOptions {
@@ -61,6 +84,8 @@ interface ApiOptions {
   readonly admit: Overload['admit']
   readonly budget: ByteBudget
   readonly bodies: BodyRules
+  /** Absent: no WebSockets are taken. */
+  readonly sockets?: Sockets
   /** Where the bytes of calls may be kept. */
   readonly contents?: Pick<Recordings, 'begin'>
   /** Hears of what is refused at the client format. */
@@ -119,6 +144,7 @@ export function createRefused(refusals: Refusals, monitor: Pick<Monitor, 'refuse
 
 interface Endpoints {
   readonly free: HandlersOf<FreeId>
+  readonly sockets: Readonly<Record<SocketId, SocketHandle>>
   readonly paid: (spec: PaidSpec) => Handle
   readonly catalog: Pick<CatalogStore, 'current'>
 }
@@ -131,7 +157,7 @@ const RECORDED: ReadonlySet<string> = new Set<FreeId>([
   ...(['conversations/{id}/items/{item}', 'conversations/{id}/items/{item}/delete'] as const),
 ])
 
-export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
+export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints): void {
   function mount(place: Mounts, spec: EndpointSpec): void {
     const { id, sells } = spec
     // An endpoint that sells nothing is listed as a free one.
@@ -157,6 +183,7 @@ export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
   }
 
   mountAll(api, ENDPOINTS)
+  for (const spec of Object.values(SOCKETS)) mountSocket(api, spec, sockets[spec.id as SocketId]) // By their own names.
   // Those of products come and go with the versions of the catalog.
   api.follow(
     () => endpointsOf(catalog.current),
@@ -164,6 +191,20 @@ export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
   )
   for (const path of ['/alpha/v1/images/edits', '/alpha/images/edits'])
     api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: noEdits, handle: noEdits })
+}
+
+function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
+  const endpoint = accessNameOf(spec) ?? spec.id
+  const check = (principal: Principal) => requireEndpoint(principal, spec)
+  for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
+    const { surface } = spec
+    api.add('GET', path, { surface, endpoint, check, socket, alias: index > 0, isRecorded: true, handle: socketsOnly })
+    api.crossSite(path)
+  }
+}
+
+function socketsOnly(): never {
+  throw new Fault('websocket_required', { headers: { upgrade: 'websocket' } })
 }
 
 /** The contract has no edits route below its own address; whoever looks for it learns where editing is done. */
@@ -247,11 +288,15 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     })
   }
 
+  /** Content logging is off for nearly all calls; then this check is its whole cost. */
+  function record(request: RequestContext): Recording | undefined {
+    const rule = request.route.isRecorded ? request.known?.content : undefined
+    return rule && options.contents?.begin(recordedCall(request, rule))
+  }
+
   function answer(request: RequestContext, response: ServerResponse): void {
-    const { route, lease, known } = request
-    // Content logging is off for nearly all calls; then this check is its whole cost.
-    const rule = route.isRecorded ? known?.content : undefined
-    const recording = rule && options.contents?.begin(recordedCall(request, rule))
+    const { route, lease } = request
+    const recording = record(request)
     // A large body is read later, and recorded by the code that reads it.
     if (recording && request.body) recording.asked(request.body)
     const out = recording ? new RecordingCaller(response, recording) : callerOf(request, response)
@@ -293,8 +338,48 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     entering?.catch((error: unknown) => refuse(request, callerOf(request, response), error))
   }
 
+  /** What is wrong with a handshake is answered as HTTP. */
+  function refuseUpgrade(request: RequestContext, link: Duplex, error: unknown): void {
+    if (link.destroyed) return
+    const response = new ServerResponse(request.raw)
+    response.shouldKeepAlive = false
+    response.assignSocket(request.raw.socket)
+    response.on('finish', () => link.end())
+    refuse(request, callerOf(request, response), error)
+  }
+
+  async function upgrade(request: RequestContext, link: Duplex, head: Buffer): Promise<void> {
+    const { raw, route, params } = request
+    const enter = async (call: RequestContext) => {
+      call.known = await authenticate(call)
+      route.check?.(call.known, params)
+      await options.admit()
+    }
+    await enter(request)
+    const { accountId: account } = request.principal
+    await options.sockets?.accept({ request: raw, link, head, account }, (socket) => {
+      const session: SocketSession = {
+        ...{ socket, request, enter, record },
+        call: () => new RequestContext(raw, `req_${newId(world)}`, route, params),
+        refused(call, fault) {
+          logFault(fault, call.id, options.log)
+          options.refused?.(fault, call)
+        },
+      }
+      return route.socket!(session) // Only routes with one are upgraded.
+    })
+  }
+
   function open(route: Route): ApiRoute {
+    const { socket } = route
     return {
+      ...(options.sockets &&
+        socket && {
+          upgrade(raw, link, head) {
+            const request = new RequestContext(raw, `req_${newId(world)}`, route, {})
+            upgrade(request, link, head).catch((error: unknown) => refuseUpgrade(request, link, error))
+          },
+        }),
       run(raw, response, params, preauthenticated) {
         const request = new RequestContext(raw, `req_${newId(world)}`, route, params)
         try {

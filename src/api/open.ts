@@ -7,6 +7,7 @@ import { type Api, createApi, createRefused, mountApi } from './api.ts'
 import { batchHandlers } from './batches.ts'
 import { jobHandlers } from './jobs.ts'
 import { paidHandler } from './paid.ts'
+import { responseSocket } from './response-socket.ts'
 import { storedHandlers } from './stored.ts'
 
 type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'> &
@@ -14,7 +15,8 @@ type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'>
   Parameters<typeof jobHandlers>[0] &
   Parameters<typeof storedHandlers>[0] &
   Parameters<typeof batchHandlers>[0] &
-  Parameters<typeof paidHandler>[0] & {
+  Parameters<typeof paidHandler>[0] &
+  Parameters<typeof responseSocket>[0] & {
     readonly apiKeys: ApiKeys
     readonly overload: Overload
     readonly refusals: Parameters<typeof createRefused>[0]
@@ -26,6 +28,7 @@ export function openApi(app: FastifyInstance, parts: Parts): Api {
   const api = createApi(app, { ...parts, keys, admit: overload.admit, refused: createRefused(refusals, monitor) })
   mountApi(api, {
     paid: paidHandler(parts),
+    sockets: { 'responses/socket': responseSocket(parts) },
     catalog: parts.catalog,
     free: { ...accountHandlers(parts), ...jobHandlers(parts), ...storedHandlers(parts), ...batchHandlers(parts) },
   })

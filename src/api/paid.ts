@@ -6,6 +6,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
 import { FALLBACK, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
+import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
@@ -16,13 +17,13 @@ import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
 import type { Handle, RequestContext } from './api.ts'
 
-interface PaidDeps extends ArriveDeps {
+export interface PaidDeps extends ArriveDeps {
   readonly background: Background
   readonly bodies: BodyRules
 }
 
 /** What of a request is its body, as far as the endpoint has one. */
-interface Taken extends RequestBody {
+export interface Taken extends RequestBody {
   /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
   readonly digest?: string | Buffer | undefined
 }
@@ -46,9 +47,9 @@ async function handleLarge(request: RequestContext, out: Caller, spec: PaidSpec,
 }
 
 /** A response may run in the background, or continue one that did. */
-function handleSmall(
+export function handleSmall(
   request: RequestContext,
-  out: Caller,
+  out: ResponseSink,
   asked: { spec: PaidSpec; body: Taken },
   deps: PaidDeps,
 ): Promise<void> {
@@ -59,7 +60,7 @@ function handleSmall(
 
 async function handleResponse(
   request: RequestContext,
-  out: Caller,
+  out: ResponseSink,
   { spec, body }: { spec: PaidSpec; body: Taken },
   deps: PaidDeps,
 ): Promise<void> {
@@ -79,7 +80,7 @@ async function handleResponse(
 
 function handle(
   request: RequestContext,
-  out: Caller,
+  out: ResponseSink,
   { spec, body }: { spec: PaidSpec; body: Taken },
   deps: PaidDeps,
 ): Promise<void> {

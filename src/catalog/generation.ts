@@ -324,6 +324,22 @@ export const FREE = define({
 
 export type FreeId = keyof typeof FREE
 
+/** Addresses that take WebSockets, and nothing else. */
+export const SOCKETS = define({
+  'responses/socket': {
+    route: 'GET /alpha/responses',
+    aliases: ['/alpha/v1/responses', '/v1/responses'],
+    tag: 'Text',
+    surface: 'responses',
+    title: 'Responses over a WebSocket',
+    description:
+      'Opens a WebSocket. Each `response.create` event on it is a call of its own, charged like POST; the events of its response come back as text frames. An extension of the contract.',
+    returns: 'The WebSocket.',
+  },
+})
+
+export type SocketId = keyof typeof SOCKETS
+
 function define<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
   const named = Object.entries<EndpointEntry>(entries).map(([id, { route, ...entry }]) => {
     const [method, path] = route.split(' ')

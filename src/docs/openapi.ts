@@ -22,7 +22,7 @@ import {
   PATH_PART_CHARS_MAX,
   TEXT_BYTES_MAX,
 } from '../catalog/field.ts'
-import type { FREE } from '../catalog/generation.ts'
+import { type FREE, SOCKETS } from '../catalog/generation.ts'
 import { COMPONENTS, envelope } from '../catalog/generation-answers.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { rulesOf } from '../catalog/reference.ts'
@@ -107,16 +107,22 @@ function operationOf(spec: EndpointSpec): unknown {
         }
       : {}),
     responses: {
-      200: {
-        description: spec.returns ?? 'The answer.',
-        headers: { ...requestIdHeader, ...(spec.sells ? moneyHeaders : {}) },
-        content: {
-          ...(answerOf(spec) ? { 'application/json': { schema: component(named(spec, 'Answer')) } } : {}),
-          ...(spec.gives ? { [spec.gives]: { schema: { ...string, contentMediaType: spec.gives } } } : {}),
-          ...(spec.streams ? { 'text/event-stream': { schema: string } } : {}),
-        },
-      },
+      ...(Object.hasOwn(SOCKETS, spec.id)
+        ? { 101: { description: spec.returns ?? 'The WebSocket.', content: {} } }
+        : { 200: answered(spec) }),
       ...refusals(spec, spec.surface),
+    },
+  }
+}
+
+function answered(spec: EndpointSpec) {
+  return {
+    description: spec.returns ?? 'The answer.',
+    headers: { ...requestIdHeader, ...(spec.sells ? moneyHeaders : {}) },
+    content: {
+      ...(answerOf(spec) ? { 'application/json': { schema: component(named(spec, 'Answer')) } } : {}),
+      ...(spec.gives ? { [spec.gives]: { schema: { ...string, contentMediaType: spec.gives } } } : {}),
+      ...(spec.streams ? { 'text/event-stream': { schema: string } } : {}),
     },
   }
 }
@@ -131,7 +137,7 @@ export function openapiDocument(options: {
   const { operator, endpoints = ENDPOINTS } = options
   const paths: Record<string, Record<string, unknown>> = {}
   const tags = new Set<string>(endpoints.map(({ tag }) => tag))
-  for (const spec of endpoints) {
+  for (const spec of [...endpoints, ...Object.values(SOCKETS)]) {
     const entry = paths[spec.path] ?? {}
     entry[spec.method.toLowerCase()] = operationOf(spec)
     paths[spec.path] = entry

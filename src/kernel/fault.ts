@@ -16,6 +16,7 @@ export const FAULTS = {
   body_too_slow: { code: 10000, status: 408, blame: 'caller', text: 'The request body arrived too slowly.' },
   method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not support that method.' },
   no_websocket: { code: 10000, status: 426, blame: 'caller', text: 'WebSockets are not offered here.' },
+  websocket_required: { code: 10000, status: 426, blame: 'caller', text: 'This address takes WebSockets only.' },
   schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The vendor could not process these fields.' },
   key_missing: {
     code: 20000,
@@ -188,6 +189,7 @@ export const ADVICE: Record<FaultName, string> = {
   body_too_slow: 'Send it again over a faster connection, or send less.',
   method_not_allowed: 'Use one of the methods in the `allow` header.',
   no_websocket: 'Send a POST, with `"stream": true` for events. Programs that know both ways change by themselves.',
+  websocket_required: 'Open a WebSocket to it, with the key in the `Authorization` header of the handshake.',
   schema_invalid:
     'The vendor understood the request but cannot process it. Read the message and change the fields that it names.',
   key_missing:

@@ -191,6 +191,7 @@ const WORDS: Readonly<Record<number, ErrorWords>> = {
   409: { type: 'conflict_error', code: 'conflict' },
   413: { type: 'request_too_large', code: 'request_too_large' },
   422: { type: 'invalid_request_error', code: 'invalid_request' },
+  426: { type: 'invalid_request_error', code: 'upgrade_required' },
   429: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
   500: { type: 'api_error', code: 'server_error' },
   502: { type: 'api_error', code: 'server_error' },

@@ -3,9 +3,11 @@ import { type Database, SHORT_MS } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { ByteBudget } from '../upstream/budget.ts'
 import { boundConnections, createDrain } from './connections.ts'
 import { mountProbes } from './probes.ts'
 import { createServer } from './server.ts'
+import { createSockets } from './sockets.ts'
 
 interface ServerParts {
   readonly config: {
@@ -13,18 +15,20 @@ interface ServerParts {
     readonly TOLLGATE_TRUST_PROXY: string
     readonly TOLLGATE_BODY_BYTES_PER_SECOND_MIN: number
     readonly TOLLGATE_CONNECTIONS_PER_ADDRESS: number
+    readonly TOLLGATE_SOCKETS_MAX: number
     readonly TOLLGATE_METRICS_TOKEN?: string | undefined
   }
   readonly world: World
   readonly log: Log
   readonly database: Database
   readonly metrics: Metrics
+  readonly budget: ByteBudget
   /** The body of /metrics when this process is one of several. */
   readonly groupMetrics?: (() => Promise<string>) | undefined
   readonly leaving: () => boolean
 }
 
-export function openServer({ config, world, log, database, metrics, groupMetrics, leaving }: ServerParts) {
+export function openServer({ config, world, log, database, metrics, groupMetrics, budget, leaving }: ServerParts) {
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
   const app = createServer({
     ...{ world, log, trustedProxies, strictErrors: config.TOLLGATE_STRICT_ERRORS },
@@ -35,7 +39,8 @@ export function openServer({ config, world, log, database, metrics, groupMetrics
     { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },
     { log, world },
   )
-  const drain = createDrain(app, world)
+  const sockets = createSockets({ world, budget, socketsMax: config.TOLLGATE_SOCKETS_MAX })
+  const drain = createDrain(app, world, sockets)
   mountProbes(app, {
     world,
     leaving,
@@ -50,5 +55,5 @@ export function openServer({ config, world, log, database, metrics, groupMetrics
     },
     metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })
-  return { app, drain }
+  return { app, drain, sockets }
 }

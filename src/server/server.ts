@@ -2,6 +2,7 @@
 // serves the operator API, the console, the documentation and everything else that is not an API endpoint.
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Principal } from '../admission/api-key.ts'
 import type { Surface } from '../catalog/endpoint.ts'
@@ -24,6 +25,8 @@ export interface ApiRoute {
     params: Readonly<Record<string, string>>,
     preauthenticated?: Principal,
   ): void
+  /** Of a path that takes WebSockets. */
+  upgrade?(request: IncomingMessage, link: Duplex, head: Buffer): void
 }
 
 declare module 'fastify' {
@@ -79,10 +82,14 @@ export function createServer(options: ServerOptions): FastifyInstance {
     logger: false,
     serverFactory(handler) {
       framework = handler
-      const server = createHttpServer(LIMITS, (request, response) => {
+      const upgrades = { shouldUpgradeCallback: (request: IncomingMessage) => socketRoute(request) !== undefined }
+      const server = createHttpServer({ ...LIMITS, ...upgrades }, (request, response) => {
         linkOf(request.socket).response = response
         dispatch(request, response)
       })
+      server.on('upgrade', (request: IncomingMessage, link: Duplex, head: Buffer) =>
+        socketRoute(request)?.upgrade?.(request, link, head),
+      )
       return server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error.code, socket))
     },
     trustProxy: trustedProxies.length > 0 ? isTrusted(trustedProxies) : false,
@@ -121,6 +128,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
     if (entry?.route) entry.route.run(request, response, paramsOf(entry.names, found?.values), preauthenticated)
     else if (entry || url[0] !== '/') framework(request, response)
     else refusePath(request, response, found?.place)
+  }
+
+  /** What takes a WebSocket here; undefined: the request is answered like any other. */
+  function socketRoute({ method = '', url = '/', headers }: IncomingMessage): ApiRoute | undefined {
+    if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return undefined
+    try {
+      const found = router.find(method, url)
+      const route = found?.values && found.place.methods.get(method)?.route
+      return route?.upgrade ? route : undefined
+    } catch {
+      return undefined // The path cannot be decoded.
+    }
   }
 
   /** Rejects a request without a handler before its body is read. */

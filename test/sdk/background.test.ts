@@ -1,9 +1,7 @@
 // Responses in the background with the official openai package, unchanged, against the running gateway.
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { ResponsesWS } from 'openai/resources/responses/ws'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
@@ -297,31 +295,4 @@ test('a stream whose process died goes on with its end, and neither its text nor
   assert.deepEqual(await g.balance(made.id), before)
   const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
   assert.deepEqual(problems, [])
-})
-
-test('a WebSocket, which is not offered, is refused at once and told so', async () => {
-  const socket = new ResponsesWS(client() as any, { reconnect: null } as any)
-  const error: any = await new Promise((resolve) => socket.on('error', resolve))
-  assert.match(String(error.cause?.message ?? error.message), /426/)
-  const headers = {
-    authorization: `Bearer ${key}`,
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-  }
-  const refused: string = await new Promise((resolve, reject) => {
-    const asked = request(`${g.url}/v1/responses`, {
-      headers: { ...headers, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },
-    })
-    asked.on('response', (response) => {
-      let text = ''
-      response.on('data', (piece) => {
-        text += piece
-      })
-      response.on('end', () => resolve(`${response.statusCode} ${text}`))
-    })
-    asked.on('error', reject)
-    asked.end()
-  })
-  assert.match(refused, /^426 .*WebSockets are not offered/)
 })

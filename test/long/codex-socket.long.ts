@@ -1,0 +1,67 @@
+// Codex over a WebSocket, the program itself: it warms up, sends only what is new, and falls back to HTTP by itself only where it must.
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { agentSetups, limitsFor, modelFor } from '../../src/operator/agent-setup.ts'
+import { testGateway } from '../gateway.ts'
+import { installed, runProgram } from '../sdk/cache.ts'
+
+const RUN_MS_MAX = 60_000
+const upgrades: string[] = []
+const posts: string[] = []
+const g = testGateway({
+  hook(app) {
+    app.server.on('upgrade', ({ url = '' }) => upgrades.push(url))
+    app.server.on('request', ({ method = '', url = '' }) => posts.push(`${method} ${url}`))
+  },
+})
+
+for (const version of ['0.166.0', '0.162.1'])
+  test(`Codex ${version} asks its model and calls a tool over one WebSocket`, async (t) => {
+    const program = await installed(t, `@openai/codex@${version}`, '@openai/codex/bin/codex.js')
+    if (program === undefined) return
+    const home = join(g.config.TOLLGATE_DATA, version)
+    const { models } = g.gateway.catalog.current.document
+    const setup = agentSetups({ url: g.url, model: modelFor(models), limits: limitsFor(models) }).find(
+      ({ name }) => name === 'codex',
+    )
+    await mkdir(join(home, '.codex'), { recursive: true })
+    const config = setup!.files[0]!.text.replace('wire_api =', 'supports_websockets = true\nwire_api =')
+    await writeFile(join(home, '.codex', 'config.toml'), config)
+    const { id, key } = await g.account({ credits: 100_000_000_000n })
+    upgrades.length = 0
+    posts.length = 0
+    const ran = await runProgram(
+      process.execPath,
+      [
+        ...[program, 'exec', '--json', '--skip-git-repo-check', '--sandbox', 'read-only'],
+        '[[tool=keyword_suggestions]] Which keywords go with toll gates?',
+      ],
+      {
+        ...{ cwd: home, timeoutMs: RUN_MS_MAX },
+        env: { PATH: process.env.PATH, HOME: home, CODEX_HOME: join(home, '.codex'), TOLLGATE_KEY: key },
+      },
+    )
+    const events = ran.out.split('\n').flatMap((text) => (text.startsWith('{') ? [JSON.parse(text)] : []))
+    assert.equal(events.at(-1)?.type, 'turn.completed', `${ran.out}\n${ran.err}`)
+    assert.ok(upgrades.length > 0 && upgrades.every((url) => url.startsWith('/v1/responses')), String(upgrades))
+    assert.deepEqual(
+      posts.filter((one) => one.startsWith('POST /v1/responses')),
+      [],
+    )
+    await g.settled()
+    const rows = await g.gateway.database.query<{ endpoint: string; charged: bigint }>(
+      { text: 'select endpoint, charged from usage where account_id = $1 order by id' },
+      [id],
+    )
+    assert.deepEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort(), [
+      'mcp:keyword_suggestions',
+      'responses',
+    ])
+    // What was said before stands in what the vendor got, though Codex sent it once.
+    const asked = g.sandbox.seen.calls
+      .map(({ body }) => JSON.stringify(body) ?? '')
+      .filter((body) => body.includes('[[tool='))
+    assert.match(asked.at(-1) ?? '', /Which keywords go.*keyword_suggestions.*call_id/s)
+  })
