@@ -10,6 +10,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   body_too_slow: 'Upload too slow',
   method_not_allowed: 'Method not allowed',
   no_websocket: 'No WebSockets',
+  websocket_required: 'Needs a WebSocket',
   schema_invalid: 'Invalid fields',
   key_missing: 'No API key',
   key_unknown: 'Unknown API key',
