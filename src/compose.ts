@@ -114,9 +114,7 @@ export async function createGateway(options: GatewayOptions) {
   const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
   let leaving = false
-  const { app, drain, sockets } = openServer({
-    ...{ ...options, database, metrics, budget: load.budget, leaving: () => leaving },
-  })
+  const { app, drain, sockets } = openServer({ ...options, ...store, ...load, leaving: () => leaving })
   const publicUrl = () => publicUrlOf(app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
   const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, logins, publicUrl })

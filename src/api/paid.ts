@@ -23,7 +23,7 @@ export interface PaidDeps extends ArriveDeps {
 }
 
 /** What of a request is its body, as far as the endpoint has one. */
-export interface Taken extends RequestBody {
+interface Taken extends RequestBody {
   /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
   readonly digest?: string | Buffer | undefined
 }

@@ -32,7 +32,7 @@ const REMEMBERED_MAX = 8
 const REMEMBERED_BYTES_MAX = 8 * 1024 * 1024
 
 /** The error event of these sockets: with the status and headers that an answer over HTTP would have. */
-export function errorEvent(fault: Fault, requestId: string): Record<string, unknown> {
+function errorEvent(fault: Fault, requestId: string): Record<string, unknown> {
   const { 'content-type': _, ...headers } = faultHeaders(fault)
   return { type: 'error', status: fault.status, error: openaiError(fault), headers, request_id: requestId }
 }
