@@ -442,8 +442,7 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   // By whom it was spent, and in which order it is exported.
   usage: 'stream attempt_log vendor labels posting',
   usage_hour: 'input_tokens output_tokens',
-  // For which budgets it counts: what was counted is compared with usage.
-  lease: 'id recalled_at in_use scopes',
+  lease: 'id recalled_at retired in_use',
   // What began before is not taken off: of limits on tokens alone.
   counter: 'since own_max',
   budget: 'name alert_percent created_at',

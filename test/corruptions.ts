@@ -49,12 +49,18 @@ export const CORRUPTIONS: readonly Corruption[] = [
     `update lease set key_id = 'key_x', created_at = now() - interval '99 minutes'`,
     /Lease .* is 99 minutes old, and nobody uses it/,
   ],
+  [`update lease set slices = '{}'`, /bgt_2=\$key .* requests, but calls used only \d+ and \d+ are given/],
+  [`update lease set scopes = null`, /bgt_2=\$key .* requests, but calls used only \d+ and \d+ are given/],
   // budgets
   [`update account set budget_values = 9 where id = '$account'`, /budgets of account:\$account have 2 counters, not 9/],
   [`update account set budgets = 0 where id = '$account'`, /\$account has budgets, but is said to have none/],
   [`update counter set used = used + 1 where scope = 'bgt_1=$key'`, /bgt_1=\$key .* but its usage sums to only/],
   [`update counter set used = used - 1 where scope = 'bgt_1=$key'`, /bgt_1=\$key .* as spent, but its usage sums to/],
-  [`update counter set used = 1 where scope = 'bgt_2=$key'`, /bgt_2=\$key .* counts 1 requests, but \d+ were answered/],
+  [
+    `update counter set used = 1 where scope = 'bgt_2=$key'`,
+    /bgt_2=\$key .* counts 1 requests, but calls used \d+ and/,
+  ],
+  [`update counter set used = used + 1 where scope = 'bgt_2=$key'`, /bgt_2=\$key .* requests, but calls used only/],
   [`update counter set used = -1 where scope = 'bgt_2=$key'`, /bgt_2=\$key .* counts -1 requests, which cannot be/],
   [`update counter set soft = true where scope = 'bgt_1=$key'`, /bgt_1=\$key .* is not as its budget says/],
   [`update counter set width = 7 where scope = 'bgt_2=$key'`, /bgt_2=\$key .* is not as its budget says/],
@@ -244,7 +250,8 @@ export const CORRUPTIONS: readonly Corruption[] = [
     /limits of the system count .* of the month/,
   ],
   [
-    `update counter set since = since + interval '2 hours' where account_id = '' and name = 'spendPerDay'`,
+    // Within its day.
+    `update counter set since = least(since + interval '2 hours', date_trunc('day', since, 'UTC') + interval '86399 seconds') where account_id = '' and name = 'spendPerDay'`,
     /limits of the system count .* of the day/,
   ],
   [

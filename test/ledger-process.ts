@@ -16,6 +16,8 @@ const orders = JSON.parse(text) as Task
 const triesMax = orders.calls ? TRIES_MAX : 1
 const want = BigInt(orders.want)
 const charge = BigInt(orders.charge ?? orders.want)
+/** Calls with labels use some fewer tokens than the worst case. */
+const labelled = orders.labels ? { labels: orders.labels, inputTokens: 3 } : {}
 // The wait is the point here: nobody is refused for being slow.
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
 
@@ -33,9 +35,9 @@ const swarms = await Promise.all(
       const id = newId(realWorld)
       const about = { id, account, key: 'k1', product: 'alpha-5.4', catalogVersion: 1 }
       try {
-        const { outcome } = await ledger.reserve({ ...about, want, floor: want, tokens: 10 })
+        const { outcome } = await ledger.reserve({ ...about, want, floor: want, tokens: 10, labels: orders.labels })
         counts[outcome === 'held' ? 'held' : 'refused'] += 1
-        if (outcome === 'held' && settles) await ledger.resolve(settlement(account, id, charge))
+        if (outcome === 'held' && settles) await ledger.resolve({ ...settlement(account, id, charge), ...labelled })
         return outcome === 'held'
       } catch (error) {
         // Thousands at once may be too many: whoever is told so comes again.

@@ -1,5 +1,6 @@
 // Several real processes that call the ledger at once, and what became of their calls in all.
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Resolution } from '../src/ledger/operation.ts'
 
@@ -9,6 +10,7 @@ export interface Orders {
   readonly want: string
   /** What each costs in the end; absent: all that was held for it. */
   readonly charge?: string
+  readonly labels?: Readonly<Record<string, string>>
   /** So many at each process, of which none ends; in waves. */
   readonly calls?: number
   readonly waves?: number
@@ -63,6 +65,22 @@ export async function runSwarm(processes: number, { isEnough, ...orders }: Order
   } finally {
     for (const child of children) child.kill('SIGKILL')
   }
+}
+
+/** One process that calls without an end, until it is killed in the middle of it. */
+export async function runKilled(
+  { isEnough, ...orders }: Orders & Required<Pick<Orders, 'isEnough'>>,
+  name = 'killed',
+): Promise<void> {
+  const text = JSON.stringify({ ...orders, steadily: true } satisfies Task)
+  const child = fork(join(import.meta.dirname, 'ledger-process.ts'), [name, text], { stdio: 'inherit' })
+  const ended = once(child, 'exit')
+  await said(child, 'ready')
+  child.on('message', ({ counts = [] }: Said) => {
+    if (isEnough(counts)) child.kill('SIGKILL')
+  })
+  child.send('go')
+  await ended
 }
 
 /** What a process is told. */

@@ -654,6 +654,8 @@ create table lease (
   created_at timestamp with time zone not null default now(),
   in_use bigint not null default 0,
   scopes jsonb,
+  slices jsonb,
+  retired boolean not null default false,
   constraint lease_pkey PRIMARY KEY (account_id, id)
 ) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX lease_process ON public.lease USING btree (process_id);
@@ -1310,7 +1312,7 @@ begin
       cross join lateral jsonb_array_elements_text(x.scopes) s(scope) group by s.scope) y);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.budget_make(account text, scopes text[])
+CREATE OR REPLACE FUNCTION public.budget_make(account text, scopes text[], moment timestamp with time zone DEFAULT clock_timestamp())
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -1321,9 +1323,8 @@ begin
   if missing = '{}' then
     return;
   end if;
-  -- Since the transaction began, as the hold of this call: what it does not use is given back.
   insert into counter (account_id, scope, name, unit, span, max, soft, width, second, since)
-  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), now()
+  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), moment
   from unnest(missing) s cross join lateral (select * from budget b where b.account_id = account and b.id = split_part(s, '=', 1) limit 1) b
   limit greatest(100000 - (select a.budget_values from account a where a.id = account), 0)
   on conflict do nothing;
@@ -1460,7 +1461,7 @@ begin
     else c.max - counter_used(c, came) - case when c.name <> 'budget' then counter_held(c) when c.unit = 'credits' then coalesce((held ->> c.scope)::bigint, 0) else 0 end end;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamp with time zone[], scopes jsonb[])
+CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], requests integer[], tokens bigint[], at bigint[], made timestamp with time zone[], scopes jsonb[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -1470,19 +1471,19 @@ declare
   c counter;
 begin
   for m in
-    select s.scope, sum(x.paid)::bigint as paid, array_agg(x.at) as at, array_agg(x.tokens) as tokens, array_agg(x.made) as made
-    from unnest(keys, paid, tokens, at, made, scopes) as x(key, paid, tokens, at, made, scopes)
+    select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests::bigint) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
+    from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes)
       cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
     group by s.scope
   loop
-    for c in select * from counter o where o.account_id = account and o.scope = m.scope and o.unit in ('credits', 'tokens') loop
+    for c in select * from counter o where o.account_id = account and o.scope = m.scope and (o.unit in ('credits', 'tokens') or m.has_requests and o.unit = 'requests') loop
       c := counter_now(c, now_second);
       if c.unit = 'credits' then
         c := counter_add(c, array[now_second], array[m.paid]);
       else
         -- What was not counted is not taken off.
-        c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(m.at, m.tokens, m.made) as x(at, tokens, made)
-          where x.tokens > 0 or x.tokens < 0 and x.made >= c.since) x;
+        c := counter_add(c, x.at, x.amounts) from (select array_agg(x.at) as at, array_agg(x.amount) as amounts
+          from unnest(m.at, case c.unit when 'requests' then m.requests else m.tokens end, m.made) as x(at, amount, made) where x.amount > 0 or x.amount < 0 and x.made >= c.since) x;
       end if;
       perform counter_put(array[c]);
     end loop;
@@ -1647,6 +1648,7 @@ declare
   ids text[];
   freed bigint := 0;
   ended bigint := 0;
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   r record;
 begin
   perform 1 from account a where a.id = account for update;
@@ -1664,8 +1666,14 @@ begin
   -- The key is free again, but remembers for whom it was: see the late settlement.
   update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
   for r in delete from lease e where e.account_id = account and e.process_id = any(dead)
-    and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.amount loop
+    and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.* loop
     ended := ended + r.amount;
+    -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is settled after all is counted then.
+    if r.slices <> '{}' then
+      perform counter_put(array(select slice_return(counter_now(c, now_second), r.slices) from counter c
+        where c.account_id = account and c.scope in (select 'account' union all select r.key_id union all select jsonb_array_elements_text(r.scopes))
+          and c.unit in ('requests', 'tokens') and c.since <= r.created_at));
+    end if;
   end loop;
   update account a set held = a.held - ended where a.id = account and ended > 0;
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);
@@ -1727,7 +1735,7 @@ CREATE OR REPLACE FUNCTION public.ledger_lease(account text, process text, chang
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  moment timestamptz; now_second bigint;
   o record;
   x record;
   answers jsonb[] := '{}';
@@ -1738,9 +1746,11 @@ declare
   freed bigint;
   added bigint;
   seconds int;
-  slice jsonb;
+  slice jsonb; given jsonb; kept jsonb;
 begin
   select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
+  moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   scopes := array(select distinct k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text;
   if o.budgets > 0 then
     scopes := scopes || array(select distinct s from jsonb_array_elements(changes) k cross join jsonb_array_elements_text(k -> 'scopes') s);
@@ -1749,9 +1759,9 @@ begin
   counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
   places := counter_places(counters);
   for x in
-    select c.*, e.amount, e.created_at
-    from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
-      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = c.id limit 1) e on true
+    select c.*, e.amount, e.created_at, e.slices
+    from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, retired boolean, back jsonb)
+      left join lateral (select e.amount, e.created_at, e.slices from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
     if x.amount is null and not x.fresh then
       answers := answers || '{"added": null}'::jsonb;
@@ -1759,10 +1769,13 @@ begin
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
     added := 0; slice := '{}'; seconds := 16;
+    -- With its end all of it comes back, also what a call took that could never be settled.
+    given := case when x.close and x.slices is not null then x.slices
+      when x.back is not null then jsonb_build_object(x.back ->> 'second', jsonb_build_array(x.back -> 'requests', x.back -> 'tokens')) end;
     mine := coalesce(counters_of(places, x.key, x.scopes), '{}');
     foreach p in array mine loop
-      if counters[p].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[p].since then
-        counters[p] := counter_add(counters[p], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[p].unit)::bigint]); changed[p] := true;
+      if counters[p].unit in ('requests', 'tokens') and given is not null and x.created_at >= counters[p].since then
+        counters[p] := slice_return(counters[p], given); changed[p] := true;
       end if;
       room[p] := counter_room(counters[p], now_second, budgets_held);
     end loop;
@@ -1794,12 +1807,19 @@ begin
         slice := slice || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - (slice ->> 'requests')::bigint);
       end if;
     end loop;
+    kept := coalesce(x.slices, '{}');
+    if x.back is not null then
+      kept := slice_add(kept, (x.back ->> 'second')::bigint, -(x.back ->> 'requests')::bigint, -(x.back ->> 'tokens')::bigint);
+    end if;
+    if slice <> '{}' then
+      kept := slice_add(kept, now_second + seconds, coalesce((slice ->> 'requests')::bigint, 0), coalesce((slice ->> 'tokens')::bigint, 0));
+    end if;
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
     elsif x.amount is null and added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount, scopes) values (account, x.id, x.key, process, added, x.scopes);
-    elsif added <> freed then
-      update lease e set amount = e.amount + added - freed where e.account_id = account and e.id = x.id;
+      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at) values (account, x.id, x.key, process, added, x.scopes, kept, moment);
+    elsif added <> freed or x.retired or kept is distinct from x.slices then
+      update lease e set amount = e.amount + added - freed, slices = kept, retired = e.retired or coalesce(x.retired, false) where e.account_id = account and e.id = x.id;
     end if;
     o.held := o.held + added - freed;
     update account a set held = o.held where a.id = account and added <> freed;
@@ -1855,28 +1875,28 @@ declare
   known text[];
   with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
   -- The leases of these rows; one that has expired has no amount.
-  leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
+  leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_slices jsonb[] := '{}'; e_slices jsonb;
+  -- What calls used of the slices of a lease, by the second to which it was counted: rows of one second come one after the other.
+  s_lease int[]; s_second bigint[]; s_requests bigint[]; s_tokens bigint[]; s int := 0;
   -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
+  b_key text[]; b_requests int[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
-  -- Of an account with lots: when it is, what a call had of them, and by transfer what came out of them.
+  -- When it is; and of an account with lots, what a call had of them, and by transfer what came out of them.
   moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
 begin
   select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.budgets into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
-  -- An account may have a hundred thousand counters of budgets, all between these two.
-  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account and c.scope < 'bgt_' and c.unit in ('credits', 'tokens'))
-    or exists (select 1 from counter c where c.account_id = account and c.scope > 'bgt`' and c.unit in ('credits', 'tokens'));
+  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account);
   if others then
     wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
   known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes, j.endpoint
     from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
@@ -1884,14 +1904,14 @@ begin
       select x.amount, x.tokens, x.created_at, x.scopes into h_amount, h_tokens, h_made, h_scopes from hold x where x.account_id = account and x.id = r.id;
       b_held[n] := coalesce(h_amount, 0);
     elsif at is null then
-      select x.amount, x.created_at into e_amount, e_made from lease x where x.account_id = account and x.id = r.lease_id;
-      leases := leases || r.lease_id; lease_left := lease_left || e_amount; lease_made := lease_made || e_made; at := cardinality(leases);
+      select x.amount, x.created_at, x.slices into e_amount, e_made, e_slices from lease x where x.account_id = account and x.id = r.lease_id;
+      leases := leases || r.lease_id; lease_left := lease_left || e_amount; lease_made := lease_made || e_made; at := cardinality(leases); lease_slices[at] := e_slices;
     end if;
     if r.id = any(known) then
       select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id;
       what := 'already';
-      if t_was = 'expired' and r.outcome = 'settled' and r.charged > 0 and r.lease_id is null then
-        -- Its hold expired, and what it spent is taken anew; unless that was done before.
+      if t_was = 'expired' and r.outcome = 'settled' and r.lease_id is null then
+        -- Its hold expired, and what it spent and used is taken anew; unless that was done before.
         select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id || '+late';
         what := case when found then 'already' else 'late' end;
       end if;
@@ -1901,6 +1921,12 @@ begin
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
     else
       freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
+      if lease_slices[at] <> '{}' then
+        if s = 0 or s_lease[s] <> at or s_second[s] <> r.second then
+          s := s + 1; s_lease[s] := at; s_second[s] := r.second; s_requests[s] := 0; s_tokens[s] := 0;
+        end if;
+        s_requests[s] := s_requests[s] + 1; s_tokens[s] := s_tokens[s] + r.tokens;
+      end if;
     end if;
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
@@ -1919,8 +1945,10 @@ begin
       b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
         b_key := b_key || r.key_id;
-        b_tokens := b_tokens || case when r.outcome = 'expired' then 0 when at is null then r.used - coalesce(h_tokens, r.tokens) else r.used - r.tokens end;
-        b_second := b_second || case when at is null then coalesce(floor(extract(epoch from h_made))::bigint, r.second) else r.second end;
+        -- What a lease had counted for a call in advance came off the counters when the lease expired, and with a hold that expired or was given up (it has no endpoint) its request.
+        b_requests := b_requests || case when b_kind[n] = 2 or at is not null and lease_left[at] is null then 1 when at is null and r.endpoint = '' and h_made is not null then -1 else 0 end;
+        b_tokens := b_tokens || r.used - case when at is null then coalesce(h_tokens, 0) when lease_left[at] is null then 0 else r.tokens end;
+        b_second := b_second || coalesce(case when at is null then floor(extract(epoch from h_made)) else nullif(r.second, 0) end, floor(extract(epoch from moment)))::bigint;
         b_made := b_made || case when at is null then h_made else lease_made[at] end;
         -- A job's hold says it. One that has expired is known only to the process that made it.
         b_scopes := b_scopes || case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
@@ -1945,9 +1973,13 @@ begin
       select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
     end if;
     if is_limited then
-      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made, b_scopes);
+      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_requests, b_tokens, b_second, b_made, b_scopes);
     end if;
-    update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
+    for i in 1 .. s loop
+      lease_slices[s_lease[i]] := slice_add(lease_slices[s_lease[i]], s_second[i], -s_requests[i], -s_tokens[i]);
+    end loop;
+    update lease e set amount = x.amount, slices = x.slices from unnest(leases, lease_left, lease_slices) as x(id, amount, slices)
+    where e.account_id = account and e.id = x.id and (e.amount <> x.amount or e.slices <> x.slices);
     if with_holds then
       delete from hold h where h.account_id = account and h.id = any(t_id);
     end if;
@@ -2080,7 +2112,7 @@ CREATE OR REPLACE FUNCTION public.ledger_reserve(account text, process text, cal
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  now_second bigint;
   -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   o record; x record;
@@ -2090,8 +2122,10 @@ declare
   places jsonb; mine int[]; mine_key text; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
-  -- Of an account with lots: from which of them each hold took how much; and when it is.
-  made_lots jsonb[]; moment timestamptz;
+  -- Of an account with lots: from which of them each hold took how much.
+  made_lots jsonb[];
+  -- When the account was locked, and its holds were made.
+  moment timestamptz;
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
@@ -2099,12 +2133,12 @@ begin
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
-  moment := clock_timestamp();
   -- Not before the account is locked: new limits may be what was waited for.
+  moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   scopes := array(select distinct k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text;
   if o.budgets > 0 then
     mine_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
-    perform budget_make(account, mine_scopes);
+    perform budget_make(account, mine_scopes, moment);
     scopes := scopes || mine_scopes; budgets_held := budget_held(account);
   end if;
   counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
@@ -2188,8 +2222,8 @@ begin
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes, created_at)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes, moment
     from account a cross join jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
     update account a set held = o.held where a.id = account;
   end if;
@@ -2410,6 +2444,28 @@ begin
     end if;
   end loop;
   return lots;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.slice_add(slices jsonb, second bigint, requests bigint, tokens bigint)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  was jsonb := slices -> second::text;
+begin
+  requests := greatest(coalesce((was ->> 0)::bigint, 0) + requests, 0); tokens := greatest(coalesce((was ->> 1)::bigint, 0) + tokens, 0);
+  return case when requests = 0 and tokens = 0 then slices - second::text else slices || jsonb_build_object(second::text, jsonb_build_array(requests, tokens)) end;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.slice_return(c counter, slices jsonb)
+ RETURNS counter
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return counter_add(c, x.at, x.amounts) from (
+    select array_agg(s.key::bigint) as at, array_agg(-(s.value ->> case c.unit when 'requests' then 0 else 1 end)::bigint) as amounts from jsonb_each(slices) s) x;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.system_closed(c counter)

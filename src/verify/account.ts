@@ -314,7 +314,7 @@ const BALANCE = statement(
 )
 
 /** Compares the account's row with the replayed sums and the rows after the watermark, in one snapshot. */
-function checkBalance({ database }: AccountCheck, account: string, mark: Mark): Promise<string[]> {
+function checkBalance({ database, usageSinceMs }: AccountCheck, account: string, mark: Mark): Promise<string[]> {
   return database.transaction(async (tx) => {
     await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
     const since = new Date(mark.untilMs)
@@ -351,7 +351,7 @@ function checkBalance({ database }: AccountCheck, account: string, mark: Mark): 
     const { written, counted } = await readYoungHours(tx, account, { since, oldest: mark.oldest })
     problems.push(...compareHours(account, written, counted))
     problems.push(...(await checkLimits(tx, account, mark.settled + state.spent)))
-    problems.push(...(await checkBudgets(tx, account, mark.settled + state.spent)))
+    problems.push(...(await checkBudgets(tx, account, { settled: mark.settled + state.spent, usageSinceMs })))
     problems.push(...(await checkLots(tx, account)))
     return problems
   })

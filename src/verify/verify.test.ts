@@ -214,6 +214,11 @@ async function useEverything(): Promise<void> {
   await sql(
     `insert into lease (account_id, id, key_id, process_id, amount) values ('${ids.other}', 'lease_1', 'key_2', 'p1', 500)`,
   )
+  // It has some of a budget.
+  await sql(
+    `insert into lease (account_id, id, key_id, process_id, amount, scopes, slices) values ('${ids.account}', 'lease_2', '${ids.key}', 'p1', 0, '["bgt_2=${ids.key}"]', '{"1": [5, 0]}')`,
+  )
+  await sql(`update counter set used = used + 5 where scope = 'bgt_2=${ids.key}'`)
   await sql(`insert into margin_hour select date_trunc('hour', now(), 'UTC') - interval '4 hours', product, route, count(*), sum(charged),
     coalesce(sum(charged) filter (where cost is not null), 0), coalesce(sum(cost), 0) from usage where outcome = 'settled' group by product, route`)
   await sql(`insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, status, total, completed, failed, expires_at, ended_at, open, calls_hash)
@@ -307,7 +312,7 @@ test('a ledger in use verifies: grants, settlements of every tier, estimates, re
   assert.deepEqual(found, [])
   assert.deepEqual(
     { ok, checked },
-    { ok: true, checked: { accounts: 5, transfers: 38, holds: 5, usage: 24, charges: 17, jobs: 3 } },
+    { ok: true, checked: { accounts: 5, transfers: 38, holds: 6, usage: 24, charges: 17, jobs: 3 } },
   )
 })
 

@@ -1,8 +1,9 @@
 -- Budgets of an account: what counts for them is a counter for each value, whose scope is the budget's id and the value (`bgt_1=alice`). Called with the account locked, and
 -- only for accounts with budgets.
 
--- Makes the counters of values that were never seen. An account has at most so many: callers choose the values. What is left out then has no counter.
-create or replace function budget_make(account text, scopes text[]) returns void
+-- Makes the counters of values that were never seen, at the moment of the holds that they count, so that what these do not use is given back. An account has at most so many: callers choose the values. What is left out then has no counter.
+drop function if exists budget_make(text, text[]);
+create or replace function budget_make(account text, scopes text[], moment timestamptz default clock_timestamp()) returns void
 language plpgsql as $$
 declare
   missing text[] := array(select s from unnest(scopes) s where not exists (select 1 from counter c where c.account_id = account and c.scope = s));
@@ -11,9 +12,8 @@ begin
   if missing = '{}' then
     return;
   end if;
-  -- Since the transaction began, as the hold of this call: what it does not use is given back.
   insert into counter (account_id, scope, name, unit, span, max, soft, width, second, since)
-  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), now()
+  select account, s, 'budget', b.unit, b.span, b.max, not b.hard, budget_width(b.window_seconds), budget_second(b.span), moment
   from unnest(missing) s cross join lateral (select * from budget b where b.account_id = account and b.id = split_part(s, '=', 1) limit 1) b
   limit greatest(100000 - (select a.budget_values from account a where a.id = account), 0)
   on conflict do nothing;

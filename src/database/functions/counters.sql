@@ -117,10 +117,11 @@ begin
   end loop;
 end $$;
 
--- Counts what settlements spent, and the tokens that they used instead of the worst case. The arrays have an element for each settlement. `made`: when its
--- hold or lease was made; `scopes`: of its budgets. The account is locked.
+-- Counts what settlements spent, the tokens that they used instead of the worst case, and the requests that were not counted, or are none. The arrays have an element for each
+-- settlement. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[]);
-create or replace function counter_settle(account text, keys text[], paid bigint[], tokens bigint[], at bigint[], made timestamptz[], scopes jsonb[]) returns void
+drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[], jsonb[]);
+create or replace function counter_settle(account text, keys text[], paid bigint[], requests int[], tokens bigint[], at bigint[], made timestamptz[], scopes jsonb[]) returns void
 language plpgsql as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
@@ -128,23 +129,41 @@ declare
   c counter;
 begin
   for m in
-    select s.scope, sum(x.paid)::bigint as paid, array_agg(x.at) as at, array_agg(x.tokens) as tokens, array_agg(x.made) as made
-    from unnest(keys, paid, tokens, at, made, scopes) as x(key, paid, tokens, at, made, scopes)
+    select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests::bigint) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
+    from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes)
       cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
     group by s.scope
   loop
-    for c in select * from counter o where o.account_id = account and o.scope = m.scope and o.unit in ('credits', 'tokens') loop
+    for c in select * from counter o where o.account_id = account and o.scope = m.scope and (o.unit in ('credits', 'tokens') or m.has_requests and o.unit = 'requests') loop
       c := counter_now(c, now_second);
       if c.unit = 'credits' then
         c := counter_add(c, array[now_second], array[m.paid]);
       else
         -- What was not counted is not taken off.
-        c := counter_add(c, x.at, x.tokens) from (select array_agg(x.at) as at, array_agg(x.tokens) as tokens from unnest(m.at, m.tokens, m.made) as x(at, tokens, made)
-          where x.tokens > 0 or x.tokens < 0 and x.made >= c.since) x;
+        c := counter_add(c, x.at, x.amounts) from (select array_agg(x.at) as at, array_agg(x.amount) as amounts
+          from unnest(m.at, case c.unit when 'requests' then m.requests else m.tokens end, m.made) as x(at, amount, made) where x.amount > 0 or x.amount < 0 and x.made >= c.since) x;
       end if;
       perform counter_put(array[c]);
     end loop;
   end loop;
+end $$;
+
+-- What a lease has of limits on requests and tokens (the column `slices`), with so much more, or less.
+create or replace function slice_add(slices jsonb, second bigint, requests bigint, tokens bigint) returns jsonb
+language plpgsql immutable as $$
+declare
+  was jsonb := slices -> second::text;
+begin
+  requests := greatest(coalesce((was ->> 0)::bigint, 0) + requests, 0); tokens := greatest(coalesce((was ->> 1)::bigint, 0) + tokens, 0);
+  return case when requests = 0 and tokens = 0 then slices - second::text else slices || jsonb_build_object(second::text, jsonb_build_array(requests, tokens)) end;
+end $$;
+
+-- A counter from which is taken off what a lease gives back of it. The counter is up to the present.
+create or replace function slice_return(c counter, slices jsonb) returns counter
+language plpgsql immutable as $$
+begin
+  return counter_add(c, x.at, x.amounts) from (
+    select array_agg(s.key::bigint) as at, array_agg(-(s.value ->> case c.unit when 'requests' then 0 else 1 end)::bigint) as amounts from jsonb_each(slices) s) x;
 end $$;
 
 -- What running calls, and leases for calls to come, have of a counter that counts credits or calls at the same time.

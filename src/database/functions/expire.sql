@@ -15,6 +15,7 @@ declare
   ids text[];
   freed bigint := 0;
   ended bigint := 0;
+  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   r record;
 begin
   perform 1 from account a where a.id = account for update;
@@ -32,8 +33,14 @@ begin
   -- The key is free again, but remembers for whom it was: see the late settlement.
   update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
   for r in delete from lease e where e.account_id = account and e.process_id = any(dead)
-    and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.amount loop
+    and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.* loop
     ended := ended + r.amount;
+    -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is settled after all is counted then.
+    if r.slices <> '{}' then
+      perform counter_put(array(select slice_return(counter_now(c, now_second), r.slices) from counter c
+        where c.account_id = account and c.scope in (select 'account' union all select r.key_id union all select jsonb_array_elements_text(r.scopes))
+          and c.unit in ('requests', 'tokens') and c.since <= r.created_at));
+    end if;
   end loop;
   update account a set held = a.held - ended where a.id = account and ended > 0;
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);

@@ -1,8 +1,8 @@
 -- Changes leases of one account: credits that a process holds in advance for calls of a key (and of the budgets in `scopes`), with a slice of what limits on requests and tokens leave.
--- changes: [{id, key, scopes, budgets, fresh, give, add, least, requests, tokens, close, back: {requests, tokens, second}}, …].
+-- changes: [{id, key, scopes, budgets, fresh, give, add, least, requests, tokens, close, retired, back: {requests, tokens, second}}, …].
 -- give, add: what goes back and what it would like to have more; least: the least that is worth having. requests, tokens: what it would like for a second, null where
 -- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
--- not there has expired, and none is made. close: all goes back.
+-- not there has expired, and none is made. close: all goes back. retired: its process admits no more calls by it.
 -- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where the lease has expired, requests and tokens
 -- are null where nothing limits them, `second` is the one to which they were counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots, whose calls have holds of their own.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
@@ -15,7 +15,7 @@ set plan_cache_mode = force_generic_plan
 set lock_timeout = '300ms'
 as $$
 declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  moment timestamptz; now_second bigint;
   o record;
   x record;
   answers jsonb[] := '{}';
@@ -26,13 +26,15 @@ declare
   freed bigint;
   added bigint;
   seconds int;
-  slice jsonb;
+  slice jsonb; given jsonb; kept jsonb;
 begin
   -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the postings may be lost and their rows in the journal not.
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
   select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
+  moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   scopes := array(select distinct k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text;
   if o.budgets > 0 then
     scopes := scopes || array(select distinct s from jsonb_array_elements(changes) k cross join jsonb_array_elements_text(k -> 'scopes') s);
@@ -41,9 +43,9 @@ begin
   counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
   places := counter_places(counters);
   for x in
-    select c.*, e.amount, e.created_at
-    from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, back jsonb)
-      left join lateral (select e.amount, e.created_at from lease e where e.account_id = account and e.id = c.id limit 1) e on true
+    select c.*, e.amount, e.created_at, e.slices
+    from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, retired boolean, back jsonb)
+      left join lateral (select e.amount, e.created_at, e.slices from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
     if x.amount is null and not x.fresh then
       answers := answers || '{"added": null}'::jsonb;
@@ -51,10 +53,13 @@ begin
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
     added := 0; slice := '{}'; seconds := 16;
+    -- With its end all of it comes back, also what a call took that could never be settled.
+    given := case when x.close and x.slices is not null then x.slices
+      when x.back is not null then jsonb_build_object(x.back ->> 'second', jsonb_build_array(x.back -> 'requests', x.back -> 'tokens')) end;
     mine := coalesce(counters_of(places, x.key, x.scopes), '{}');
     foreach p in array mine loop
-      if counters[p].unit in ('requests', 'tokens') and x.back is not null and x.created_at >= counters[p].since then
-        counters[p] := counter_add(counters[p], array[(x.back ->> 'second')::bigint], array[-(x.back ->> counters[p].unit)::bigint]); changed[p] := true;
+      if counters[p].unit in ('requests', 'tokens') and given is not null and x.created_at >= counters[p].since then
+        counters[p] := slice_return(counters[p], given); changed[p] := true;
       end if;
       room[p] := counter_room(counters[p], now_second, budgets_held);
     end loop;
@@ -86,12 +91,19 @@ begin
         slice := slice || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - (slice ->> 'requests')::bigint);
       end if;
     end loop;
+    kept := coalesce(x.slices, '{}');
+    if x.back is not null then
+      kept := slice_add(kept, (x.back ->> 'second')::bigint, -(x.back ->> 'requests')::bigint, -(x.back ->> 'tokens')::bigint);
+    end if;
+    if slice <> '{}' then
+      kept := slice_add(kept, now_second + seconds, coalesce((slice ->> 'requests')::bigint, 0), coalesce((slice ->> 'tokens')::bigint, 0));
+    end if;
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
     elsif x.amount is null and added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount, scopes) values (account, x.id, x.key, process, added, x.scopes);
-    elsif added <> freed then
-      update lease e set amount = e.amount + added - freed where e.account_id = account and e.id = x.id;
+      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at) values (account, x.id, x.key, process, added, x.scopes, kept, moment);
+    elsif added <> freed or x.retired or kept is distinct from x.slices then
+      update lease e set amount = e.amount + added - freed, slices = kept, retired = e.retired or coalesce(x.retired, false) where e.account_id = account and e.id = x.id;
     end if;
     o.held := o.held + added - freed;
     update account a set held = o.held where a.id = account and added <> freed;

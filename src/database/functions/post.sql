@@ -24,28 +24,28 @@ declare
   known text[];
   with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
   -- The leases of these rows; one that has expired has no amount.
-  leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
+  leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_slices jsonb[] := '{}'; e_slices jsonb;
+  -- What calls used of the slices of a lease, by the second to which it was counted: rows of one second come one after the other.
+  s_lease int[]; s_second bigint[]; s_requests bigint[]; s_tokens bigint[]; s int := 0;
   -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  b_key text[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
+  b_key text[]; b_requests int[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
-  -- Of an account with lots: when it is, what a call had of them, and by transfer what came out of them.
+  -- When it is; and of an account with lots, what a call had of them, and by transfer what came out of them.
   moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
 begin
   select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.budgets into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
-  -- An account may have a hundred thousand counters of budgets, all between these two.
-  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account and c.scope < 'bgt_' and c.unit in ('credits', 'tokens'))
-    or exists (select 1 from counter c where c.account_id = account and c.scope > 'bgt`' and c.unit in ('credits', 'tokens'));
+  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account);
   if others then
     wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
   known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
   for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes
+    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes, j.endpoint
     from journal j where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
@@ -53,14 +53,14 @@ begin
       select x.amount, x.tokens, x.created_at, x.scopes into h_amount, h_tokens, h_made, h_scopes from hold x where x.account_id = account and x.id = r.id;
       b_held[n] := coalesce(h_amount, 0);
     elsif at is null then
-      select x.amount, x.created_at into e_amount, e_made from lease x where x.account_id = account and x.id = r.lease_id;
-      leases := leases || r.lease_id; lease_left := lease_left || e_amount; lease_made := lease_made || e_made; at := cardinality(leases);
+      select x.amount, x.created_at, x.slices into e_amount, e_made, e_slices from lease x where x.account_id = account and x.id = r.lease_id;
+      leases := leases || r.lease_id; lease_left := lease_left || e_amount; lease_made := lease_made || e_made; at := cardinality(leases); lease_slices[at] := e_slices;
     end if;
     if r.id = any(known) then
       select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id;
       what := 'already';
-      if t_was = 'expired' and r.outcome = 'settled' and r.charged > 0 and r.lease_id is null then
-        -- Its hold expired, and what it spent is taken anew; unless that was done before.
+      if t_was = 'expired' and r.outcome = 'settled' and r.lease_id is null then
+        -- Its hold expired, and what it spent and used is taken anew; unless that was done before.
         select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id || '+late';
         what := case when found then 'already' else 'late' end;
       end if;
@@ -70,6 +70,12 @@ begin
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
     else
       freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
+      if lease_slices[at] <> '{}' then
+        if s = 0 or s_lease[s] <> at or s_second[s] <> r.second then
+          s := s + 1; s_lease[s] := at; s_second[s] := r.second; s_requests[s] := 0; s_tokens[s] := 0;
+        end if;
+        s_requests[s] := s_requests[s] + 1; s_tokens[s] := s_tokens[s] + r.tokens;
+      end if;
     end if;
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
@@ -88,8 +94,10 @@ begin
       b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
         b_key := b_key || r.key_id;
-        b_tokens := b_tokens || case when r.outcome = 'expired' then 0 when at is null then r.used - coalesce(h_tokens, r.tokens) else r.used - r.tokens end;
-        b_second := b_second || case when at is null then coalesce(floor(extract(epoch from h_made))::bigint, r.second) else r.second end;
+        -- What a lease had counted for a call in advance came off the counters when the lease expired, and with a hold that expired or was given up (it has no endpoint) its request.
+        b_requests := b_requests || case when b_kind[n] = 2 or at is not null and lease_left[at] is null then 1 when at is null and r.endpoint = '' and h_made is not null then -1 else 0 end;
+        b_tokens := b_tokens || r.used - case when at is null then coalesce(h_tokens, 0) when lease_left[at] is null then 0 else r.tokens end;
+        b_second := b_second || coalesce(case when at is null then floor(extract(epoch from h_made)) else nullif(r.second, 0) end, floor(extract(epoch from moment)))::bigint;
         b_made := b_made || case when at is null then h_made else lease_made[at] end;
         -- A job's hold says it. One that has expired is known only to the process that made it.
         b_scopes := b_scopes || case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
@@ -114,9 +122,13 @@ begin
       select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
     end if;
     if is_limited then
-      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_tokens, b_second, b_made, b_scopes);
+      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_requests, b_tokens, b_second, b_made, b_scopes);
     end if;
-    update lease e set amount = x.amount from unnest(leases, lease_left) as x(id, amount) where e.account_id = account and e.id = x.id and e.amount <> x.amount;
+    for i in 1 .. s loop
+      lease_slices[s_lease[i]] := slice_add(lease_slices[s_lease[i]], s_second[i], -s_requests[i], -s_tokens[i]);
+    end loop;
+    update lease e set amount = x.amount, slices = x.slices from unnest(leases, lease_left, lease_slices) as x(id, amount, slices)
+    where e.account_id = account and e.id = x.id and (e.amount <> x.amount or e.slices <> x.slices);
     if with_holds then
       delete from hold h where h.account_id = account and h.id = any(t_id);
     end if;

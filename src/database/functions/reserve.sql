@@ -18,7 +18,7 @@ set plan_cache_mode = force_generic_plan
 set lock_timeout = '300ms'
 as $$
 declare
-  now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+  now_second bigint;
   -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   o record; x record;
@@ -28,8 +28,10 @@ declare
   places jsonb; mine int[]; mine_key text; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
-  -- Of an account with lots: from which of them each hold took how much; and when it is.
-  made_lots jsonb[]; moment timestamptz;
+  -- Of an account with lots: from which of them each hold took how much.
+  made_lots jsonb[];
+  -- When the account was locked, and its holds were made.
+  moment timestamptz;
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
@@ -37,12 +39,12 @@ begin
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
-  moment := clock_timestamp();
   -- Not before the account is locked: new limits may be what was waited for.
+  moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   scopes := array(select distinct k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text;
   if o.budgets > 0 then
     mine_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
-    perform budget_make(account, mine_scopes);
+    perform budget_make(account, mine_scopes, moment);
     scopes := scopes || mine_scopes; budgets_held := budget_held(account);
   end if;
   counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
@@ -126,8 +128,8 @@ begin
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes
+    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes, created_at)
+    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes, moment
     from account a cross join jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
     update account a set held = o.held where a.id = account;
   end if;
