@@ -42,7 +42,22 @@ const make = async (account: string, more: object) =>
     })
   ).data
 
+/** The first second of the week after the one of a moment: a Monday, by UTC. */
+const mondayAfter = (ms: number) => Math.floor((ms / 1_000 + 3 * 86_400) / 604_800) * 604_800 - 3 * 86_400 + 604_800
+
 test('each user has the default budget, and the 429 names it, what is left and when it renews', async () => {
+  for (;;) {
+    const monday = mondayAfter(Date.now())
+    try {
+      return await trial(monday)
+    } catch (error) {
+      // A week that ends meanwhile renews it: once more, in the next one.
+      if (mondayAfter(Date.now()) === monday) throw error
+    }
+  }
+})
+
+async function trial(monday: number): Promise<void> {
   const { id, key } = await g.account()
   const budget = await make(id, {})
   assert.deepEqual([budget.value, budget.max, budget.hard, budget.values], [null, '2', true, 0])
@@ -54,7 +69,6 @@ test('each user has the default budget, and the 429 names it, what is left and w
     error.message,
     /Budget exceeded: Trial for user "alice" allows 2 requests per week \(UTC\), and 0 requests are left/,
   )
-  const monday = Math.floor((Date.now() / 1_000 + 3 * 86_400) / 604_800) * 604_800 - 3 * 86_400 + 604_800
   const wait = Number(refused.headers.get('retry-after'))
   assert.ok(Math.abs(Date.now() / 1_000 + wait - monday) < 60, `${wait}`)
   assert.equal(refused.headers.get('x-tollgate-limit'), budget.id)
@@ -74,7 +88,7 @@ test('each user has the default budget, and the 429 names it, what is left and w
   assert.equal((await ask(key, { user: 'alice' })).status, 200)
   const { data: none } = await g.operator<{ items: BudgetView[] }>('GET', `/accounts/${id}/budgets`)
   assert.deepEqual(none.items, [])
-})
+}
 
 test('teams and projects have budgets at each level; a key that moves leaves its history where it was', async () => {
   const { id, key, keyId } = await g.account()
