@@ -140,7 +140,7 @@ export async function startOperatorServer(
   const deps: ConsoleDeps = {
     ...login,
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
-    budgets: createBudgets({ database, world, audit }),
+    budgets: createBudgets({ database, world, audit, ledger }),
     teams: createTeams({ database, world, audit }),
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
     toolServers: await openToolServers({

@@ -1,15 +1,32 @@
 // Budgets in the ledger: exact over all processes, whichever way a call is covered, from the first call of a value on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import {
+  account,
+  count,
+  database,
+  eventually,
+  fresh,
+  processOf,
+  reserve,
+  rows,
+  settle,
+} from '../../test/ledger-part.ts'
+import { runKilled } from '../../test/ledger-swarm.ts'
 import { runs } from '../../test/runs.ts'
 import { createAudit } from '../database/audit.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
 import { pruneBudgets } from '../ledger/budgets.ts'
+import { createLedger } from '../ledger/ledger.ts'
 import { type Budgets, createBudgets } from './budgets.ts'
 
-const budgets = () => createBudgets({ database, world: realWorld, audit: createAudit({ database, world: realWorld }) })
+/** By a process that nobody calls. */
+const budgets = () =>
+  createBudgets({
+    ...{ database, world: realWorld, audit: createAudit({ database, world: realWorld }) },
+    ledger: createLedger({ database, world: realWorld, processId: 'p_operator' }),
+  })
 const BY = { actor: 'test', ip: null, requestId: null }
 const make = (acc: string, more: Partial<Parameters<Budgets['create']>[1]>) =>
   budgets().create(
@@ -127,23 +144,115 @@ test('what a killed process leased of a budget comes back, and what it spent sta
   assert.equal(all.outcome, 'held')
 })
 
-test('a budget that is made or changed while others have leases holds from the next hold on, and a lease does not outlive it', async () => {
+/** Of each budget: what it is for, what it counted, and what the ledger says that was used. */
+const compared = async (acc: string) => {
+  const [usage] = await rows<{ requests: bigint; credits: bigint; tokens: bigint }>(
+    `select (select count(*) from usage where account_id = $1 and outcome <> 'expired') as requests, (select coalesce(sum(charged), 0) from usage where account_id = $1)::bigint as credits,
+       (select coalesce(sum(input_tokens + output_tokens), 0) from usage_hour where account_id = $1)::bigint as tokens`,
+    [acc],
+  )
+  const counters = await rows<{ unit: 'requests' | 'credits' | 'tokens'; span: string; used: bigint }>(
+    'select unit, span, used from counter where account_id = $1 order by scope',
+    [acc],
+  )
+  return counters.map(({ unit, span, used }) => [unit, span, used, usage![unit]])
+}
+const isDead = (id: string) =>
+  rows(`update gateway_instance set heartbeat_at = now() - interval '1 hour' where id = $1`, [id])
+/** One for each unit and span that outlives a process. */
+const makeAll = async (acc: string) => {
+  const windows = { span: 'rolling', windowSeconds: 86_400 } as const
+  for (const unit of ['requests', 'tokens', 'credits'] as const)
+    for (const span of [{ span: 'month' } as const, { span: 'total' } as const, windows])
+      await make(acc, { unit, ...span, max: unit === 'credits' ? '0.9' : 900_000 })
+}
+
+test('a process that is killed in the middle of its calls leaves all budgets exactly at what was used', async () => {
   const acc = await account(1_000_000n)
-  const ledger = await processOf()
-  for (let i = 0; i < 6; i++) {
-    const { id } = await reserve(ledger, acc, 10n, by('alice'))
-    await settle(ledger, acc, id, 10n)
+  await makeAll(acc)
+  const of = [{ url: fresh.url, account: acc }]
+  const isEnough = ([counts]: ReadonlyArray<{ held: number }>) => counts !== undefined && counts.held > 100
+  await runKilled({ of, want: '2', labels: { user: 'alice' }, calls: 12, waves: 6, isEnough })
+  const before = await compared(acc)
+  assert.ok(
+    before.some(([unit, , used, usage]) => unit !== 'credits' && used! > usage!),
+    'nothing was leased or open',
+  )
+  await isDead('killed-0')
+  const living = await processOf()
+  await living.sweep()
+  const after = await compared(acc)
+  assert.equal(after.length, 9)
+  for (const [unit, span, used, usage] of after) assert.equal(used, usage, `${unit} ${span}`)
+  assert.deepEqual(await rows('select 1 from lease where account_id = $1', [acc]), [])
+})
+
+test('what was taken for dead and settles late counts its requests and tokens once, also where nothing is charged', async () => {
+  const acc = await account(1_000_000n)
+  await makeAll(acc)
+  const asleep = await processOf()
+  const open: string[] = []
+  // The first have holds of their own, the others are covered by a lease.
+  for (let i = 0; i < 12; i++) open.push((await reserve(asleep, acc, 10n, by('alice'))).id)
+  const holds = await rows('select 1 from hold where account_id = $1', [acc])
+  assert.ok(holds.length >= 2 && holds.length <= 10, `${holds.length} have holds`)
+  await isDead(asleep.id)
+  const living = await processOf()
+  await living.sweep()
+  for (const [unit, span, used, usage] of await compared(acc)) assert.equal(used, usage, `${unit} ${span}`)
+  for (const [at, id] of open.entries()) {
+    const charge = at % 2 === 0 ? 0n : 7n
+    const resolved = await settle(asleep, acc, id, charge, { labels: { user: 'alice' } })
+    assert.deepEqual([resolved.outcome, resolved.paid], ['late', charge], `${at}`)
+    assert.equal((await settle(living, acc, id, charge, { labels: { user: 'alice' } })).outcome, 'already')
   }
-  const { id } = await make(acc, { max: '0.00001' })
-  await ledger.returned(acc)
-  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'held')
-  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'limited')
-  assert.equal((await reserve(ledger, acc, 10n, by('bob'))).outcome, 'held')
-  await budgets().change(acc, id, { max: '0.00002' }, BY)
-  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'held')
-  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'limited')
+  const after = await compared(acc)
+  for (const [unit, span, used, usage] of after) assert.equal(used, usage, `${unit} ${span}`)
+  assert.deepEqual(
+    after
+      .slice(0, 1)
+      .concat(after.slice(3, 4), after.slice(6, 7))
+      .map(([unit, , used]) => [unit, used]),
+    [
+      ['requests', 12n],
+      ['tokens', 120n],
+      ['credits', 42n],
+    ],
+  )
+})
+
+test('a budget that is made or changed while others have leases holds from its answer on, in all processes', async () => {
+  const acc = await account(1_000_000n)
+  const ledgers = await Promise.all(Array.from({ length: 3 }, () => processOf()))
+  const outcomes = () => Promise.all(ledgers.map(async (one) => (await reserve(one, acc, 10n, by('alice'))).outcome))
+  const leased = async (scoped: boolean) => {
+    // Of each, one call goes on: its lease stays where it is.
+    for (const one of ledgers) await reserve(one, acc, 10n, by('alice'))
+    await eventually('all have leases', async () => {
+      for (const one of ledgers) {
+        await one.sweep()
+        const { id } = await reserve(one, acc, 10n, by('alice'))
+        await settle(one, acc, id, 10n)
+      }
+      const rest = 'lease where account_id = $1 and not retired and (scopes is not null) = $2::boolean'
+      return (await count(rest, acc, String(scoped))) === ledgers.length
+    })
+  }
+  await leased(false)
+  const { id } = await make(acc, { unit: 'requests', span: 'total', max: 1 })
+  assert.deepEqual((await outcomes()).toSorted(), ['held', 'limited', 'limited'])
+  assert.deepEqual(await used(acc), [1])
+  await budgets().change(acc, id, { max: 100_000 }, BY)
+  await leased(true)
+  await budgets().change(acc, id, { max: 1 }, BY)
+  assert.deepEqual(await outcomes(), ['limited', 'limited', 'limited'])
+  await budgets().setValue(acc, id, { value: 'alice', max: 100_000 }, BY)
+  await leased(true)
+  await budgets().setValue(acc, id, { value: 'alice', max: null }, BY)
+  assert.deepEqual(await outcomes(), ['limited', 'limited', 'limited'])
+  assert.equal((await reserve(ledgers[0]!, acc, 10n, by('bob'))).outcome, 'held')
   await budgets().end(acc, id, BY)
-  assert.equal((await reserve(ledger, acc, 10n, by('alice'))).outcome, 'held')
+  assert.deepEqual(await outcomes(), ['held', 'held', 'held'])
   assert.deepEqual(await used(acc), [])
 })
 

@@ -5,6 +5,7 @@ import { type Database, type Queryable, type Statement, statement } from '../dat
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 import { type BudgetSpan, type BudgetUnit, readBudgetMax } from '../meter/budget.ts'
 import { lockAccount } from './accounts.ts'
@@ -78,15 +79,24 @@ interface ValueRow {
   renews_at: Date | null
 }
 
-export function createBudgets(options: { database: Database; world: World; audit: Audit }): Budgets {
-  const { database, world, audit } = options
+interface BudgetsOptions {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+  readonly ledger: Pick<Ledger, 'recalled'>
+}
 
-  /** The transaction of a change. */
-  function changing<T>(account: string, run: (tx: Queryable) => Promise<T>): Promise<T> {
-    return database.transaction(async (tx) => {
+export function createBudgets({ database, world, audit, ledger }: BudgetsOptions): Budgets {
+  /** The transaction of a change. Whoever has its answer knows that no process admits calls any more by what it leased before. */
+  async function changing<T>(account: string, run: (tx: Queryable) => Promise<T>): Promise<T> {
+    const changed = await database.transaction(async (tx) => {
       await lockAccount(tx, account)
-      return run(tx)
+      const changed = await run(tx)
+      await tx.query(RECALL, [account])
+      return changed
     })
+    await ledger.recalled(account)
+    return changed
   }
 
   async function find(on: Queryable, account: string, id: string): Promise<BudgetView> {
@@ -121,7 +131,6 @@ export function createBudgets(options: { database: Database; world: World; audit
         const facts = [id, name, scope, value, unit, span, windowSeconds, max, hard, alertPercent]
         await tx.query(INSERT, [account, ...facts])
         await tx.query(CHANGED, [account])
-        await tx.query(RECALL, [account])
         const view = await find(tx, account, id)
         const after = told(view)
         await audit.write(tx, by, {
@@ -138,7 +147,6 @@ export function createBudgets(options: { database: Database; world: World; audit
         await tx.query(CHANGE, [account, id, name, max, hard, alertPercent])
         await tx.query(CHANGE_COUNTERS, [account, `${id}=`, `${id}>`, max, !hard])
         await tx.query(CHANGED, [account])
-        await tx.query(RECALL, [account])
         const view = await find(tx, account, id)
         await audit.write(tx, by, {
           ...{ action: 'budget.change', object: id, detail: { account, ...told(view) } },
@@ -154,7 +162,6 @@ export function createBudgets(options: { database: Database; world: World; audit
         await tx.query(END, [account, id])
         await tx.query(END_COUNTERS, [account, `${id}=`, `${id}>`])
         await tx.query(CHANGED, [account])
-        await tx.query(RECALL, [account])
         await audit.write(tx, by, {
           ...{ action: 'budget.end', object: id, detail: { account, ...told(was) }, before: told(was), after: {} },
         })
@@ -177,7 +184,6 @@ export function createBudgets(options: { database: Database; world: World; audit
         const [before] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope, false])
         await tx.query(MAKE, [account, [scope]])
         await tx.query(SET_VALUE, [account, scope, amount, id])
-        await tx.query(RECALL, [account])
         const [row] = await tx.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, 1, scope, false])
         if (!row) throw new Fault('conflict', { message: 'This account has 100,000 values with budgets already.' })
         const view = shownValue(row)

@@ -314,13 +314,13 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     all.delete(lease.id)
   }
 
-  /** Gives back what no call needs; with the last call, everything. */
-  function release(lease: Lease): void {
+  /** Gives back what no call needs; with the last call, everything. `tells`: also where nothing goes back yet, for whoever waits until it admits no more calls. */
+  function release(lease: Lease, tells = false): void {
     if (lease.changing || !all.has(lease.id)) return
     const free = freeOf(lease)
     if (lease.calls === 0) run(lease, { ...NOTHING, close: true }, () => forget(lease))
-    else if (free > 0n)
-      run(lease, { ...NOTHING, give: free }, ({ added }) => {
+    else if (free > 0n || tells)
+      run(lease, { ...NOTHING, give: free, retired: true }, ({ added }) => {
         if (added === undefined) forget(lease)
       })
   }
@@ -334,7 +334,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     for (const lease of [...all.values()])
       if (which(lease)) {
         retire(lease)
-        release(lease)
+        release(lease, true)
       }
   }
 
@@ -423,7 +423,7 @@ function nameOf({ account, key, scopes }: Pick<Reservation, 'account' | 'key' | 
   return scopes === undefined ? `${account} ${key}` : `${account} ${key}\n${scopes.join('\n')}`
 }
 
-type Wish = Pick<LeaseChange, 'give' | 'add' | 'least' | 'requests' | 'tokens' | 'close'>
+type Wish = Pick<LeaseChange, 'give' | 'add' | 'least' | 'requests' | 'tokens' | 'close' | 'retired'>
 const NOTHING: Wish = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: false }
 /** What it has of the minute stays with it. */
 const KEPT = { requests: null, tokens: null }

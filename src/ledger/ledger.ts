@@ -11,7 +11,7 @@ import { newId, type World } from '../kernel/world.ts'
 import { createBudgets } from './budgets.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
-import { createLiveness, type Forgotten } from './liveness.ts'
+import { createLiveness, type Forgotten, HEARD_SECONDS, SILENT_SECONDS } from './liveness.ts'
 import { endLots, isSpecial, type Lot } from './lots.ts'
 import {
   type Cover,
@@ -47,6 +47,8 @@ export interface Ledger {
    * what comes back needs that lock.
    */
   returned(account: string): Promise<void>
+  /** Resolves when no process admits calls any more by what it had leased of an account when that was recalled. */
+  recalled(account: string): Promise<void>
   /** Sends the heartbeat of this process, expires the holds of dead ones and what is left of lots that have ended. Returns how many holds expired. */
   sweep(): Promise<number>
   /** Resolves when every settlement of an account, or of all, that was answered is in the ledger, or cannot be now. */
@@ -106,6 +108,7 @@ const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
 const ISOLATED_MAX = 256
 /** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
+const RECALLED_WAIT_MS = 50
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 /** How often one call reads the gateway's limits again because they changed. */
 const LEARNED_MAX = 5
@@ -297,6 +300,13 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
+  async function recalled(account: string): Promise<void> {
+    leases.recall((lease) => lease.account === account)
+    const untilMs = world.elapsedMs() + SILENT_SECONDS * 1_000
+    while ((await database.query(ADMITTING, [account])).length > 0 && world.elapsedMs() < untilMs)
+      await sleep(world, RECALLED_WAIT_MS)
+  }
+
   /** For no longer than its caller waits. */
   async function holdInTime(reservation: Reservation, version: string | null): Promise<Reserved | Undecided> {
     const { account } = reservation
@@ -406,6 +416,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       leases.recall((lease) => account === undefined || lease.account === account)
     },
     returned,
+    recalled,
     async sweep() {
       const expired = await liveness.sweep()
       await endLots(database)
@@ -464,7 +475,13 @@ function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' |
 
 const RECALLED = statement(
   'lease_recalled',
-  'select id, account_id as account from lease where process_id = $1 and recalled_at is not null',
+  'select id, account_id as account from lease where process_id = $1 and recalled_at is not null and not retired',
+)
+/** One that is not heard admits nothing by itself. */
+const ADMITTING = statement(
+  'lease_admitting',
+  `select 1 from lease e join gateway_instance p on p.id = e.process_id and p.heartbeat_at > now() - make_interval(secs => ${HEARD_SECONDS})
+   where e.account_id = $1 and e.recalled_at is not null and not e.retired limit 1`,
 )
 const RECALL = statement(
   'lease_recall',

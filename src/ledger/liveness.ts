@@ -30,7 +30,8 @@ interface LivenessOptions {
 
 export const SILENT_SECONDS = 20
 /** Others take this process for dead after 20 s. What it admits by itself must be over before. */
-const HEARD_MS = 15_000
+export const HEARD_SECONDS = 15
+const HEARD_MS = HEARD_SECONDS * 1_000
 /** A process whose last word is older than this has been cut off, and so may all the others. */
 const CUT_OFF_MS = 10_000
 /** A clock that moved by more than this against ours was set. */

@@ -174,6 +174,8 @@ export interface LeaseChange {
   readonly tokens: number | null
   readonly back?: { readonly requests: number; readonly tokens: number; readonly second: number } | undefined
   readonly close: boolean
+  /** Its process admits no more calls by it. */
+  readonly retired?: boolean
 }
 
 export interface Leased {

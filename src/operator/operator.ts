@@ -63,7 +63,7 @@ type BackOfficeParts = Omit<
 > & {
   readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
   readonly database: Database
-  readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned'>
+  readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned' | 'recalled'>
   readonly world: World
   readonly secrets: Secrets
   readonly log: Log
@@ -101,7 +101,7 @@ export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): Ba
   const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })
   const codes = createCodes({ ...identity, ledger: parts.ledger })
   const sales = openSales({ ...parts, mails, publicUrl, stripeUrl: config.TOLLGATE_STRIPE_URL })
-  const budgets = createBudgets(identity)
+  const budgets = createBudgets({ ...identity, ledger: parts.ledger })
   const teams = createTeams(identity)
   const own = { sales, codes, budgets, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
   const deps = { ...parts, ...login, ...own, teams }
