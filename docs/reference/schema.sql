@@ -1748,6 +1748,10 @@ declare
   seconds int;
   slice jsonb; given jsonb; kept jsonb;
 begin
+  -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the postings may be lost and their rows in the journal not.
+  if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
+    perform ledger_post(account, '{}', true);
+  end if;
   select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots, a.budgets into o from account a where a.id = account for update;
   -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
