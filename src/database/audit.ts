@@ -5,7 +5,7 @@ import { withoutCredentials } from '../kernel/redact.ts'
 import { count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { type AuditAction, auditSentence, changeSentences, type EVENTS } from './audit-sentence.ts'
-import { type Database, type Queryable, statement } from './database.ts'
+import { beforeCommit, type Database, type Queryable, statement } from './database.ts'
 
 /** The actor of an audited action. */
 export interface By {
@@ -47,7 +47,7 @@ interface AuditFilter {
 }
 
 export interface Audit {
-  /** Call it in the transaction of the action, as its last statement: it waits for a lock that all audit writers share. */
+  /** Call it in the transaction of the action. It is written right before the commit, because it waits for a lock that all audit writers share. */
   write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
   list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
   /** The rows after one, in the order of the chain, as they are exported. */
@@ -99,29 +99,31 @@ export function createAudit(options: { database: Database; world: World }): Audi
   const { database, world } = options
   return {
     async write(tx, by, deed) {
-      await tx.query(LOCK)
-      const [last] = await tx.query<{ id: string; hash: Buffer }>(LAST)
-      const row = {
-        id: laterThan(last?.id, world),
-        actor: by.actor,
-        action: deed.action,
-        object: deed.object,
-        ip: by.ip,
-        request_id: by.requestId,
-        detail: detailOf(by, deed),
-      }
-      const hash = hashOf(last?.hash ?? START, row)
-      await tx.query(INSERT, [
-        row.id,
-        timeOfId(row.id),
-        row.actor,
-        row.action,
-        row.object,
-        row.ip,
-        row.request_id,
-        JSON.stringify(row.detail),
-        hash,
-      ])
+      beforeCommit(tx, async () => {
+        await tx.query(LOCK)
+        const [last] = await tx.query<{ id: string; hash: Buffer }>(LAST)
+        const row = {
+          id: laterThan(last?.id, world),
+          actor: by.actor,
+          action: deed.action,
+          object: deed.object,
+          ip: by.ip,
+          request_id: by.requestId,
+          detail: detailOf(by, deed),
+        }
+        const hash = hashOf(last?.hash ?? START, row)
+        await tx.query(INSERT, [
+          row.id,
+          timeOfId(row.id),
+          row.actor,
+          row.action,
+          row.object,
+          row.ip,
+          row.request_id,
+          JSON.stringify(row.detail),
+          hash,
+        ])
+      })
     },
     async list({ cursor, limit, actor, action, object, token, from, to }) {
       const since = from === undefined ? null : idAtTime(from)

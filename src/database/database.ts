@@ -54,6 +54,28 @@ export interface Database extends Queryable {
   close(): Promise<void>
 }
 
+const LAST = new WeakMap<Queryable, Array<() => Promise<void>>>()
+
+/**
+ * Puts something off to the end of the transaction that `tx` is of: what waits for a lock that all share. Taken last by everybody, it cannot be part of a deadlock, and is
+ * held for no longer than the commit takes.
+ */
+export function beforeCommit(tx: Queryable, run: () => Promise<void>): void {
+  const last = LAST.get(tx)
+  if (!last) throw new Error('There is no transaction whose end could be waited for.')
+  last.push(run)
+}
+
+/** The work of a transaction, and then what it put off. */
+export async function withLast<T>(tx: Queryable, work: (tx: Queryable) => Promise<T>): Promise<T> {
+  const last: Array<() => Promise<void>> = []
+  LAST.set(tx, last)
+  const result = await work(tx)
+  LAST.delete(tx)
+  for (const run of last) await run()
+  return result
+}
+
 interface DatabaseOptions {
   readonly connection: pg.PoolConfig
   readonly connectionsMax?: number
@@ -107,7 +129,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       try {
         // Sent in one message and with `set local`, so that it works behind every pooler.
         await tx.query({ text: beginWith(patience) })
-        const result = await work(tx)
+        const result = await withLast(tx, work)
         await tx.query({ text: 'commit' })
         client.off('error', ignore)
         client.release()

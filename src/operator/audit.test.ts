@@ -4,9 +4,10 @@ import { after, before, test } from 'node:test'
 import { asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
-import type { AuditView } from '../database/audit.ts'
+import { type AuditView, createAudit } from '../database/audit.ts'
 import { auditSentence, EVENTS } from '../database/audit-sentence.ts'
 import type { Page } from '../kernel/view.ts'
+import { realWorld } from '../kernel/world.ts'
 import type { AccountView } from '../ledger/views.ts'
 
 let server: OperatorServer
@@ -151,4 +152,29 @@ test('the log is filtered by time, and a row of an unknown or old action still h
     auditSentence({ ...old, action: 'member.remove', detail: { person: 'usr_1' } }),
     'anna (by the token ci) removed the member usr_1 from the account x_1.',
   )
+})
+
+test('a note waits for the lock of the chain only at the commit, so that it is in no deadlock with what is locked after it', async () => {
+  const { database } = server
+  const audit = createAudit({ database, world: realWorld })
+  const by = { actor: 'test', ip: null, requestId: null }
+  const shared = { text: 'select pg_advisory_xact_lock(77001)' }
+  // Each has its first lock before one gets its second.
+  const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await Promise.all(
+    both.map((own, at) =>
+      database.transaction(async (tx) => {
+        if (at === 0) await audit.write(tx, by, { action: 'vendor.test', object: 'first' })
+        else await tx.query(shared)
+        own.resolve()
+        await Promise.all(both.map(({ promise }) => promise))
+        if (at === 0) await tx.query(shared)
+        else await audit.write(tx, by, { action: 'vendor.test', object: 'last' })
+      }),
+    ),
+  )
+  const rows = await database.query({ text: `select 1 from audit where actor = 'test'` })
+  assert.equal(rows.length, 2)
+  assert.deepEqual((await audit.verify()).problems, [])
+  await assert.rejects(audit.write(database, by, { action: 'vendor.test', object: 'x' }), /There is no transaction/)
 })

@@ -114,7 +114,7 @@ export function createApply(deps: ApplyDeps) {
     if (facts.card && !isPaid && row.paid_at !== null)
       await tx.query(SAVE_CARD, [row.account_id, facts.card.methodId, JSON.stringify(facts.card)])
     await updatePayment(tx, row)
-    // Last, because they wait for locks that all share.
+    // Last, because invoices wait for the counter that all share.
     for (const note of notes) await note()
     return { row, changes }
   }
@@ -172,18 +172,17 @@ export function createApply(deps: ApplyDeps) {
     // Once, when it went back: what the customer chooses after that stands, however often the same facts come.
     if (period && !wasBack && isBack(row)) {
       await lockAccount(tx, account)
-      notes.push(() => deps.plans.takenBack(tx, account, period))
+      await deps.plans.takenBack(tx, account, { ...period, isDisputed: isDisputed(row) })
     }
     if (row.transfer_id !== null) {
       const delta = owedBack(row) - row.taken - row.lost
-      if (delta !== 0n) await move(tx, row, delta, { changes, notes })
+      if (delta !== 0n) await move(tx, row, delta, changes)
       // Otherwise the card would be charged again for what was just given back.
       if (delta > 0n) await tx.query(STOP_TOP_UP, [row.account_id])
     }
     if (row.transfer_id !== null) {
-      const isDisputed = facts.dispute === 'open' || facts.dispute === 'lost'
-      row.state = isDisputed ? 'disputed' : refunded === row.amount_minor ? 'refunded' : 'paid'
-      row.reason = isDisputed ? DISPUTED[facts.dispute === 'open' ? 'open' : 'lost'] : null
+      row.state = isDisputed(row) ? 'disputed' : refunded === row.amount_minor ? 'refunded' : 'paid'
+      row.reason = isDisputed(row) ? DISPUTED[facts.dispute === 'open' ? 'open' : 'lost'] : null
     } else if (refunded === row.amount_minor) row.state = 'refunded'
     if (refundedNow === 0n) return
     changes.push(`${formatMoney(refundedNow, row.currency)} ${row.currency} were refunded`)
@@ -192,7 +191,7 @@ export function createApply(deps: ApplyDeps) {
       notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })))
   }
 
-  async function move(tx: Queryable, row: PaymentRow, delta: Credits, { changes, notes }: Omit<Step, 'facts'>) {
+  async function move(tx: Queryable, row: PaymentRow, delta: Credits, changes: string[]) {
     const { account_id: account, provider: actor } = row
     const back = -delta < row.taken ? -delta : row.taken
     const note = `${delta > 0n ? 'Refund of' : 'Returned to'} ${row.detail.name ?? row.id} (${row.id})`
@@ -218,7 +217,7 @@ export function createApply(deps: ApplyDeps) {
     )
     const detail = { payment: row.id, amount: formatCredits(moved), transfer: booked.id, note }
     const by = { actor, ip: null, requestId: null }
-    notes.push(() => audit.write(tx, by, { action: 'payment.back', object: account, detail }))
+    await audit.write(tx, by, { action: 'payment.back', object: account, detail })
   }
 
   /** Why nothing is granted for it. The account stays locked. */
@@ -287,14 +286,16 @@ function owedBack({
   disputed_minor,
   dispute,
 }: PaymentRow): bigint {
-  const back = refunded + (dispute === 'open' || dispute === 'lost' ? disputed_minor : 0n)
+  const back = refunded + (isDisputed({ dispute }) ? disputed_minor : 0n)
   return back >= paid ? credits : (credits * back) / paid
 }
 
 /** The whole of it, or the customer disputes it. */
 function isBack({ amount_minor: paid, refunded_minor: refunded, dispute }: PaymentRow): boolean {
-  return refunded === paid || dispute === 'open' || dispute === 'lost'
+  return refunded === paid || isDisputed({ dispute })
 }
+
+const isDisputed = ({ dispute }: Pick<PaymentRow, 'dispute'>) => dispute === 'open' || dispute === 'lost'
 
 function laterOf(a: Date | null, b: Date): Date {
   return a !== null && a > b ? a : b

@@ -483,13 +483,15 @@ function createDecisions({
         await grantFor(tx, row, by, { changes: [], notes })
         const detail = { payment: id, credits: formatCredits(credits) }
         const change = { before: { state: 'quarantined' }, after: { state: row.state } }
-        return [...notes, () => audit.write(tx, by, { action: 'payment.accept', object: account, detail, ...change })]
+        await audit.write(tx, by, { action: 'payment.accept', object: account, detail, ...change })
+        return notes
       }),
     dismiss: (id, by) =>
       decide(id, async (tx, row) => {
         Object.assign(row, { state: 'failed', reason: `Dismissed by ${by.actor}. ${row.reason ?? ''}`.trim() })
         const change = { before: { state: 'quarantined' }, after: { state: row.state } }
-        return [() => audit.write(tx, by, { action: 'payment.dismiss', object: id, ...change })]
+        await audit.write(tx, by, { action: 'payment.dismiss', object: id, ...change })
+        return []
       }),
   }
 }

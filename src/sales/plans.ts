@@ -47,10 +47,10 @@ export interface Plans {
     by: By,
   ): Promise<{ from: string; to: string } | string>
   /**
-   * The money of a month went back, or the customer disputes it: the plan is not charged again, and ends now if it is the month that runs. To be called in the transaction that
-   * records it, with the account locked.
+   * The money of a month went back, or the customer disputes it: the plan ends now if it is the month that runs. A refund of an older month leaves it alone; a card whose owner
+   * disputes one is not charged again. To be called in the transaction that records it, with the account locked.
    */
-  takenBack(tx: Queryable, account: string, month: { readonly to: string }): Promise<void>
+  takenBack(tx: Queryable, account: string, month: { readonly to: string; readonly isDisputed: boolean }): Promise<void>
 }
 
 interface PlanChoice {
@@ -410,11 +410,11 @@ export function createPlans(options: PlansOptions): Plans {
       const from = isSame && isOver ? monthsAfter(next.anchor, next.period - 1) : now
       return { from: from.toISOString(), to: next.period_end.toISOString() }
     },
-    async takenBack(tx, account, { to }) {
+    async takenBack(tx, account, { to, isDisputed }) {
       const [row] = await tx.query<Row>(LOCK, [account])
       if (row?.plan_id == null) return
       if (row.period_end.toISOString() === to) await finish(tx, account, row, 'its payment was refunded or disputed')
-      else if (row.next_plan !== '') await later(tx, { account, plan: undefined, row, by: SYSTEM })
+      else if (isDisputed && row.next_plan !== '') await later(tx, { account, plan: undefined, row, by: SYSTEM })
     },
   }
 }

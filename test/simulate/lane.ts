@@ -1,7 +1,7 @@
 // A database for one story after the other. Its clock is the story's: `now()` and `clock_timestamp()` are found in `public`
 // before Postgres's own, so that the very same statements, functions and defaults see virtual time.
 import pg from 'pg'
-import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
+import { type Database, type Queryable, type Statement, type Value, withLast } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import type { EmbeddedConnection } from '../../src/postgres/embedded.ts'
 
@@ -100,7 +100,7 @@ async function connect(server: EmbeddedConnection, name: string): Promise<Lane> 
       async transaction(work) {
         await query({ text: 'begin' })
         try {
-          const result = await work({ query: query as Queryable['query'] })
+          const result = await withLast({ query: query as Queryable['query'] }, work)
           await query({ text: 'commit' })
           return result
         } catch (error) {
