@@ -418,6 +418,9 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
     .replace("select '", "select $1, '")
   await sql(rows, [new Date('2026-03-04T05:30:00Z')])
   await sql(rowsOf(account, 500, 3))
+  // Not all that is sold is artificial intelligence.
+  for (const [at, product] of ['siteanalytics/websites/visits', 'mine/look', 'socialapi'].entries())
+    await sql(rowsOf(account, 600 + at, 1).replace('alpha-5.4', product))
   // What is sold by the call has its tokens beside the price.
   await sql(
     `update usage set lines = '[["call", 1, "75000000"]]', cost_basis = '{"units": {"input": 10, "output": 5}}' where account_id = $1 and charged = 1001`,
@@ -464,7 +467,13 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
   })
   assert.equal(download.status, 200)
   const sum = (await download.text()).split('\r\n').filter((one) => one.includes(account))
-  assert.equal(sum.length, 1)
+  assert.equal(sum.length, 4, 'by product')
+  for (const said of ['Analytics,siteanalytics/websites/visits,Other (Analytics)', 'Other,mine/look,Other (Other)'])
+    assert.ok(
+      sum.some((line) => line.includes(`,${said},`)),
+      said,
+    )
+  assert.equal(sum.filter((line) => line.includes(',AI and Machine Learning,alpha-5.4,Generative AI,')).length, 1)
   for (const { id } of [parquet, focus]) await ask('DELETE', `/exports/${id}`)
 })
 

@@ -156,7 +156,7 @@ export async function startOperatorServer(
     }),
     exports: createExports({
       ...{ database, audit, credentials, billing, secrets, world, log: silentLog, work: idle, timing: JOB_TIMING },
-      ...{ guard, branding },
+      ...{ guard, branding, catalog },
     }),
     invoices,
     sales: openSales({

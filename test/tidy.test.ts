@@ -40,7 +40,6 @@ const FOR_TESTS = [
   'src/catalog/traits.ts#TextTraitsGiven',
   'src/postgres/binaries.ts#findPackage',
   'src/operator/console.ts#ConsoleDeps',
-  'src/database/database.ts#withLast',
   'src/identity/password.ts#Cost',
   'src/identity/password.ts#COST',
   'src/identity/totp.ts#totpAt',

@@ -1,6 +1,7 @@
 // Usage to finance systems. Each destination has a cursor over the usage rows, which moves only after the receiver has accepted what lies before it: a step reads a page
 // behind the cursor, sends it, and stores how far the receiver took it. What was sent before a crash is sent again with the same ids and the same content.
 import type { Branding } from '../branding/branding.ts'
+import type { CatalogStore } from '../catalog/store.ts'
 import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -57,6 +58,7 @@ interface ExportOptions {
   readonly credentials: Pick<Credentials, 'get' | 'source'>
   readonly billing: Pick<Billing, 'get'>
   readonly branding: Pick<Branding, 'get'>
+  readonly catalog: Pick<CatalogStore, 'at' | 'current'>
   readonly guard: Pick<GuardedFetch, 'check' | 'send'>
   readonly secrets: Secrets
   readonly world: World
@@ -191,7 +193,7 @@ export function createExports(options: ExportOptions): Exports {
       case 's3':
         return fileReceiver(SETTINGS.s3.parse(row.settings), deps, {
           worth: (await options.billing.get()).worth,
-          names: (rows) => readFocusNames(database, options.branding.get().name, rows),
+          names: (rows) => readFocusNames(options, rows),
         })
     }
   }

@@ -1,8 +1,11 @@
 // Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is what an account used of a product in a day by one key and
 // vendor, as far as one page of calls goes: rows with the same dimensions may appear several times, and add up.
+import type { Branding } from '../branding/branding.ts'
+import type { CatalogStore } from '../catalog/store.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { DAY_MS, dayOfMs, monthStart } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import type { KindName } from '../meter/kind.ts'
 import type { CreditWorth } from '../reports/views.ts'
 import { quantitiesOf, type UsageRow } from './usage-rows.ts'
 
@@ -71,6 +74,8 @@ export interface FocusNames {
   readonly provider: string
   readonly accounts: ReadonlyMap<string, string>
   readonly keys: ReadonlyMap<string, string>
+  /** Of products, as the catalog of the call had them. */
+  readonly kinds: ReadonlyMap<string, KindName>
 }
 
 interface Group {
@@ -86,14 +91,49 @@ interface Group {
 const ACCOUNTS = statement('focus_accounts', 'select id, name from account where id = any($1)')
 const KEYS = statement('focus_keys', 'select id, name from api_key where id = any($1)')
 
+export interface FocusSources {
+  readonly database: Queryable
+  readonly branding: Pick<Branding, 'get'>
+  readonly catalog: Pick<CatalogStore, 'at' | 'current'>
+}
+
+const skuOf = (product: string, version: number) => `${product}@${version}`
+
+/** By the specification's own lists. */
+function serviceOf(product: string, kind: KindName): { ServiceCategory: string; ServiceSubcategory: string } {
+  if (kind !== 'data')
+    return { ServiceCategory: 'AI and Machine Learning', ServiceSubcategory: UNDERSTANDING[kind] ?? 'Generative AI' }
+  return /^(?:socialapi$|siteanalytics\/)/.test(product)
+    ? { ServiceCategory: 'Analytics', ServiceSubcategory: 'Other (Analytics)' }
+    : { ServiceCategory: 'Other', ServiceSubcategory: 'Other (Other)' }
+}
+
+/** Kinds that make nothing. */
+const UNDERSTANDING: { readonly [K in KindName]?: string } = {
+  embedding: 'Natural Language Processing',
+  rerank: 'Natural Language Processing',
+  moderation: 'Natural Language Processing',
+  transcription: 'Natural Language Processing',
+}
+
 /** Of the rows of one file. The specification wants names wherever there are some. */
-export async function readFocusNames(on: Queryable, provider: string, rows: readonly UsageRow[]): Promise<FocusNames> {
+export async function readFocusNames(
+  { database: on, branding, catalog }: FocusSources,
+  rows: readonly UsageRow[],
+): Promise<FocusNames> {
   const named = async (sql: ReturnType<typeof statement>, ids: readonly string[]) => {
     const found = await on.query<{ id: string; name: string }>(sql, [[...new Set(ids)]])
     return new Map(found.map(({ id, name }) => [id, name]))
   }
+  const kinds = new Map<string, KindName>()
+  for (const { product, catalog_version: version } of rows) {
+    if (kinds.has(skuOf(product, version))) continue
+    // An account that came from another database brings versions that are not here.
+    const { models } = (await catalog.at(version).catch(() => catalog.current)).document
+    kinds.set(skuOf(product, version), (Object.hasOwn(models, product) && models[product]?.type) || 'data')
+  }
   return {
-    provider,
+    ...{ provider: branding.get().name, kinds },
     accounts: await named(
       ACCOUNTS,
       rows.map(({ account_id: id }) => id),
@@ -161,12 +201,13 @@ function focusRow(group: Group, { currency, rate }: CreditWorth, names: FocusNam
     ...{ InvoiceIssuerName: names.provider, ProviderName: names.provider, PublisherName: names.provider },
     ...{ RegionId: null, RegionName: null },
     ...{ ResourceId: row.key_id, ResourceName: names.keys.get(row.key_id) ?? null, ResourceType: 'API key' },
-    ...{ ServiceCategory: 'AI and Machine Learning', ServiceSubcategory: 'Generative AI', ServiceName: row.product },
+    ...serviceOf(row.product, names.kinds.get(skuOf(row.product, row.catalog_version)) ?? 'data'),
+    ServiceName: row.product,
     ...{
       SkuId: row.product,
       SkuMeter: tokens > 0 ? 'Tokens' : 'Requests',
       SkuPriceDetails: JSON.stringify({ x_CatalogVersion: String(row.catalog_version) }),
-      SkuPriceId: `${row.product}@${row.catalog_version}`,
+      SkuPriceId: skuOf(row.product, row.catalog_version),
     },
     ...{ SubAccountId: null, SubAccountName: null, Tags: JSON.stringify(row.labels ?? {}) },
     ...{ x_Calls: calls, x_Endpoint: row.endpoint, x_InputTokens: inputTokens, x_OutputTokens: outputTokens },

@@ -1,6 +1,7 @@
 // Where usage goes: destinations, their customers and credentials, and FOCUS files.
 import * as z from 'zod'
 import type { Branding } from '../../branding/branding.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { Database } from '../../database/database.ts'
 import { focusCsv } from '../../exports/download.ts'
@@ -28,6 +29,7 @@ export interface ExportDeps {
   readonly database: Database
   readonly billing: Billing
   readonly branding: Branding
+  readonly catalog: CatalogStore
   readonly webhookSecret: (account: string) => string
 }
 
@@ -40,14 +42,8 @@ function wholeRange({ from, to }: z.output<typeof days>): { fromMs: number; toMs
   return { fromMs: from, toMs: to }
 }
 
-export function exportResources({
-  exports,
-  credentials,
-  database,
-  billing,
-  branding,
-  webhookSecret,
-}: ExportDeps): Resource[] {
+export function exportResources(deps: ExportDeps): Resource[] {
+  const { exports, credentials, webhookSecret } = deps
   return [
     resource('GET /exports', 'exports:read', {
       answer: exportPage,
@@ -119,11 +115,11 @@ export function exportResources({
       answer: focusSummary,
       async run({ query }) {
         const { fromMs, toMs } = wholeRange(query)
-        const { worth } = await billing.get()
+        const { worth } = await deps.billing.get()
         const at = (ms: number) => new Date(ms).toISOString()
         return { from: at(fromMs), to: at(toMs), currency: worth?.currency ?? null }
       },
-      csv: ({ query }) => focusCsv({ database, billing, branding }, wholeRange(query)),
+      csv: ({ query }) => focusCsv(deps, wholeRange(query)),
     }),
   ]
 }
