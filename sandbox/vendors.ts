@@ -13,6 +13,7 @@ import type { CallLog, SeenCall } from './log.ts'
 import { toolsRoom } from './mcp-tools.ts'
 import { Memory } from './memory.ts'
 import { modelsRoom } from './models.ts'
+import { ocrRoom } from './ocr.ts'
 import { chatRoom } from './openai-chat.ts'
 import { openResponsesRoom } from './openai-responses.ts'
 import { productRoom } from './product.ts'
@@ -32,6 +33,7 @@ function openRooms(): Room[] {
     embeddingsRoom,
     rerankRoom,
     moderationsRoom,
+    ocrRoom,
     transcriptionRoom,
     speechRoom,
     modelsRoom,

@@ -90,6 +90,7 @@ test('every kind of paid request can be quoted, and is read as its endpoint read
     [{ model: 'alpha-embed-3-small', input: 'a boat' }, 'embeddings'],
     [{ model: 'alpha-rerank-1', query: 'a boat', documents: ['a ship'] }, 'rerank'],
     [{ model: 'alpha-moderation-1', input: 'a boat' }, 'moderations'],
+    [{ model: 'alpha-ocr-1', document: { document_url: 'https://example.com/a.pdf' } }, 'ocr'],
     [{ model: 'alpha-transcribe-1', seconds: 12.5 }, 'transcriptions'],
     [{ model: 'alpha-transcribe-1', seconds: 12.5 }, 'translations', true],
     [{ model: 'alpha-speech-1', input: 'a boat', voice: 'alloy' }, 'speech'],

@@ -39,6 +39,14 @@ const WHOLE: Readonly<Record<string, (usage: object) => object>> = {
   'openai-audio': (usage) => ({ text: 'Yes.', usage }),
   rerank: (usage) => ({ results: [{ index: 0, relevance_score: 1 }], ...usage }),
   'openai-moderations': () => ({ id: 'modr_1', model: 'm', results: [{ flagged: false }] }),
+  'mistral-ocr': (usage) => ({
+    pages: [
+      { index: 0, markdown: 'a' },
+      { index: 1, markdown: 'b' },
+    ],
+    model: 'm',
+    ...usage,
+  }),
   'social-v2': () => ({ data: { id: '1', name: 'A', username: 'a' } }),
   'site-analytics': (usage) => usage,
 }
@@ -67,6 +75,7 @@ const PATHS: readonly (readonly [part: string, format: ProtocolName])[] = [
   ['/audio/speech', 'openai-speech'],
   ['/rerank', 'rerank'],
   ['/moderations', 'openai-moderations'],
+  ['/ocr', 'mistral-ocr'],
   ['/contents/generations/tasks', 'video-task'],
   ['/2/users/', 'social-v2'],
 ]
@@ -142,6 +151,7 @@ const unitsOf = (index: number) => {
   return UNITS_OF[format] ?? (Object.keys(due) as Unit[]) // Its keys are units.
 }
 const modelOf = (index: number) => `table-${CELLS[index]!.format}-${unitsOf(index).join('-').toLowerCase()}`
+const KINDS_BATCHED: readonly KindName[] = ['embedding', 'rerank', 'moderation', 'ocr']
 const SITE = 'siteanalytics/websites/similar-sites'
 
 const g = testGateway({ env: { HOUSE_KEY: 'sk-house' } }, async () => {
@@ -159,7 +169,7 @@ const g = testGateway({ env: { HOUSE_KEY: 'sk-house' } }, async () => {
     else if (type !== 'data')
       document.models[modelOf(index)] = {
         ...{ name: modelOf(index), type, family: 'table', routes, pricing },
-        ...(type === 'embedding' || type === 'rerank' || type === 'moderation' ? { batchFactor: '0.5' } : {}),
+        ...(KINDS_BATCHED.includes(type) ? { batchFactor: '0.5' } : {}),
         ...(type === 'video' ? { traits: document.models['videogen-2.0']!.traits } : {}),
       }
   }
@@ -184,6 +194,10 @@ const BODIES: Readonly<Record<string, (index: number, asked: Asked) => object>> 
   }),
   rerank: (index) => ({ query: words(index), documents: ['a'] }),
   'openai-moderations': (index) => ({ input: words(index) }),
+  'mistral-ocr': (index) => ({
+    document: { type: 'document_url', document_url: `https://a.example/cell${index}` },
+    pages: '0-4',
+  }),
   'video-task': (index) => ({ prompt: words(index), duration: 5, resolution: '720p' }),
 }
 const ADDRESSES: Readonly<Record<string, (index: number) => string>> = {
@@ -193,6 +207,7 @@ const ADDRESSES: Readonly<Record<string, (index: number) => string>> = {
   'openai-speech': () => '/v1/audio/speech',
   rerank: () => '/v1/rerank',
   'openai-moderations': () => '/v1/moderations',
+  'mistral-ocr': () => '/v1/ocr',
   'video-task': () => '/v1/video/seedance',
   'social-v2': (index) => `/v1/social/users?username=cell${index}`,
   'site-analytics': (index) => `/v1/${SITE}?keys=cell${index}.example`,
@@ -283,6 +298,10 @@ const TOOLS: Partial<Record<ProtocolName, (index: number) => { name: string; arg
   'video-task': (index) => ({
     name: 'create_video',
     arguments: { model: modelOf(index), prompt: words(index), duration: 5, resolution: '720p' },
+  }),
+  'mistral-ocr': (index) => ({
+    name: 'read_document',
+    arguments: { model: modelOf(index), url: `https://a.example/cell${index}`, pages: '0-4' },
   }),
   'social-v2': (index) => ({ name: 'social_user_by_name', arguments: { username: `cell${index}` } }),
   'site-analytics': (index) => ({ name: 'website_similar_sites', arguments: { keys: `cell${index}.example` } }),

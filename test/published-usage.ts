@@ -104,6 +104,7 @@ export const RATES: Readonly<Record<Unit, number>> = {
   outputImage: 3001,
   image: 13,
   second: 17,
+  page: 23,
   character: 503,
   webSearch: 7,
   fileSearch: 5,
@@ -416,6 +417,10 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
   },
   // Vendors report nothing: each input is one.
   'openai-moderations': { 'input unpublished': [{}, { call: 1 }] },
+  'mistral-ocr': {
+    'usage_info.pages_processed unpublished': [{ usage_info: { pages_processed: 3, doc_size_bytes: 9 } }, { page: 3 }],
+    'pages unpublished': [{}, { page: 2 }],
+  },
   // By the documentation of its maker. A price names tokens or seconds.
   'video-task': {
     'duration unpublished': [{ duration: 5 }, { second: 5 }],

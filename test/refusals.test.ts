@@ -63,6 +63,10 @@ const BODIES: Readonly<Record<string, object>> = {
   '/v1/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, return_documents: true },
   '/v2/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, max_tokens_per_doc: 9 },
   '/v1/audio/speech': { model: 'alpha-speech-1', input: 'a', voice: 'v', response_format: 'mp3', speed: 1 },
+  '/v1/ocr': {
+    ...{ model: 'alpha-ocr-1', document: { type: 'document_url', document_url: 'https://example.com/a.pdf' } },
+    ...{ pages: [0], image_limit: 1, include_image_base64: false, table_format: 'html' },
+  },
   '/v1/moderations': { model: 'alpha-moderation-1', input: ['a', 'b'] },
   '/v1/images/generations': { model: 'alpha-image-2', prompt: 'p', n: 1, size: '1024x1024', quality: 'low', user: 'u' },
   '/v1/video/seedance': {

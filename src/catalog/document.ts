@@ -172,6 +172,8 @@ const limits = z.strictObject({
   outputTokensReserve: count.default(4096),
   /** The least output for which a smaller hold is worth making. */
   outputTokensFloor: count.default(64),
+  /** Of a model that reads documents: it reads at most so many pages of one. */
+  pagesMax: count.max(10_000).optional(),
 })
 
 /** Those of its kind, in traits.ts: read when the kind is known. */

@@ -39,6 +39,7 @@ import {
   videoBody,
 } from './generation-bodies.ts'
 import { imageEdits, images } from './images.ts'
+import { ocr } from './ocr.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
@@ -112,6 +113,7 @@ export const PAID = define({
   rerank,
   'rerank/v2': rerankV2,
   moderations,
+  ocr,
   transcriptions,
   translations,
   speech,

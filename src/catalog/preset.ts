@@ -24,7 +24,9 @@ const presetModel = z.strictObject({
   product: z.string().optional(),
   type: z.enum(KIND_NAMES).default('text'),
   capabilities: z.array(z.string()).default([]),
-  limits: z.strictObject({ contextTokens: count.optional(), outputTokensMax: count.optional() }).default({}),
+  limits: z
+    .strictObject({ contextTokens: count.optional(), outputTokensMax: count.optional(), pagesMax: count.optional() })
+    .default({}),
   traits: traits.optional(),
   /** The vendor's list price in US dollars, in the shape of a price. Absent: none was noted. */
   usd: z.array(tier).min(1).optional(),

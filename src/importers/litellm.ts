@@ -24,7 +24,7 @@ const PRESET_OF: Readonly<Record<string, string>> = {
 }
 const KINDS: Readonly<Record<string, KindName>> = {
   ...{ chat: 'text', completion: 'text', responses: 'text', embedding: 'embedding', image_generation: 'image' },
-  ...{ rerank: 'rerank', moderation: 'moderation' },
+  ...{ rerank: 'rerank', moderation: 'moderation', ocr: 'ocr' },
 }
 const STRATEGIES: Readonly<Record<string, NonNullable<ModelInput['routing']>>> = {
   'simple-shuffle': { policy: 'weighted' },

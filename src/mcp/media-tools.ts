@@ -33,7 +33,7 @@ const WAIT_SECONDS = 120
 const IMAGE_TYPE: Readonly<Record<string, string>> = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' }
 
 export function mediaTools(deps: MediaDeps): Tool[] {
-  return [askModel(deps), generateImage(deps), createVideo(deps), ...videoJobs(deps)]
+  return [askModel(deps), readDocument(deps), generateImage(deps), createVideo(deps), ...videoJobs(deps)]
 }
 
 function sold(spec: EndpointSpec, kind: KindName): PaidSpec {
@@ -116,6 +116,49 @@ interface ChatAnswer {
     readonly message?: { readonly content?: string | null }
     readonly finish_reason?: string
   }[]
+}
+
+interface OcrAnswer {
+  readonly pages: readonly { readonly markdown: string }[]
+}
+
+function readDocument(deps: MediaDeps): Tool {
+  const spec = sold(PAID.ocr, 'ocr')
+  const asBody = ({ url, ...rest }: Arguments): Arguments => ({
+    ...rest,
+    document: { type: 'document_url', document_url: url },
+  })
+  const tool: Tool = {
+    name: 'read_document',
+    group: 'text',
+    title: spec.title,
+    description: `${spec.description} Name the pages where you know them: as many are held for. Example: {"model":"alpha-ocr-1","url":"https://example.com/contract.pdf","pages":"0-2"}.`,
+    input: objectSchema(
+      {
+        ...members(spec.body, ['model', 'pages', 'table_format']),
+        url: { type: 'string', description: 'The address of a PDF or a picture, or a data URI.' },
+      },
+      ['model', 'url'],
+    ),
+    output: objectSchema({ pages: { type: 'array' } }, ['pages']),
+    readOnly: true,
+    openWorld: true,
+    endpoint: spec.id,
+    asBody,
+    offered: sells(spec),
+    async run(call) {
+      requiredText(call.args, 'url')
+      const { value, ...paid } = await callEndpoint(
+        { spec, tool: tool.name },
+        { body: bodyBytes(asBody(call.args)) },
+        call,
+        deps,
+      )
+      const { pages } = value as OcrAnswer // The protocol has seen that there are pages.
+      return { structured: value, text: pages.map(({ markdown }) => markdown).join('\n\n'), ...paid }
+    },
+  }
+  return tool
 }
 
 function generateImage(deps: MediaDeps): Tool {

@@ -25,6 +25,7 @@ import { isObject } from '../protocols/check.ts'
 import { type PageTokens, readDataRequest } from '../protocols/data/http-api.ts'
 import { readToolRequest } from '../protocols/data/mcp-tool.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
+import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
 import type { AudioFile } from '../protocols/media/openai-audio/form.ts'
 import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
 import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
@@ -122,6 +123,7 @@ const READERS: Record<KindName, Reader> = {
   embedding: readEmbedding,
   rerank: readRerank,
   moderation: byModel('moderation', readModerationsRequest),
+  ocr: byModel('ocr', readOcrRequest),
   transcription: readTranscription,
   speech: byModel('speech', readSpeechRequest),
   image: readImage,

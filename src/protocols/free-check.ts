@@ -5,6 +5,7 @@ import { ENDPOINTS } from '../catalog/index.ts'
 import { readJson } from '../kernel/json.ts'
 import type { ProtocolName, TextProtocolName } from '../meter/kind.ts'
 import type { HttpCall } from '../upstream/call.ts'
+import { readOcrRequest } from './media/mistral-ocr.ts'
 import { listCall } from './media/video-task/task.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 import { readEmbeddingsRequest } from './text/openai-embeddings.ts'
@@ -91,11 +92,16 @@ const TEXT: Readonly<Record<TextProtocolName, (tokens: number) => object>> = {
   gemini: (tokens) => ({ contents: [{ parts: [{ text: QUESTION }] }], generationConfig: { maxOutputTokens: tokens } }),
 }
 
+/** A picture of one pixel. */
+const DOT =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 /** Undefined for formats whose smallest call is expensive: an image, a video, a paid row of data. */
 export function smallestRequest(protocol: ProtocolName, model: ModelFacts): PaidRequest | undefined {
   const inJson = (body: object) => readJson(Buffer.from(JSON.stringify({ model: model.uid, ...body })))
   if (protocol === 'rerank') return readRerankRequest(inJson({ query: QUESTION, documents: [QUESTION] }), model.uid)
   if (protocol === 'openai-moderations') return readModerationsRequest(inJson({ input: QUESTION }), model.uid)
+  if (protocol === 'mistral-ocr') return readOcrRequest(inJson({ document: { image_url: DOT } }), model.uid)
   if (protocol === 'openai-embeddings') return readEmbeddingsRequest(inJson({ input: QUESTION }), model.uid)
   if (!Object.hasOwn(TEXT, protocol)) return undefined
   const clientFormat = protocol as TextProtocolName // one of the table's names

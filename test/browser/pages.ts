@@ -163,6 +163,16 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     {
+      name: 'ocr',
+      path: `${base}/playground/ocr`,
+      async act(page) {
+        await page.getByLabel('Address').fill('https://example.com/contract.pdf')
+        await page.getByLabel('Pages').fill('0-1')
+        await press(page, /^Read$/)
+        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+      },
+    },
+    {
       name: 'moderation',
       path: `${base}/playground/moderation`,
       async act(page) {

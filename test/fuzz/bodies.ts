@@ -247,6 +247,14 @@ const simple = {
   }),
   rerank: fc.record({ model: fc.constant('alpha-rerank-1'), query: said, documents: fc.array(said, { maxLength: 3 }) }),
   moderations: fc.record({ model: fc.constant('alpha-moderation-1'), input: fc.array(said, { maxLength: 3 }) }),
+  ocr: fc.record({
+    model: fc.constant('alpha-ocr-1'),
+    document: fc.oneof(
+      said.map((document_url) => ({ document_url })),
+      said.map((image_url) => ({ image_url })),
+    ),
+    pages: fc.oneof(fc.constantFrom('0', '0-2', '1,2'), fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 3 })),
+  }),
   speech: fc.record({ model: fc.constant('alpha-speech-1'), input: said, voice: said }),
   images: fc.record({ model: fc.constant('alpha-image-2'), prompt: said, size: fc.constant('1024x1024') }),
   video: fc.record({
@@ -287,6 +295,7 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   rerank: nearlyRight(simple.rerank),
   'rerank/v2': nearlyRight(simple.rerank),
   moderations: nearlyRight(simple.moderations),
+  ocr: nearlyRight(simple.ocr),
   speech: nearlyRight(simple.speech),
   images: fc.oneof({ weight: 30, arbitrary: images }, { weight: 1, arbitrary: nearlyRight(simple.images) }),
   video: fc.oneof({ weight: 30, arbitrary: video }, { weight: 1, arbitrary: nearlyRight(simple.video) }),

@@ -31,6 +31,7 @@ export type PaidEndpoint =
   | 'rerank'
   | 'rerank/v2'
   | 'moderations'
+  | 'ocr'
   | 'transcriptions'
   | 'translations'
   | 'speech'
@@ -983,7 +984,7 @@ export type QuoteAnswer = {
     holdAtLeast: string
     worstCase: Record<string, number>
     lines: {
-      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'inputImage' | 'output' | 'outputAudio' | 'outputImage' | 'image' | 'second' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row' | 'byte' | 'metered'
+      unit: 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'inputAudio' | 'inputImage' | 'output' | 'outputAudio' | 'outputImage' | 'image' | 'second' | 'page' | 'character' | 'webSearch' | 'fileSearch' | 'codeRun' | 'call' | 'row' | 'byte' | 'metered'
       quantity: number
       rate: string
       per: 1000000

@@ -20,6 +20,7 @@ export type MemberFormat =
   | 'openai-embeddings'
   | 'rerank'
   | 'openai-moderations'
+  | 'mistral-ocr'
 
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
 
@@ -86,6 +87,10 @@ const TABLES: Readonly<Record<MemberFormat, Table>> = {
     [...SPENDING, 'images', 'messages'],
   ),
   'openai-moderations': tableOf('model input user'),
+  'mistral-ocr': tableOf(`
+    model document pages id include_image_base64 image_limit image_min_size bbox_annotation_format document_annotation_format
+    document_annotation_prompt table_format extract_header extract_footer include_blocks confidence_scores_granularity
+  `),
 }
 
 /** The format's own name of the output limit; the other formats have a single name for it, or none. */

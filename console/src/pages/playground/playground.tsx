@@ -54,6 +54,7 @@ const GROUPS: readonly [Group, ...Group[]] = [
     icon: 'models',
     tabs: [
       tab('embedding', 'Embeddings', async () => (await import('./embedding.tsx')).EmbeddingPlay),
+      tab('ocr', 'Documents', async () => (await import('./ocr.tsx')).OcrPlay),
       tab('rerank', 'Rerank', async () => (await import('./judgement.tsx')).RerankPlay),
       tab('moderation', 'Moderation', async () => (await import('./judgement.tsx')).ModerationPlay),
     ],

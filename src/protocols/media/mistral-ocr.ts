@@ -1,0 +1,75 @@
+// Documents that are read page by page, in Mistral's format. The vendor is always told which pages to read, so that it cannot bill for more
+// than is held: the caller's, those that the PDF has, or as many as the model reads of one document.
+import type { Model } from '../../catalog/document.ts'
+import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
+import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { readCount } from '../../meter/usage.ts'
+import { countPdfPages } from '../../parsers/pdf-pages.ts'
+import { isObject, type Json, objectOf, readBody, wrong } from '../check.ts'
+import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
+import { readWhole, renamed } from '../text/relay.ts'
+import { admitMembers, withoutUnknown } from '../text/request-members.ts'
+import { readErrorBody } from '../vendor-words.ts'
+
+export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model, 'limits'>): PaidRequest {
+  if (isObject(given.value.document) && 'file_id' in given.value.document)
+    throw wrong('document.file_id', 'is not offered: send the file as a data URI in "document_url".')
+  const { document, pages, ...rest } = readBody(ocrBody, given)
+  const most = model?.limits.pagesMax ?? PAGES_MAX
+  const told = pages === null || pages === undefined ? firstPages(pagesOf(document, most)) : listed(pages)
+  if (told.length > most) throw wrong('pages', `may name at most ${most} pages for this model.`)
+  const named = { pages: JSON.stringify(told) }
+  const bounded = splice(given, given.member('pages') ? { replace: named } : { add: named })
+  const { json, unknown } = admitMembers('mistral-ocr', readJson(Buffer.from(bounded)))
+  const isAnnotated = isObject(rest.bbox_annotation_format) || isObject(rest.document_annotation_format)
+  return {
+    product: uid,
+    clientFormat: 'mistral-ocr',
+    sent: json.text,
+    stream: false,
+    price: { annotations: isAnnotated ? 'on' : 'off' },
+    worst: { page: told.length },
+    open: (target) => ({
+      call: jsonCall('/ocr', target.passesUnknown ? json : withoutUnknown(json, unknown), target),
+      // It bills the pages once it reads them.
+      drains: 'call',
+      answer(body) {
+        const whole = readWhole(body, 'latin1')
+        if (!Array.isArray(whole.value.pages)) throw garbled('the answer has no pages')
+        const read = readCount(objectOf(whole.value.usage_info).pages_processed) ?? whole.value.pages.length
+        const usage = { page: Math.min(read, told.length) }
+        return { body: renamed(body, whole, uid), contentType: 'application/json', usage }
+      },
+      vendorError: readErrorBody,
+    }),
+  }
+}
+
+const firstPages = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+const DATA_URI = /^data:[^,]{0,200};base64,/
+
+function pagesOf(document: Json, most: number): number {
+  if ('image_url' in document) return 1
+  const address = String(document.document_url)
+  const head = DATA_URI.exec(address)?.[0]
+  if (head === undefined) return most
+  if (/^data:image\//.test(head)) return 1
+  const counted = countPdfPages(Buffer.from(address.slice(head.length), 'base64')) ?? most
+  if (counted > most)
+    throw wrong('document', `has ${counted} pages, and this model reads ${most}: name some in "pages".`)
+  return Math.max(1, counted)
+}
+
+/** Each page once, in the order of the caller. */
+function listed(pages: string | readonly number[]): readonly number[] {
+  if (typeof pages !== 'string') return [...new Set(pages)]
+  const all = new Set<number>()
+  for (const part of pages.split(',')) {
+    const [, first, last = first] = /^\s{0,9}(\d{1,6})(?:\s{0,9}-\s{0,9}(\d{1,6}))?\s{0,9}$/.exec(part) ?? []
+    if (first === undefined || Number(last) < Number(first))
+      throw wrong('pages', 'must be pages and ranges of them, such as "0-4,7".')
+    for (let page = Number(first); page <= Number(last) && all.size <= PAGES_MAX; page++) all.add(page)
+  }
+  return [...all]
+}

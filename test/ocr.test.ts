@@ -1,0 +1,194 @@
+// Documents by the page: what a vendor is told, what is held, and what a call costs.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { deflateSync } from 'node:zlib'
+import type { CatalogInput } from '../src/catalog/document.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { connect } from './mcp/client.ts'
+import { until } from './until.ts'
+
+/** A vendor that reads what it is told to, or says what a test wants. */
+let answer: object | undefined
+let gate = Promise.resolve()
+let told: { pages: number[]; model: string }
+const vendor = createServer(async (request, response) => {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece as Buffer)
+  told = JSON.parse(Buffer.concat(pieces).toString()) as typeof told
+  await gate
+  const pages = told.pages.map((index) => ({ index, markdown: `Page ${index}`, images: [], dimensions: null }))
+  const said = answer ?? { pages, model: told.model, usage_info: { pages_processed: pages.length } }
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said))
+})
+let g: TestGateway
+before(async () => {
+  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
+  g = await startGateway({
+    catalog(document: CatalogInput) {
+      document.vendors.reader = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+      document.models.reader = {
+        ...document.models['alpha-ocr-1']!,
+        limits: { pagesMax: 50 },
+        routes: [{ vendor: 'reader', protocol: 'mistral-ocr', model: 'their-ocr' }],
+        pricing: { unit: 'credits', tiers: [{ when: { annotations: 'on' }, page: '2' }, { page: '1' }] },
+      }
+    },
+  })
+})
+after(async () => {
+  await g.settled()
+  await g.close()
+  vendor.close()
+})
+
+const CREDIT = 1_000_000n
+const pdf = (body: string | Buffer) =>
+  `data:application/pdf;base64,${Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.from(body)]).toString('base64')}`
+const tree = (count: number) => `1 0 obj\n<< /Type /Pages /Kids [2 0 R] /Count ${count} >>\nendobj\n`
+/** As newer files keep it: packed among other objects. */
+function packed(count: number): Buffer {
+  const objects = ['<< /Type /Catalog /Pages 2 0 R >>', `<</Type/Pages/Count ${count}/Kids[3 0 R]>>`]
+  const places = `1 0 2 ${objects[0]!.length + 1} `
+  const stream = deflateSync(`${places}${objects.join(' ')}`)
+  const head = `9 0 obj\n<< /Type /ObjStm /N 2 /First ${places.length} /Filter /FlateDecode >>\nstream\r\n`
+  return Buffer.concat([Buffer.from(head), stream, Buffer.from('\nendstream\nendobj\n')])
+}
+const of = (document_url: string) => ({ type: 'document_url', document_url })
+const HERE = of('https://example.com/a.pdf')
+
+async function read(body: object, key: string) {
+  const response = await g.call('/v1/ocr', key, { model: 'reader', ...body })
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+async function row(account: string) {
+  await g.settled()
+  const text =
+    'select charged, held, loss, estimated, endpoint from usage where account_id = $1 order by id desc limit 1'
+  const [found] = await g.gateway.database.query<{ charged: bigint; held: bigint; loss: bigint; endpoint: string }>(
+    { text },
+    [account],
+  )
+  return found!
+}
+
+test('the vendor is told every page that is held for, and read pages are paid', async () => {
+  const { id, key } = await g.account({ credits: 10_000n * CREDIT })
+  const cases: Array<[body: object, pages: number]> = [
+    [{ document: HERE, pages: [4, 2, 4] }, 2],
+    [{ document: HERE, pages: '0-3, 7,2' }, 5],
+    [{ document: HERE }, 50],
+    [{ document: { type: 'image_url', image_url: 'https://example.com/a.png' } }, 1],
+    [{ document: { image_url: { url: 'https://example.com/a.png' } } }, 1],
+    [{ document: of('data:image/png;base64,aaaa') }, 1],
+    [{ document: of(pdf(tree(7))) }, 7],
+    [{ document: of(pdf(packed(9))) }, 9],
+    [{ document: of(pdf('1 0 obj << /Type /Page >> endobj')) }, 1],
+    // Nothing that can be counted: as many as the model reads.
+    [{ document: of(pdf('1 0 obj << /Type /ObjStm >>\nstream\nnot packed\nendstream endobj')) }, 50],
+    [{ document: of('data:application/pdf;base64,aaaa') }, 50],
+  ]
+  for (const [body, pages] of cases) {
+    const { status, body: got } = await read(body, key)
+    assert.equal(status, 200, JSON.stringify(got))
+    assert.deepEqual(
+      [told.model, told.pages.length, got.model, got.pages.length],
+      ['their-ocr', pages, 'reader', pages],
+    )
+    const { charged, held, endpoint } = await row(id)
+    assert.deepEqual([charged, held, endpoint], [BigInt(pages) * CREDIT, BigInt(pages) * CREDIT, 'ocr'])
+  }
+  await read({ document: HERE, pages: [0], document_annotation_format: { type: 'json_object' } }, key)
+  assert.equal((await row(id)).charged, 2n * CREDIT)
+})
+
+test('a call costs the pages that its vendor reports, never above its hold; without a report those that came', async () => {
+  const { id, key } = await g.account({ credits: 1_000n * CREDIT })
+  const pages = [{ index: 0, markdown: 'A', images: [], dimensions: null }]
+  const cost = async (said: object) => {
+    answer = { pages, model: 'their-ocr', ...said }
+    assert.equal((await read({ document: HERE, pages: '0-4' }, key)).status, 200)
+    const { charged, loss } = await row(id)
+    return [charged / CREDIT, loss]
+  }
+  assert.deepEqual(await cost({ usage_info: { pages_processed: 3 } }), [3n, 0n])
+  assert.deepEqual(await cost({ usage_info: { pages_processed: 0 } }), [0n, 0n])
+  assert.deepEqual(await cost({ usage_info: { pages_processed: 900 } }), [5n, 0n])
+  assert.deepEqual(await cost({ usage_info: { pages_processed: -1 } }), [1n, 0n])
+  assert.deepEqual(await cost({}), [1n, 0n])
+  const before = await g.balance(id)
+  answer = { model: 'their-ocr' }
+  assert.equal((await read({ document: HERE, pages: '0-4' }, key)).status, 502)
+  answer = undefined
+  await g.settled()
+  assert.deepEqual(await g.balance(id), before)
+})
+
+test('fifty calls at once on the credits of a few spend no more than there is', async () => {
+  const { id, key } = await g.account({ credits: 25n * CREDIT })
+  const calls = await Promise.all(Array.from({ length: 50 }, () => read({ document: HERE, pages: '0-9' }, key)))
+  const served = calls.filter(({ status }) => status === 200).length
+  assert.ok(served >= 1 && served <= 2, String(served))
+  assert.ok(calls.every(({ status }) => [200, 402, 503].includes(status)))
+  await g.settled()
+  assert.equal((await g.balance(id)).posted, (25n - BigInt(served) * 10n) * CREDIT)
+  assert.equal((await read({ document: HERE }, key)).status, 402)
+})
+
+test('a caller who leaves pays for the pages that the vendor reads all the same', async () => {
+  const { id, key } = await g.account({ credits: 100n * CREDIT })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate = promise
+  const leaving = new AbortController()
+  const seen = told
+  const left = g
+    .call('/v1/ocr', key, { model: 'reader', document: HERE, pages: '0-2' }, { signal: leaving.signal })
+    .catch(() => 'left')
+  await until(() => told !== seen)
+  leaving.abort()
+  assert.equal(await left, 'left')
+  resolve()
+  await until(async () => (await g.balance(id)).held === 0n)
+  assert.equal((await row(id)).charged, 3n * CREDIT)
+})
+
+test('what is wrong with a request is said by the field, and nothing is held', async () => {
+  const { id, key } = await g.account()
+  const cases: Array<[body: object, param: string]> = [
+    [{}, 'document'],
+    [{ document: 7 }, 'document'],
+    [{ document: { type: 'file', file_id: 'f-1' } }, 'document.file_id'],
+    [{ document: { type: 'document_url' } }, 'document'],
+    [{ document: HERE, pages: '3-1' }, 'pages'],
+    [{ document: HERE, pages: 'all' }, 'pages'],
+    [{ document: HERE, pages: [] }, 'pages'],
+    [{ document: HERE, pages: [-1] }, 'pages'],
+    [{ document: HERE, pages: '0-50' }, 'pages'],
+    [{ document: HERE, pages: '0-999999,1000000' }, 'pages'],
+    [{ document: of(pdf(tree(51))) }, 'document'],
+    [{ document: HERE, table_format: 'csv' }, 'table_format'],
+  ]
+  for (const [body, param] of cases) {
+    const { status, body: got } = await read(body, key)
+    assert.equal(status, 400, JSON.stringify(body).slice(0, 80))
+    assert.ok(String(got.error.param).startsWith(param), `${JSON.stringify(body)}: ${JSON.stringify(got.error)}`)
+  }
+  assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n, held: 0n })
+})
+
+test('an agent reads a document by the tool, and the sandbox reads what it is told', async () => {
+  const { key } = await g.account()
+  const client = await connect(g.url, key)
+  const found = (await client.callTool({
+    name: 'read_document',
+    arguments: { model: 'alpha-ocr-1', url: 'https://example.com/a.pdf', pages: '1' },
+  })) as { content: { text: string }[]; structuredContent: { pages: { index: number }[] } }
+  await client.close()
+  assert.match(found.content[0]!.text, /# Page 2/)
+  assert.deepEqual(
+    found.structuredContent.pages.map(({ index }) => index),
+    [1],
+  )
+})
