@@ -12,6 +12,7 @@ import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
 import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
 import { readEditForm } from '../protocols/media/openai-images/edit-form.ts'
 import { readVideoBody } from '../protocols/media/video-task/openai-videos.ts'
+import { JSON_HEADER } from '../protocols/text/json-answer.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
@@ -98,9 +99,9 @@ function handle(
   }
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
-  // A header that names other models is part of what was asked.
-  const others = key === undefined ? undefined : header(FALLBACK)
-  const asText = others === undefined ? digest : `${String(digest)}\n${others}`
+  // Headers that name other models or what becomes of the answer are part of what was asked.
+  const others = key === undefined ? [] : [FALLBACK, JSON_HEADER].flatMap((name) => header(name) ?? [])
+  const asText = others.length === 0 ? digest : `${String(digest)}\n${others.join('\n')}`
   const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
   const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }
   return serve(arrive(arrival, asked, catalog, deps.path), deps.path)

@@ -94,8 +94,14 @@ function checkKind({ type, enum: values, const: only }: JsonSchema, value: unkno
   return undefined
 }
 
-const isSame = (a: unknown, b: unknown) =>
-  a === b || (typeof a === 'object' && a !== null && JSON.stringify(a) === JSON.stringify(b))
+/** No longer than the shorter of the two. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  const names = Object.keys(a)
+  if (Array.isArray(a) !== Array.isArray(b) || names.length !== Object.keys(b).length) return false
+  return names.every((name) => Object.hasOwn(b, name) && isSame(Reflect.get(a, name), Reflect.get(b, name)))
+}
 
 function checkPlain(schema: JsonSchema, value: unknown, at: string): SchemaProblem | undefined {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, pattern } = schema

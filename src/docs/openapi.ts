@@ -94,7 +94,7 @@ function operationOf(spec: EndpointSpec): unknown {
         ? [idempotencyKey('The same key and body within 24 hours replay the stored answer.')]
         : []),
       ...(spec.sells ? LABEL_HEADERS : []),
-      ...(spec.sells === 'text' ? FALLBACK_HEADER : []),
+      ...(spec.sells === 'text' ? TEXT_HEADERS : []),
     ],
     ...(spec.body
       ? {
@@ -202,8 +202,12 @@ const LABEL_HEADERS = [
   ),
   header('x-tollgate-session', 'The session that the call belongs to; reports add up the cost of each.', 64),
 ]
-const FALLBACK_HEADER = [
+const TEXT_HEADERS = [
   header('x-tollgate-fallback', 'Up to three other models, separated by commas, to ask in turn when one fails.', 800),
+  {
+    ...header('x-tollgate-json', 'What is done to a whole answer in JSON; see the guide on structured output.', 40),
+    schema: { type: 'string', enum: ['repair', 'check', 'repair, check'] },
+  },
 ]
 
 const INTEGER_MAX = 999_999_999_999_999

@@ -91,6 +91,12 @@ export const FAULTS = {
     blame: 'upstream',
     text: 'The vendor sent an answer that could not be parsed.',
   },
+  answer_unfit: {
+    code: 50000,
+    status: 422,
+    blame: 'upstream',
+    text: 'The answer of the model is not the JSON that was asked for. It was charged, as the vendor billed it.',
+  },
   unavailable: {
     code: 50001,
     status: 503,
@@ -221,6 +227,8 @@ export const ADVICE: Record<FaultName, string> = {
     'The vendor rejected the request, and the message is the vendor’s. Correct the request; a repetition fails again.',
   upstream_failed: 'Try again after a moment. If it keeps failing, tell the operator the request id.',
   upstream_garbled: 'Try again. If it keeps failing, tell the operator the request id.',
+  answer_unfit:
+    'The model did not keep to the schema. Let the answer be repaired (`x-tollgate-json: repair`), simplify the schema, or use another model.',
   unavailable: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
   upstream_unavailable: 'Wait for `retry-after` seconds and try again, or use another model.',
   upstream_timeout: 'Try again, ask for less output, or use `stream: true`, so that the answer begins sooner.',

@@ -35,6 +35,7 @@ import { asJob } from '../protocols/media/video-task/openai-videos.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
+import { JSON_HEADER, type JsonWish, readJsonWish, withJsonChecked } from '../protocols/text/json-answer.ts'
 import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
 import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts'
 import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
@@ -269,7 +270,7 @@ const NO_MODEL: ModelFacts = {
 const NO_DATA_TRAITS = dataTraits.parse({})
 
 function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const json = withPreset(incoming, deps)
+  const { json, wish } = readJsonWish(withPreset(incoming, deps), incoming.header?.(JSON_HEADER))
   const uid = readModelName(json)
   const model = modelAt(incoming.catalog, uid)
   const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
@@ -277,7 +278,14 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const isCompact = incoming.spec.id === 'responses/compact'
   const paidRequest = isCompact ? readCompactRequest(json, facts) : readTextRequest(incoming.spec.format!, json, facts)
   const product = permit('text', uid, incoming)
-  return { paidRequest, product, ...(isCompact ? {} : cacheRuleOf(incoming, json, product, paidRequest)) }
+  if (isCompact) return { paidRequest, product }
+  return {
+    paidRequest: wish
+      ? withJsonChecked({ ...paidRequest, clientFormat: incoming.spec.format! }, json.value, wish)
+      : paidRequest,
+    product,
+    ...cacheRuleOf(incoming, json, product, { ...paidRequest, wish }),
+  }
 }
 
 /** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
@@ -288,7 +296,7 @@ function cacheRuleOf(
   { spec, catalog, principal, cacheHeader }: Incoming,
   { text, value }: JsonText,
   { cache }: Model,
-  { continues }: PaidRequest,
+  { continues, wish }: PaidRequest & { readonly wish?: JsonWish | undefined },
 ): Pick<Read, 'cache'> {
   const { responseCache = cache !== undefined && !cache.keysOnly } = principal
   const inside = value.generationConfig ?? value.generation_config
@@ -296,7 +304,9 @@ function cacheRuleOf(
   if (!responseCache || continues || cacheHeader === false || !(cacheHeader || config.temperature === 0)) return {}
   const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS
   const whose = catalog.simulated || !shared ? principal.accountId : ''
-  const key = createHash('sha256').update(`${spec.format} ${whose} ${text}`).digest('base64')
+  const key = createHash('sha256')
+    .update(`${spec.format} ${whose} ${wish ? `${JSON.stringify(wish)} ` : ''}${text}`)
+    .digest('base64')
   return { cache: { key: `text ${key}`, ttlSeconds, pricing } }
 }
 

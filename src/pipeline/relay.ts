@@ -44,15 +44,16 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     return relayUnread(answered, deps)
   const drained = boundDrain(answered, deps)
   let settling = false
+  let unfit: Fault | undefined
   try {
     const body = await reply.read(ANSWER_BYTES_MAX)
     const reading = exchange.answer(body, reply.headers)
     const read = reading instanceof Promise ? await reading : reading
     const answer = answered.guard ? guarded(read, answered.guard.guard) : read
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
-    if (answered.flight) offerToCache(answered, answer.storedAs, { ...answer, usage })
-    const status = answer.status ?? 200
-    const replay = answered.idempotency ? await replayFor(answered, answer, deps) : undefined
+    if (answered.flight) offerToCache(answered, answer.storedAs, answer.fault ? undefined : { ...answer, usage })
+    const status = answer.fault?.status ?? answer.status ?? 200
+    const replay = answered.idempotency && !answer.fault ? await replayFor(answered, answer, deps) : undefined
     settling = true
     const remembered = answer.storedAs?.length ? storeVendorObjects(answered, answer.storedAs, deps) : undefined
     const receipt = await settle(
@@ -63,12 +64,16 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
         status: answered.out.signal.aborted ? CLIENT_CLOSED_STATUS : status,
         price: answer.price,
         replay,
+        fault: answer.fault,
       },
       deps,
     )
     if (remembered) await remembered
-    answered.out.send(status, wholeHeaders(answered, answer, receipt), answer.body)
-    return receipt
+    unfit = answer.fault
+    if (!unfit) {
+      answered.out.send(status, wholeHeaders(answered, answer, receipt), answer.body)
+      return receipt
+    }
   } catch (error) {
     reply.abort()
     await exchange.discard?.()
@@ -83,6 +88,8 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   } finally {
     drained()
   }
+  // It is paid for, and nobody wants it.
+  throw unfit
 }
 
 /** An answer that guardrails have to see cannot go out unread. */

@@ -166,6 +166,8 @@ export interface Answer {
   readonly storedAs?: readonly string[] | undefined
   /** Known only after the answer, e.g. the delivered resolution; overrides the request's attributes. */
   readonly price?: PriceAttributes | undefined
+  /** The caller gets this instead, though the answer is charged. */
+  readonly fault?: Fault
 }
 
 /**

@@ -19,7 +19,7 @@ for (const era of ERAS)
   test(`the official client calls every tool by its own example (${era})`, async () => {
     const client = await connect(g.url, key, { era })
     const { tools } = await client.listTools()
-    assert.equal(tools.length, 38)
+    assert.equal(tools.length, 39)
     let job: unknown
     for (const { name, description = '' } of tools) {
       const [, shown = '{}'] = /Example: (\{.*\})\./.exec(description) ?? []

@@ -36,7 +36,7 @@ test('the inspector lists the tools without a complaint about their schemas, and
     inspect('--method', 'resources/read', '--uri', 'tollgate://models'),
     inspect('--method', 'prompts/get', '--prompt-name', 'brief_handle', '--prompt-args', 'handle=jack'),
   ])
-  assert.equal(list.tools.length, 38)
+  assert.equal(list.tools.length, 39)
   assert.ok(visits.structuredContent.Data['example.com'].TotalVisits > 0)
   assert.match(models.contents[0].text, /alpha-5\.4/)
   assert.match(prompt.messages[0].content.text, /jack/)

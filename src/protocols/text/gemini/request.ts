@@ -54,7 +54,7 @@ export function readGeminiConversation(value: Json): Conversation {
     temperature: number(config.temperature),
     topP: number(member(config, 'topP')),
     stop: stop.length > 0 ? stop : undefined,
-    format: readFormat(config),
+    format: readGeminiFormat(config),
     ...readThinking(objectAt(config, 'thinkingConfig')),
   })
 }
@@ -67,7 +67,7 @@ function readThinking(config: Json): Pick<Conversation, 'effort' | 'thinking'> {
   return typeof budget === 'number' && budget > 0 ? { thinking: { type: 'enabled', budget_tokens: budget } } : {}
 }
 
-function readFormat(config: Json): Conversation['format'] {
+export function readGeminiFormat(config: Json): Conversation['format'] {
   const type = textAt(config, 'responseMimeType') ?? 'text/plain'
   if (type === 'text/plain') return undefined
   // Other formats would return an enumeration as JSON and not as the bare word that the caller expects.

@@ -1,0 +1,163 @@
+// `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the
+// vendor billed it, whatever comes of it.
+import { checkValue } from '../../catalog/json-schema.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import type { TextProtocolName } from '../../meter/kind.ts'
+import { isJson, repairJson } from '../../parsers/json-repair.ts'
+import { isObject, type Json, objectOf, objects } from '../check.ts'
+import type { Answer, PaidRequest } from '../protocol.ts'
+import type { AnswerFormat } from './canonical.ts'
+import { readGeminiFormat } from './gemini/request.ts'
+import { readFormat } from './openai.ts'
+
+export const JSON_HEADER = 'x-tollgate-json'
+
+export interface JsonWish {
+  readonly repair: boolean
+  readonly check: boolean
+  /** Streams are left alone instead of rejected. */
+  readonly wholeOnly?: true
+}
+
+const CHECKED_CHARS_MAX = 1_000_000
+
+const isHealing = (plugin: Json) => plugin.id === 'response-healing'
+
+/** From the header, or from the plugin by which OpenRouter's callers wish it: that is taken out of the request. */
+export function readJsonWish(json: JsonText, header: string | undefined): { json: JsonText; wish?: JsonWish } {
+  const plugins = json.member('plugins') ? objects(json.value.plugins) : []
+  const others = plugins.filter((plugin) => !isHealing(plugin))
+  const edit = { plugins: JSON.stringify(others) }
+  const isPlugin = plugins.some((plugin) => isHealing(plugin) && plugin.enabled !== false)
+  const left = others.length < plugins.length ? readJson(Buffer.from(splice(json, { replace: edit }))) : json
+  const wish = wishOf(header) ?? (isPlugin ? { repair: true, check: false, wholeOnly: true } : undefined)
+  return wish ? { json: left, wish } : { json: left }
+}
+
+/** Undefined: nothing is wished. */
+function wishOf(header: string | undefined): JsonWish | undefined {
+  if (header === undefined || header.trim() === '' || header.trim() === 'off') return undefined
+  const words = header.split(',').map((word) => word.trim())
+  if (!words.every((word) => word === 'repair' || word === 'check'))
+    throw invalid(`"${JSON_HEADER}" must be repair, check or both with a comma.`, JSON_HEADER)
+  return { repair: words.includes('repair'), check: words.includes('check') }
+}
+
+/** The request with its answers looked at; as it is where it asks for no JSON. */
+export function withJsonChecked(
+  paidRequest: PaidRequest & { readonly clientFormat: TextProtocolName },
+  request: Json,
+  wish: JsonWish,
+): PaidRequest {
+  const format = FORMATS[paidRequest.clientFormat].wanted(request)
+  if (!format) return paidRequest
+  if (paidRequest.stream && wish.wholeOnly) return paidRequest
+  if (paidRequest.stream)
+    throw invalid(`"${JSON_HEADER}" is for whole answers: leave it out, or "stream".`, JSON_HEADER)
+  const see = (answer: Answer) => seen(answer, { format, wish, texts: FORMATS[paidRequest.clientFormat].texts })
+  return {
+    ...paidRequest,
+    async open(target, options) {
+      const exchange = await paidRequest.open(target, options)
+      const answered = exchange.answer
+      return {
+        ...exchange,
+        async answer(body, headers) {
+          return see(await answered.call(exchange, body, headers))
+        },
+      }
+    },
+  }
+}
+
+/** A member of the answer that has text, in the order of reading. */
+type Place = readonly [holder: Record<string, unknown>, member: string]
+
+interface Shape {
+  wanted(request: Json): AnswerFormat | undefined
+  /** The texts of each choice. */
+  texts(answer: Json): Place[][]
+}
+
+const FORMATS: Readonly<Record<TextProtocolName, Shape>> = {
+  'openai-chat': {
+    wanted: ({ response_format: format }) => readFormat(objectOf(format), objectOf(objectOf(format).json_schema)),
+    texts: ({ choices }) => objects(choices).map(({ message }) => [[objectOf(message), 'content']]),
+  },
+  'openai-responses': {
+    wanted: ({ text }) => readFormat(objectOf(objectOf(text).format), objectOf(objectOf(text).format)),
+    texts: ({ output }) =>
+      objects(output)
+        .filter(({ type }) => type === 'message')
+        .map(({ content }) => typed(content, 'output_text')),
+  },
+  'anthropic-messages': {
+    wanted({ output_config, output_format }) {
+      const { type, schema } = objectOf(objectOf(output_config).format ?? output_format)
+      return type === 'json_schema' ? { kind: 'schema', schema: objectOf(schema) } : undefined
+    },
+    texts: ({ content }) => [typed(content, 'text')],
+  },
+  gemini: {
+    wanted: (request) => readGeminiFormat(objectOf(request.generationConfig ?? request.generation_config)),
+    texts: ({ candidates }) =>
+      objects(candidates).map(({ content }) =>
+        objects(objectOf(content).parts).flatMap((part): Place[] =>
+          part.thought === true || typeof part.text !== 'string' ? [] : [[part, 'text']],
+        ),
+      ),
+  },
+}
+
+function typed(content: unknown, type: string): Place[] {
+  return objects(content).flatMap((part): Place[] => (part.type === type ? [[part, 'text']] : []))
+}
+
+interface Seeing {
+  readonly format: AnswerFormat
+  readonly wish: JsonWish
+  readonly texts: Shape['texts']
+}
+
+function seen(answer: Answer, { format, wish, texts }: Seeing): Answer {
+  const value: unknown = JSON.parse(answer.body.toString())
+  if (!isObject(value)) return answer
+  let state: 'valid' | 'repaired' = 'valid'
+  let problem: string | undefined
+  for (const places of texts(value)) {
+    const said = places.filter(([holder, member]) => typeof holder[member] === 'string')
+    const text = said.map(([holder, member]) => holder[member]).join('')
+    // A call of a tool, or a model that declines in a member of its own.
+    if (text === '') continue
+    const opener = format.kind === 'schema' && format.schema.type === 'array' ? '[' : '{'
+    const repaired = wish.repair && !isJson(text) ? repairJson(text, opener) : undefined
+    if (repaired !== undefined) {
+      state = 'repaired'
+      for (const [index, [holder, member]] of said.entries()) holder[member] = index === 0 ? repaired : ''
+    }
+    problem ??= problemOf(repaired ?? text, format)
+  }
+  const headers = { ...answer.headers, [JSON_HEADER]: problem === undefined ? state : 'invalid' }
+  const body = state === 'repaired' ? JSON.stringify(value) : answer.body
+  if (problem === undefined || !wish.check) return { ...answer, body, headers }
+  return { ...answer, body, headers, fault: new Fault('answer_unfit', { message: problem }) }
+}
+
+function problemOf(text: string, format: AnswerFormat): string | undefined {
+  if (!isJson(text)) return 'The answer of the model is no JSON. It was charged, as the vendor billed it.'
+  if (format.kind !== 'schema' || text.length > CHECKED_CHARS_MAX) return undefined
+  const wrong = schemaProblem(format.schema, JSON.parse(text))
+  if (!wrong) return undefined
+  const at = wrong.at === '' ? 'it' : `"${wrong.at}"`
+  return `The answer of the model does not fit the schema: ${at} must ${wrong.must}. It was charged, as the vendor billed it.`
+}
+
+/** A schema is the caller's: what cannot be read of it is not checked. */
+function schemaProblem(schema: Json, value: unknown) {
+  try {
+    return checkValue(schema, value)
+  } catch {
+    return undefined
+  }
+}
