@@ -30,6 +30,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   upstream_invalid: 'Rejected by the vendor',
   upstream_failed: 'Vendor error',
   upstream_garbled: 'Unreadable vendor response',
+  answer_unfit: 'Answer is not the JSON asked for',
   unavailable: 'Gateway unavailable',
   upstream_unavailable: 'Vendor unavailable',
   upstream_timeout: 'Vendor timeout',
