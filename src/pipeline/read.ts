@@ -275,14 +275,13 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const model = modelAt(incoming.catalog, uid)
   const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
   const facts = { uid, traits, limits, pricing }
+  const clientFormat = incoming.spec.format! // Every endpoint of text has one.
   const isCompact = incoming.spec.id === 'responses/compact'
-  const paidRequest = isCompact ? readCompactRequest(json, facts) : readTextRequest(incoming.spec.format!, json, facts)
+  const paidRequest = isCompact ? readCompactRequest(json, facts) : readTextRequest(clientFormat, json, facts)
   const product = permit('text', uid, incoming)
   if (isCompact) return { paidRequest, product }
   return {
-    paidRequest: wish
-      ? withJsonChecked({ ...paidRequest, clientFormat: incoming.spec.format! }, json.value, wish)
-      : paidRequest,
+    paidRequest: wish ? withJsonChecked({ ...paidRequest, clientFormat }, json.value, wish) : paidRequest,
     product,
     ...cacheRuleOf(incoming, json, product, { ...paidRequest, wish }),
   }
