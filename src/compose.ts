@@ -116,7 +116,7 @@ export async function createGateway(options: GatewayOptions) {
   let leaving = false
   const { app, drain, sockets } = openServer({ ...options, ...store, ...load, leaving: () => leaving })
   const publicUrl = () => publicUrlOf(app, config)
-  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, latencyMs: vendors.latencyMs }
+  const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
   const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
   mountAssets(app, { store: files, signer, world })
   const guard = createOutboundGuard(world, config)

@@ -177,7 +177,15 @@ export type KeyInput = Pick<KeyView, 'name'> &
   Partial<
     Pick<
       KeyView,
-      'models' | 'endpoints' | 'requiredLabels' | 'expiresAt' | 'ipRanges' | 'responseCache' | 'teamId' | 'memberId'
+      | 'models'
+      | 'endpoints'
+      | 'requiredLabels'
+      | 'expiresAt'
+      | 'ipRanges'
+      | 'responseCache'
+      | 'routing'
+      | 'teamId'
+      | 'memberId'
     >
   > & {
     limits?: LimitsInput

@@ -15,7 +15,7 @@ import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
 import type { PersonPlace } from './teams.ts'
-import type { RecordingPolicy } from './views.ts'
+import type { KeyRouting, RecordingPolicy } from './views.ts'
 
 /** Who calls, and what they may use. */
 export interface Principal {
@@ -35,6 +35,8 @@ export interface Principal {
   readonly addresses: BlockList | null
   /** Whether its calls use the response cache; absent: the model's default. */
   readonly responseCache?: boolean | undefined
+  /** Where its calls may go. Absent: anywhere. */
+  readonly routing?: KeyRouting | undefined
   /** What is kept of its calls. Absent: nothing. */
   readonly content?: RecordingPolicy | undefined
 }
@@ -162,6 +164,7 @@ interface KeyRow {
   required_labels: string[] | null
   ip_ranges: string[] | null
   response_cache: boolean | null
+  routing: KeyRouting | null
   expires_at: Date | null
   left_ms: number | null
   content: RecordingPolicy | null
@@ -178,7 +181,7 @@ const PLACE = `k.team_id, k.member_id, (select t.parent_id from team t where t.i
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
-  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k join account a on a.id = k.account_id where k.digest = $1`,
   SHORT_MS,
@@ -187,7 +190,7 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
@@ -421,6 +424,7 @@ function principalOf(row: KeyRow): Principal {
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
     responseCache: row.response_cache ?? undefined,
+    routing: row.routing ?? undefined,
     content: row.content ?? undefined,
   }
 }

@@ -17,7 +17,7 @@ import { type Limits, type LimitsPatch, mergeLimits, showLimits, storeLimits } f
 import { type Accounts, lockAccount } from './accounts.ts'
 import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
 import { checkPlace } from './teams.ts'
-import type { KeyView, NewKey } from './views.ts'
+import type { KeyRouting, KeyView, NewKey } from './views.ts'
 
 interface KeyInput {
   readonly name: string
@@ -34,6 +34,8 @@ interface KeyInput {
   readonly ipRanges?: readonly string[] | null | undefined
   /** Whether its calls use the response cache; null: the model's default. */
   readonly responseCache?: boolean | null | undefined
+  /** Where its calls may go; null: anywhere. */
+  readonly routing?: KeyRouting | null | undefined
 }
 
 interface NewKeyInput extends KeyInput {
@@ -96,7 +98,7 @@ export function createKeys(options: {
   }
 
   function check(input: KeyPatch): void {
-    const { models, products } = catalog.current.document
+    const { models, products, vendors } = catalog.current.document
     for (const name of input.models ?? [])
       if (
         !Object.hasOwn(models, name) &&
@@ -112,6 +114,9 @@ export function createKeys(options: {
           ].join(' '),
           'models',
         )
+    for (const name of input.routing?.vendors ?? [])
+      if (!Object.keys(vendors).some((one) => one === name || one.startsWith(`${name}/`)))
+        throw invalid(`routing.vendors: there is no vendor "${name}".`, 'routing.vendors')
     if (input.endpoints) checkAccessNames(input.endpoints, endpointsOf(catalog.current))
     if (input.ipRanges) readIpRanges(input.ipRanges)
     if (typeof input.expiresAtMs === 'number' && input.expiresAtMs <= world.nowMs())
@@ -148,6 +153,7 @@ export function createKeys(options: {
       row.requiredLabels,
       row.teamId,
       row.memberId,
+      routingText(row),
     ])
     return inserted
   }
@@ -215,6 +221,7 @@ export function createKeys(options: {
           ipRanges: input.ipRanges ?? null,
           expiresAtMs: input.expiresAtMs ?? null,
           responseCache: input.responseCache ?? null,
+          routing: input.routing ?? null,
           limits,
           grant: input.grant,
         })
@@ -246,6 +253,7 @@ export function createKeys(options: {
           ipRanges = null,
           expiresAtMs = null,
           responseCache = null,
+          routing = null,
         } = input
         const row = {
           name,
@@ -258,6 +266,7 @@ export function createKeys(options: {
           ipRanges,
           expiresAtMs,
           responseCache,
+          routing,
           limits,
           digest,
           prefix: IMPORTED_PREFIX,
@@ -285,10 +294,11 @@ export function createKeys(options: {
         const row = await locked(tx, id)
         mustLive(row)
         await checkPlace(tx, row.account_id, input)
-        const { name, models, endpoints, requiredLabels, ipRanges, expiresAtMs, responseCache, limits, ...place } =
-          patched(row, input)
-        const permits = [responseCache, endpoints, requiredLabels, place.teamId, place.memberId]
-        const fields = [name, models, ipRanges, JSON.stringify(limits), expiresAtMs, ...permits]
+        const next = patched(row, input)
+        const { limits } = next
+        const permits = [next.responseCache, next.endpoints, next.requiredLabels, next.teamId, next.memberId]
+        const what = [next.name, next.models, next.ipRanges, JSON.stringify(limits), next.expiresAtMs]
+        const fields = [...what, ...permits, routingText(next)]
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
@@ -364,6 +374,7 @@ interface KeyRowInput {
   ipRanges: readonly string[] | null
   expiresAtMs: number | null
   responseCache: boolean | null
+  routing: KeyRouting | null
   limits: Limits
   grant?: NewKeyInput['grant']
 }
@@ -384,6 +395,7 @@ interface KeyRow {
   ip_ranges: string[] | null
   limits: Limits
   response_cache: boolean | null
+  routing: KeyRouting | null
   expires_at: Date | null
   revoked_at: Date | null
   replaced_by: string | null
@@ -396,16 +408,17 @@ interface KeyRow {
 function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
   const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
   const { requiredLabels = row.required_labels, teamId = row.team_id, memberId = row.member_id } = patch
-  const { ipRanges = row.ip_ranges, responseCache = row.response_cache } = patch
+  const { ipRanges = row.ip_ranges, responseCache = row.response_cache, routing = row.routing } = patch
   const { expiresAtMs = row.expires_at?.getTime() ?? null } = patch
   const limits = patch.limits === undefined ? row.limits : mergeLimits(row.limits, patch.limits)
-  return { name, models, endpoints, requiredLabels, teamId, memberId, ipRanges, expiresAtMs, responseCache, limits }
+  const place = { teamId, memberId }
+  return { name, models, endpoints, requiredLabels, ...place, ipRanges, expiresAtMs, responseCache, routing, limits }
 }
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
   const { name, last4, models, endpoints, requiredLabels, expiresAt, limits, ipRanges, responseCache, client } = view
-  const { teamId, memberId } = view
+  const { teamId, memberId, routing } = view
   return {
     name,
     last4,
@@ -418,9 +431,12 @@ function told(view: KeyView): Record<string, unknown> {
     limits,
     ipRanges,
     responseCache,
+    ...(routing === null ? {} : { routing }),
     ...(client === null ? {} : { client }),
   }
 }
+
+const routingText = ({ routing }: Pick<KeyRowInput, 'routing'>) => routing && JSON.stringify(routing)
 
 function keyView(row: KeyRow): KeyView {
   return {
@@ -438,6 +454,7 @@ function keyView(row: KeyRow): KeyView {
     limits: showLimits(row.limits),
     ipRanges: row.ip_ranges,
     responseCache: row.response_cache,
+    routing: row.routing,
     revokedAt: row.revoked_at?.toISOString() ?? null,
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
@@ -446,7 +463,7 @@ function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits, response_cache, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits, response_cache, routing, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 const LIST = statement(
   'key_list',
   `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4)) order by id desc limit $3`,
@@ -455,15 +472,15 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15, $16, $17)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15, $16, $17, $18)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 const CHANGE = statement(
   'key_change',
   `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11
+     response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11, routing = $12
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

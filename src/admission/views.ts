@@ -1,7 +1,27 @@
 // Keys as their owners see them, and what may be kept of the calls made with them.
 import * as z from 'zod'
+import { region } from '../catalog/preference-body.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { count, time } from '../kernel/view.ts'
+import { UNIT_NAMES } from '../meter/kind.ts'
 import { limitsView } from '../meter/limits.ts'
+
+const names = z.array(z.string().trim().min(1).max(100)).min(1, 'must name at least one').max(50)
+const amount = z.union([z.string(), z.number()]).transform((value, context) => {
+  const read = parseCredits(value)
+  if (read !== undefined && read >= 0n) return formatCredits(read)
+  context.addIssue('must be an amount of credits such as "12.5", with at most six decimals')
+  return z.NEVER
+})
+
+/** Where the calls of a key may go. */
+export const keyRouting = z.strictObject({
+  vendors: names.exactOptional(),
+  regions: z.array(region).min(1, 'must name at least one').max(50).exactOptional(),
+  /** Credits by unit, as prices of the catalog are: for a million tokens, or one of anything else. */
+  maxPrice: z.partialRecord(z.enum(UNIT_NAMES), amount).exactOptional(),
+})
+export type KeyRouting = z.output<typeof keyRouting>
 
 export const keyView = z.object({
   id: z.string(),
@@ -23,6 +43,8 @@ export const keyView = z.object({
   ipRanges: z.array(z.string()).nullable(),
   /** Whether its calls use the response cache; null: the model's default. */
   responseCache: z.boolean().nullable(),
+  /** Where its calls may go; null: anywhere. */
+  routing: keyRouting.nullable(),
   /** In the future while a replaced key still works. */
   revokedAt: time.nullable(),
   lastUsedAt: time.nullable(),

@@ -5,7 +5,7 @@ import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
-import { FALLBACK, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
+import { type PaidSpec, type RequestBody, saidBeside } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
@@ -99,9 +99,9 @@ function handle(
   }
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
-  // Headers that name other models or what becomes of the answer are part of what was asked.
-  const others = key === undefined ? [] : [FALLBACK, JSON_HEADER].flatMap((name) => header(name) ?? [])
-  const asText = others.length === 0 ? digest : `${String(digest)}\n${others.join('\n')}`
+  // Headers that name other models or vendors or what becomes of the answer are part of what was asked.
+  const others = key === undefined ? [] : [...saidBeside(header), ...[header(JSON_HEADER) ?? []].flat()]
+  const asText = others.length === 0 ? digest : [String(digest), ...others].join('\n')
   const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
   const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }
   return serve(arrive(arrival, asked, catalog, deps.path), deps.path)

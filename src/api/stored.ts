@@ -21,6 +21,7 @@ import { Fields, mustBe } from '../protocols/check.ts'
 import type { PaidRequest } from '../protocols/protocol.ts'
 import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
 import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
+import { allowedRoutes, readPreference } from '../routing/preference.ts'
 import { offers, routesFor } from '../routing/route.ts'
 import { jsonBody } from '../server/body.ts'
 import { rawQuery } from '../server/server.ts'
@@ -262,6 +263,8 @@ async function askObjectOwner(request: RequestContext, question: Question, deps:
   if (question.removes) await removeVendorObject(database, accountId, id)
 }
 
+const NO_BODY = readJson(Buffer.from('{}'))
+
 interface FreeCall extends Pick<Question, 'spec' | 'out'> {
   readonly catalog: Catalog
   readonly model: Model
@@ -275,9 +278,12 @@ async function serveFree(
 ): Promise<void> {
   const { id: requestId, principal } = request
   const own = byokKeys.use(principal.accountId, model, catalog, model.routes)
-  const routes = routesFor(paidRequest, model, catalog.document)
   const header = (name: string) => headerOf(request, name)
-  const asked = { paidRequest, product: model, routes, ...(own ? { own } : {}) }
+  const able = routesFor(paidRequest, model, catalog.document)
+  const preference = readPreference({ json: NO_BODY, spec, principal, header }, catalog.document)
+  const about = { product: model, paidRequest, json: NO_BODY, name: paidRequest.product }
+  const routes = preference ? allowedRoutes(able, preference, about, catalog.document).routes : able
+  const asked = { paidRequest, product: model, routes, preference, ...(own ? { own } : {}) }
   await serve(arrive({ requestId, principal, endpoint: spec.id, out, header }, asked, catalog, path), path)
 }
 

@@ -14,7 +14,7 @@ import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
-import { type PaidSpec, read } from '../pipeline/read.ts'
+import { type PaidSpec, read, saidBeside } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
@@ -188,6 +188,10 @@ export function startBackground(deps: BackgroundDeps): Background {
     goingOn,
     async accept({ principal, spec, json, header, idempotencyKey }) {
       const { accountId, keyId } = principal
+      const [beside] = saidBeside(header)
+      // Only the body is stored until it runs.
+      if (beside !== undefined)
+        throw invalid('In the background, say it in the body: "models" and "provider".', beside.split(':', 1)[0])
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
       const { paidRequest, labels } = read(

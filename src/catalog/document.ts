@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
 import { renamedHint } from '../kernel/renamed.ts'
 import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
-import { byokFee, factor, type Pricing, pricing } from '../meter/price.ts'
+import { byokFee, factor, type Pricing, positive, pricing } from '../meter/price.ts'
 import { bridgeProblems, routeProblems, vendorBridge } from './bridge.ts'
 import { guardrailProblems, guardrails } from './guardrails.ts'
+import { QUANTIZATIONS, region } from './preference-body.ts'
 import { products, productsProblems } from './product.ts'
 import { sales } from './sales.ts'
 import { toolServerProblems, toolServers } from './tool-servers.ts'
@@ -127,6 +128,10 @@ const vendor = z.strictObject(
     passesUnknown: z.boolean().default(false),
     /** What not every vendor of a format has: of the Responses format, more than responses themselves; of images, edits with a mask. */
     offers: z.array(z.enum(OFFERS)).optional(),
+    /** Where it works, such as `eu` or `us-east-1`: calls and keys can be kept to regions. Absent: in none that is known. */
+    region: region.optional(),
+    /** What it does with prompts and answers: it stores nothing, or stores them but does not use them. Absent: not known. */
+    dataPolicy: z.enum(['zero-retention', 'no-collection']).optional(),
     /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
     byokFee: byokFee.optional(),
     /** Its API has names and shapes of its own: how it answers endpoints of ours. */
@@ -145,6 +150,8 @@ const route = z.strictObject({
   weight: z.number().int().min(1).max(1000).default(1),
   /** Only for asks that need this, e.g. `tools`; an ask with a need prefers such routes. */
   serves: z.array(z.string()).optional(),
+  /** How the vendor has shortened the model's numbers. Absent: not known. */
+  quantization: z.enum(QUANTIZATIONS).optional(),
   /** false: not taken for the time being. */
   enabled: z.boolean().default(true),
   /** What the vendor takes for it, in credits; callers never see it. Absent: not known. */
@@ -227,6 +234,11 @@ const dataEndpoint = z.strictObject(
   named,
 )
 
+const gatewayRouting = z.strictObject({
+  /** In which callers say the highest price that they pay in dollars. Absent: they say it in credits. */
+  creditsPerDollar: positive.optional(),
+})
+
 export const document = z
   .strictObject({
     vendors: z.record(catalogName, vendor),
@@ -245,6 +257,8 @@ export const document = z
     sales: sales.optional(),
     /** What is checked before and after calls; absent: nothing. */
     guardrails,
+    /** How calls find their routes, beyond what each product says. */
+    routing: gatewayRouting.optional(),
   })
   .transform((doc, context) => {
     if (doc.allClientFormats)

@@ -40,6 +40,7 @@ import {
 } from './generation-bodies.ts'
 import { imageEdits, images } from './images.ts'
 import { ocr } from './ocr.ts'
+import { withRouting } from './preference-body.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
@@ -345,7 +346,7 @@ export type SocketId = keyof typeof SOCKETS
 function define<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
   const named = Object.entries<EndpointEntry>(entries).map(([id, { route, ...entry }]) => {
     const [method, path] = route.split(' ')
-    return [id, { id, method, path, aliases: [], surface: 'native', ...entry }]
+    return [id, { id, method, path, aliases: [], surface: 'native', ...withRouting(entry) }]
   })
   // The type of a route says what stands before its space.
   return Object.fromEntries(named) as Record<Id, EndpointSpec>

@@ -252,6 +252,17 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     value: 'on|off|model',
     help: 'Whether the response cache is used; "model": the default of each model.',
   },
+  vendors: {
+    type: 'string',
+    value: 'a,b',
+    help: 'Only these vendors. With --regions and --max-price it replaces all three.',
+  },
+  regions: { type: 'string', value: 'a,b', help: 'Only vendors in these regions, such as eu,us-east-1.' },
+  'max-price': {
+    type: 'string',
+    value: 'unit=credits',
+    help: 'The highest prices, such as input=300,output=1500; "none" for any of the three removes all of them.',
+  },
   ...LIMIT_OPTIONS,
 }
 
@@ -282,7 +293,30 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
     if (!Object.hasOwn(RESPONSE_CACHE, keeps)) throw new CliError('--response-cache takes on, off or model.', 2)
     body.responseCache = RESPONSE_CACHE[keeps]
   }
+  const routing = routingOf(call)
+  if (routing !== undefined) body.routing = routing
   return body
+}
+
+/** Undefined: stays as it is; null: anywhere. */
+function routingOf(call: Invocation): Record<string, unknown> | null | undefined {
+  const [vendors, regions, price] = [text(call, 'vendors'), text(call, 'regions'), text(call, 'max-price')]
+  const given = [vendors, regions, price].filter((value) => value !== undefined)
+  if (given.length === 0) return undefined
+  if (given.includes('none')) return null
+  const parts = (value: string) => value.split(',').map((part) => part.trim())
+  const prices = price && Object.fromEntries(parts(price).map((one) => one.split('=').map((part) => part.trim())))
+  return {
+    ...(vendors === undefined ? {} : { vendors: parts(vendors) }),
+    ...(regions === undefined ? {} : { regions: parts(regions) }),
+    ...(prices === undefined ? {} : { maxPrice: prices }),
+  }
+}
+
+function routingWords({ routing }: KeyView): string {
+  const { vendors, regions, maxPrice } = routing ?? {}
+  const prices = Object.entries(maxPrice ?? {}).map(([unit, amount]) => `${unit} up to ${amount}`)
+  return [...(vendors ?? []), ...(regions ?? []), ...prices].join(', ') || 'anywhere'
 }
 
 function cacheWord({ responseCache }: KeyView): string | undefined {
@@ -299,6 +333,7 @@ function showKey(key: KeyView | NewKey): string {
     requiredLabels: key.requiredLabels?.join(', ') ?? 'none',
     ipRanges: key.ipRanges?.join(', ') ?? 'all',
     responseCache: cacheWord(key),
+    routing: routingWords(key),
     limits: showLimits(key.limits),
   })
   return value === undefined ? shown : `${shown}\n\nThe key, shown this once:\n\n  ${value}\n`

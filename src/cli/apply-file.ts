@@ -1,6 +1,7 @@
 // The file that `tollgate apply` reads: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML document. What is wrong with it is said with
 // its line and column. A stranger may have written it, so its size and what its aliases unfold to are bounded.
 import * as z from 'zod'
+import { keyRouting } from '../admission/views.ts'
 import { readMailbox } from '../identity/mailbox.ts'
 import { role } from '../identity/views.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
@@ -79,6 +80,7 @@ const key = object({
   endpoints: names.optional(),
   ipRanges: names.optional(),
   responseCache: z.boolean().nullable().optional(),
+  routing: keyRouting.nullable().optional(),
   expiresAt: z.iso
     .datetime({ offset: true, error: 'must be a time such as 2027-01-01T00:00:00Z' })
     .transform((value) => new Date(Date.parse(value)).toISOString())

@@ -283,6 +283,7 @@ const FIELDS = {
   expiresAt: 'expiry',
   responseCache: 'response cache',
   requiredLabels: 'required labels',
+  routing: 'routing',
 } as const
 type Field = keyof typeof FIELDS
 

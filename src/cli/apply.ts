@@ -153,11 +153,15 @@ async function accountOf(api: Api, { id, name, limits }: AccountView): Promise<o
 }
 
 const restrictionsOf = (
-  key: Pick<KeyView, 'models' | 'endpoints' | 'ipRanges' | 'responseCache' | 'expiresAt' | 'requiredLabels'>,
+  key: Pick<
+    KeyView,
+    'models' | 'endpoints' | 'ipRanges' | 'responseCache' | 'expiresAt' | 'requiredLabels' | 'routing'
+  >,
 ) =>
   withoutNull({
     ...{ models: key.models, endpoints: key.endpoints, ipRanges: key.ipRanges },
     ...{ responseCache: key.responseCache, expiresAt: key.expiresAt, requiredLabels: key.requiredLabels },
+    routing: key.routing,
   })
 
 function teamsOf(teams: readonly TeamView[], parent: string | null): object[] {

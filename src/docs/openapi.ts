@@ -95,6 +95,7 @@ function operationOf(spec: EndpointSpec): unknown {
         : []),
       ...(spec.sells ? LABEL_HEADERS : []),
       ...(spec.sells === 'text' ? TEXT_HEADERS : []),
+      ...(spec.sells ? ROUTING_HEADERS : []),
     ],
     ...(spec.body
       ? {
@@ -208,6 +209,16 @@ const TEXT_HEADERS = [
     ...header('x-tollgate-json', 'What is done to a whole answer in JSON; see the guide on structured output.', 40),
     schema: { type: 'string', enum: ['repair', 'check', 'repair, check'] },
   },
+]
+
+const ROUTING_HEADERS = [
+  header('x-tollgate-vendors', 'Only these vendors, separated by commas, by their names in the catalog.', 5_000),
+  header('x-tollgate-regions', 'Only vendors in these regions, separated by commas, such as `eu,us-east-1`.', 2_000),
+  header(
+    'x-tollgate-max-price',
+    'The highest price in credits by unit, such as `input=300,output=1500`: for a million tokens, or one of anything else.',
+    400,
+  ),
 ]
 
 const INTEGER_MAX = 999_999_999_999_999

@@ -1,6 +1,6 @@
 // The job engine of one process: it runs the due steps of video jobs and deliveries.
 import type { CatalogStore } from '../catalog/store.ts'
-import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
+import type { ByokKeys } from '../credentials/byok-keys.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -23,7 +23,7 @@ import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
 import { createJobs } from './job-table.ts'
 import { viewVideo } from './job-view.ts'
 import type { ResultStore } from './result.ts'
-import { newJobId, storeRequest } from './stored-request.ts'
+import { newJobId, type StoredCall, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
 import { createVendorTasks } from './vendor-tasks.ts'
 import { type StepDeps, stepJob } from './video.ts'
@@ -67,11 +67,7 @@ export interface JobEngine {
   readonly deliveries: Deliveries
   readonly timing: JobTiming
   /** Prepares a job. An order too large for the reservation's statement is stored first. */
-  open(
-    order: VideoRequest,
-    call: { requestId: string; endpoint: string; client?: string | undefined; own?: OwnUse | undefined },
-    signal: AbortSignal,
-  ): Promise<OpenedJob>
+  open(order: VideoRequest, call: { readonly requestId: string } & StoredCall, signal: AbortSignal): Promise<OpenedJob>
   /** A new job has its row: run its first step now. */
   wake(): void
   /** Throws `conflict` when the job can no longer be cancelled. */

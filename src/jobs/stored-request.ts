@@ -13,6 +13,8 @@ export interface StoredRequest {
   readonly labels?: Readonly<Record<string, string>> | undefined
   /** The hold covers only the fee for the account's own key. `fallback`: the gateway's credential may be used too, at the price. */
   readonly byok?: { readonly fallback: boolean }
+  /** Which of the catalog's routes it may take, by their numbers. Absent: all. */
+  readonly routes?: readonly number[]
   /** Chosen by us when the caller gave none: it identifies the task in a search. */
   readonly seed?: number
   /** Absent: it is stored in its own table, or the vendor has accepted it. */
@@ -24,15 +26,18 @@ export interface StoredRequest {
 /** Longer orders go to their own table, so that large pictures do not burden the reservation's statement. */
 const INLINE_CHARS_MAX = 8_000
 
-interface Asked {
+/** What a row stores of the call. */
+export interface StoredCall extends Pick<StoredRequest, 'client' | 'labels'> {
   readonly endpoint: string
   readonly own?: { readonly fallback: boolean } | undefined
+  /** Absent: all of the catalog's routes. */
+  readonly allowedRoutes?: readonly number[] | undefined
 }
 
 /** The row's text, and the order to store first in its own table if it is large. */
 export function storeRequest(
   request: VideoRequest,
-  { endpoint, client, labels, own }: Pick<StoredRequest, 'client' | 'labels'> & Asked,
+  { endpoint, client, labels, own, allowedRoutes }: StoredCall,
   world: World,
 ): { text: string; apart?: string } {
   const { order } = request
@@ -44,6 +49,7 @@ export function storeRequest(
     client,
     ...(labels ? { labels } : {}),
     ...(own ? { byok: { fallback: own.fallback } } : {}),
+    ...(allowedRoutes ? { routes: allowedRoutes } : {}),
     ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
   }
   const apart = JSON.stringify(order)

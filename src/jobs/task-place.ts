@@ -37,9 +37,10 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   const product = findProduct(catalog, job.product)
   if (!product) return []
   const { routes, routing } = product
-  const pool = routesFor({}, product, catalog.document)
+  const { byok, routes: allowed } = readStoredRequest(job.request)
+  const able = routesFor({}, product, catalog.document)
+  const pool = allowed ? able.filter((route) => allowed.includes(routes.indexOf(route) + 1)) : able
   const candidates = routeRequest({ product: job.product }, { routes, routing, pool }, catalog.document, deps.routes)
-  const { byok } = readStoredRequest(job.request)
   if (!byok) return candidates
   const own = ownUseOf(() => deps.byokKeys.use(job.account_id, product, catalog, product.routes))
   if (own) return byByokKey(candidates, { ...own, fallback: byok.fallback })

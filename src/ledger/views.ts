@@ -83,6 +83,8 @@ const attemptLog = z.object({
   attempts: z.array(attemptView),
   /** Its parameters by name, without anything that was said; of lists, how long they were. */
   parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
+  /** What was decided about where it goes, in words. */
+  decided: z.array(z.string()).exactOptional(),
   /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
   cutAtTokens: count.exactOptional(),
   guardrails: z.array(guardrailReport).exactOptional(),

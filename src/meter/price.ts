@@ -38,6 +38,9 @@ export const pricing = z.strictObject({
 export type Pricing = z.output<typeof pricing>
 export type PriceTier = z.output<typeof tier>
 
+/** An amount above 0, held in millionths. */
+export const positive = decimal.refine((value) => value > 0n, 'must be above 0')
+
 /** A price factor such as "0.5", held in millionths like amounts. */
 export const factor = decimal.refine((value) => value > 0n && value <= 10_000_000n, 'must be above 0, and 10 at most')
 const WHOLE = 1_000_000n

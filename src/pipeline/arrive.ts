@@ -46,7 +46,7 @@ export function readFor(
 /** Written out, because copying objects for every call costs. */
 export function arrive(
   { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
-  { paidRequest, product, routes, cache, own, labels, fallbacks, guard }: Read,
+  { paidRequest, product, routes, cache, own, labels, fallbacks, guard, preference, decided }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
@@ -67,6 +67,8 @@ export function arrive(
     own,
     fallbacks,
     guard,
+    preference,
+    decided,
     cache: cache && { ...cache, key: questionOf(cache.key, paidRequest, callerHeaders) },
     idempotency: idempotency && {
       key: idempotency.key,

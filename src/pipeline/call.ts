@@ -11,6 +11,7 @@ import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import type { Attempted } from '../routing/attempt.ts'
+import type { Preference } from '../routing/preference.ts'
 import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { Monitor, Seen } from '../telemetry/monitor.ts'
@@ -52,6 +53,9 @@ export interface Arrived extends Application {
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
   readonly fallbacks?: readonly Fallback[] | undefined
+  /** What is said about where it goes, and what that decided. */
+  readonly preference?: Preference | undefined
+  readonly decided?: readonly string[] | undefined
   readonly endpoint: string
   /** Which agent calls, if one does. */
   readonly client?: string | undefined

@@ -40,6 +40,14 @@ import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
 import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts'
 import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
+import {
+  allowedRoutes,
+  isExcluded,
+  type Preference,
+  ROUTING_HEADERS,
+  readPreference,
+  withoutProvider,
+} from '../routing/preference.ts'
 import { routesFor } from '../routing/route.ts'
 import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
@@ -93,6 +101,10 @@ export interface Read {
   readonly labels?: Labels | undefined
   readonly fallbacks?: readonly Fallback[] | undefined
   readonly guard?: GuardedRead | undefined
+  /** What is said about where it goes; absent: nothing. */
+  readonly preference?: Preference | undefined
+  /** What that decided, in words. */
+  readonly decided?: readonly string[] | undefined
 }
 
 /** A request that guardrails look at. */
@@ -117,7 +129,7 @@ export interface ReadDeps {
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
 }
 
-type Reader = (incoming: Incoming, deps: ReadDeps) => Omit<Read, 'routes' | 'own' | 'labels' | 'fallbacks' | 'guard'>
+type Reader = (incoming: Incoming, deps: ReadDeps) => Pick<Read, 'paidRequest' | 'product' | 'cache'>
 
 const READERS: Record<KindName, Reader> = {
   text: readText,
@@ -133,11 +145,16 @@ const READERS: Record<KindName, Reader> = {
 }
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
+  const { body, spec, principal, header, catalog } = incoming
+  const preference = readPreference({ json: body.json, spec, principal, header }, catalog.document)
+  const asked = preference
+    ? { ...incoming, preference, body: { ...body, json: withoutProvider(body.json, spec) } }
+    : incoming
   // Off for nearly all gateways; then this check is its whole cost.
-  return incoming.catalog.document.guardrails ? readGuarded(incoming, deps) : readModels(incoming, deps)
+  return catalog.document.guardrails ? readGuarded(asked, deps) : readModels(asked, deps)
 }
 
-function readGuarded(incoming: Incoming, deps: ReadDeps): Read {
+function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
   const { catalog, principal, spec, body } = incoming
   const { accountId: account, keyId: key } = principal
   const filled = {
@@ -158,10 +175,10 @@ function readGuarded(incoming: Incoming, deps: ReadDeps): Read {
   return reread(guard.redact(body.json))
 }
 
-function readModels(incoming: Incoming, deps: ReadDeps): Read {
+function readModels(incoming: Preferring, deps: ReadDeps): Read {
   const models = incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
   if (!models) return readOne(incoming, deps)
-  const all = models.map((model) => readOne(withModel(incoming, model), deps))
+  const all = eachAllowed(models, (model) => readOne(withModel(incoming, model), deps))
   // What is too long for one model may fit into the next.
   const fitting = all.filter((one) => !isTooLong(one))
   const [first, ...others] = fitting.length > 0 ? fitting : all
@@ -175,12 +192,33 @@ function readModels(incoming: Incoming, deps: ReadDeps): Read {
   return { ...plain, fallbacks }
 }
 
-function readOne(incoming: Incoming, deps: ReadDeps): Read {
+/** A model for which rules leave no vendor is passed over, while there is another. */
+function eachAllowed(models: readonly string[], readModel: (model: string) => Read): Read[] {
+  const all: Read[] = []
+  let last: unknown
+  for (const model of models) {
+    try {
+      all.push(readModel(model))
+    } catch (error) {
+      if (!isExcluded(error)) throw error
+      last ??= error
+    }
+  }
+  if (all.length === 0) throw last
+  return all
+}
+
+interface Preferring extends Incoming {
+  readonly preference?: Preference | undefined
+}
+
+function readOne(incoming: Preferring, deps: ReadDeps): Read {
   try {
     requireEndpoint(incoming.principal, incoming.spec)
     const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
     // What no route can carry is refused before anything is held.
-    const routes = routesFor(paidRequest, product, incoming.catalog.document)
+    const able = routesFor(paidRequest, product, incoming.catalog.document)
+    const { routes, decided } = preferred(able, { paidRequest, product }, incoming)
     if (routes.length === 0 && incoming.spec.sells === 'data')
       throw new Fault('upstream_unavailable', { message: 'No vendor serves this endpoint here. You were not charged.' })
     if (routes.length === 0 && (incoming.spec.sells === 'text' || paidRequest.offer === 'masks'))
@@ -189,9 +227,10 @@ function readOne(incoming: Incoming, deps: ReadDeps): Read {
         paidRequest.offer === 'masks' ? 'mask' : 'model',
       )
     const labels = labelsOf(incoming)
+    const { preference } = incoming
     const asked: Read = cache
-      ? { paidRequest, product, routes, cache, labels }
-      : { paidRequest, product, routes, labels }
+      ? { paidRequest, product, routes, cache: cacheFor(cache, incoming), labels, preference, decided }
+      : { paidRequest, product, routes, labels, preference, decided }
     return deps.byokKeys.has(incoming.principal.accountId) ? byByokKey(asked, incoming, deps) : asked
   } catch (error) {
     if (error instanceof Fault) error.product = productOf(incoming)
@@ -199,12 +238,35 @@ function readOne(incoming: Incoming, deps: ReadDeps): Read {
   }
 }
 
+function preferred(
+  routes: readonly Route[],
+  { paidRequest, product }: Pick<Read, 'paidRequest' | 'product'>,
+  { preference, body: { json }, catalog }: Preferring,
+) {
+  if (!preference) return { routes, decided: undefined }
+  const about = { paidRequest, product, json, name: paidRequest.product }
+  return allowedRoutes(routes, preference, about, catalog.document)
+}
+
+/** Only calls that say the same about their vendors share an answer. */
+function cacheFor(cache: CacheRule, { preference }: Preferring): CacheRule {
+  return preference ? { ...cache, key: `${cache.key} ${preference.text}` } : cache
+}
+
 /** Also the one that is asked first. */
 const MODELS_MAX = 4
-export const FALLBACK = 'x-tollgate-fallback'
+const FALLBACK = 'x-tollgate-fallback'
+
+/** The headers about models and vendors, which are part of what is asked. */
+export function saidBeside(header: (name: string) => string | undefined): string[] {
+  return [FALLBACK, ...ROUTING_HEADERS].flatMap((name) => {
+    const value = header(name)
+    return value === undefined ? [] : [`${name}: ${value}`]
+  })
+}
 
 /** The models to try in turn, from the body's `models` or the header; undefined: only one is named. */
-function modelsOf(incoming: Incoming, deps: ReadDeps): readonly string[] | undefined {
+function modelsOf(incoming: Preferring, deps: ReadDeps): readonly string[] | undefined {
   const { header, body } = incoming
   const named = header?.(FALLBACK)
   const listed = body.json.member('models') ? body.json.value.models : undefined
@@ -225,7 +287,7 @@ function isNames(list: unknown): list is string[] {
 }
 
 /** The same request to this model, as if it alone had been named. */
-function withModel(incoming: Incoming, model: string): Incoming {
+function withModel(incoming: Preferring, model: string): Preferring {
   const { json } = incoming.body
   const edit = { model: JSON.stringify(model) }
   const text = splice(json, { ...(json.member('model') ? { replace: edit } : { add: edit }), remove: ['models'] })
@@ -255,10 +317,11 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
 
 /** The call itself is counted, as its fee may be by the call. Answers by a BYOK key are not cached. */
 function byByokKey(asked: Read, { principal, catalog }: Incoming, { byokKeys }: ReadDeps): Read {
-  const { paidRequest, product, routes, labels } = asked
+  const { paidRequest, product, routes, labels, preference, decided } = asked
   const own = byokKeys.use(principal.accountId, product, catalog, routes)
   if (!own) return asked
-  return { paidRequest: { ...paidRequest, worst: { call: 1, ...paidRequest.worst } }, product, routes, own, labels }
+  const counted = { ...paidRequest, worst: { call: 1, ...paidRequest.worst } }
+  return { paidRequest: counted, product, routes, own, labels, preference, decided }
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */

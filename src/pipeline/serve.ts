@@ -138,7 +138,9 @@ function mayAnotherModelHelp(error: unknown, { out }: Held): boolean {
 
 /** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
-  const job = await deps.jobs.open(arrived.paidRequest.order, arrived, arrived.out.signal)
+  const { product, routes, preference } = arrived
+  const allowedRoutes = preference && routes.map((route) => product.routes.indexOf(route) + 1)
+  const job = await deps.jobs.open(arrived.paidRequest.order, { ...arrived, allowedRoutes }, arrived.out.signal)
   const admitted = await admit(arrived, deps.ledger, job.row)
     .then((found) => (found === 'replay' ? replay(arrived, deps) : found))
     .catch(async (error: unknown) => {
@@ -158,13 +160,13 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
 }
 
 function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
-  const { paidRequest, product, catalog, own, objectOwner } = held
+  const { paidRequest, product, catalog, own, objectOwner, preference } = held
   // Fail closed: a test account must never reach a real vendor.
   if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
   const routed = routeRequest(
     paidRequest,
-    { routes: product.routes, routing, pool: held.routes },
+    { routes: product.routes, routing, pool: held.routes, preference },
     catalog.document,
     routes,
   )
@@ -224,6 +226,10 @@ async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'd
   )
   // What is at no vendor, or found by the account's own key alone.
   if (!objectOwner) return arrived
+  if (arrived.preference && !arrived.routes.some(({ vendor }) => vendor === objectOwner.vendor))
+    throw new Fault('access_denied', {
+      message: 'What this request continues is stored at a vendor to which the call may not go.',
+    })
   // What an own key made, that key can read; what the gateway's made, no other.
   const own = objectOwner.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
   return { ...arrived, objectOwner, own }

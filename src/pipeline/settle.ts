@@ -126,11 +126,17 @@ export async function settle(
     ...(ending.replay ? { replay: ending.replay } : {}),
     ...(deciding ? { attributes: deciding } : {}),
   })
+  if (answered.attempted && answered.paidRequest.stream && !estimated) noteSpeed(answered.attempted, usage, deps)
   if (charge.amount > answered.admitted.held && !estimated) logOverrun(answered, resolved.loss, deps)
   return {
     ...{ status: ending.status, outcome: 'settled', charged: resolved.paid, usage, cost: cost?.amount },
     ...{ vendor: candidate?.vendorName, model: candidate?.target.model },
   }
+}
+
+/** For callers who want the vendor that writes fastest. */
+function noteSpeed({ candidate, startMs, firstByteMs }: Answered['attempted'], usage: Usage, deps: PathDeps): void {
+  deps.vendors.wrote(candidate.vendorName, outputTokensOf(usage), deps.world.elapsedMs() - startMs - firstByteMs)
 }
 
 export async function release(held: Held, ending: Pick<Ending, 'status' | 'fault'>, deps: PathDeps): Promise<void> {

@@ -83,6 +83,8 @@ export interface PaidRequestFacts {
   /** A tool that the caller offered and that is not forwarded; the caller is informed. */
   readonly leftOut?: string | undefined
   readonly continues?: readonly Continued[] | undefined
+  /** Members of the body that only the format's own maker gets. */
+  readonly unknown?: readonly string[] | undefined
   /** Only vendors with this offer can answer. */
   readonly offer?: Offer
 }

@@ -31,7 +31,7 @@ function order(routing: Partial<Routing>, more: { sent?: string; latencies?: Rec
     world: realWorld,
     sandboxUrl: () => undefined,
     credential: () => undefined,
-    latencyMs: (vendor: string) => more.latencies?.[vendor],
+    vendors: { latencyMs: (vendor: string) => more.latencies?.[vendor], tokensPerSecond: () => undefined },
   }
   const ask = { product: 'alpha-5.4', ...(more.sent === undefined ? {} : { sent: more.sent }) }
   const whole: Routing = { policy: 'weighted', sticky: false, ...routing }

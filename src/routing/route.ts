@@ -8,6 +8,8 @@ import type { ProtocolName } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
 import type { PaidRequest, Target } from '../protocols/protocol.ts'
+import { type Preference, preferredRank } from './preference.ts'
+import type { Vendors } from './vendor.ts'
 
 export interface Candidate {
   /** The route's position in the catalog, from 1. The caller sees it in `x-tollgate-route`. */
@@ -35,8 +37,8 @@ export interface RouteSources {
   /** Where the simulated vendors listen; undefined when they do not run. */
   readonly sandboxUrl: () => string | undefined
   readonly credential: (name: string) => string | undefined
-  /** The vendor's recent latency as measured by this process. */
-  readonly latencyMs?: (vendor: string) => number | undefined
+  /** What this process measured of vendors lately. */
+  readonly vendors?: Pick<Vendors, 'latencyMs' | 'tokensPerSecond'>
 }
 
 /** Refuses every connection. Used while the simulated vendors do not run. */
@@ -114,11 +116,19 @@ export function routeRequest(
     routes,
     routing,
     pool,
-  }: { readonly routes: readonly Route[]; readonly routing: Routing; readonly pool: readonly Route[] },
+    preference,
+  }: {
+    readonly routes: readonly Route[]
+    readonly routing: Routing
+    readonly pool: readonly Route[]
+    readonly preference?: Preference | undefined
+  },
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
-  const lot = pool.length === 1 ? pool : inOrder(pool, paidRequest.clientFormat, rankOf(paidRequest, routing, sources))
+  const ordered =
+    pool.length === 1 ? pool : inOrder(pool, paidRequest.clientFormat, rankOf(paidRequest, routing, sources))
+  const lot = preference && pool.length > 1 ? byPreference(ordered, preference, sources) : ordered
   return lot.map((route) => {
     const vendor = document.vendors[route.vendor]!
     const candidate = {
@@ -172,17 +182,29 @@ function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefine
     .map(({ route }) => route)
 }
 
+/** What the caller prefers first, and otherwise in the order that they have. */
+function byPreference(routes: readonly Route[], preference: Preference, sources: RouteSources): readonly Route[] {
+  const rank = preferredRank(preference, sources.vendors, costRank)
+  const ranked = routes.map((route) => ({ route, ranks: rank(route) }))
+  ranked.sort((a, b) => {
+    const at = a.ranks.findIndex((one, place) => one !== b.ranks[place])
+    return at < 0 ? 0 : (a.ranks[at] ?? 0) - (b.ranks[at] ?? 0)
+  })
+  const first = preference.isAlone ? ranked.slice(0, 1) : ranked
+  return first.map(({ route }) => route)
+}
+
 /** The share of calls that ignore latency and follow the weights, so that the other routes' latencies stay current. */
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
 function rankOf(paidRequest: Pick<PaidRequest, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
   const { policy } = routing
-  const { world, latencyMs } = sources
+  const { world, vendors } = sources
   if (policy === 'cheapest-first') return costRank
   if (policy === 'least-latency' && chance(world) > LOOK_AROUND)
     // A vendor without a measurement comes first, so that it gets measured.
-    return (route) => latencyMs?.(route.vendor) ?? 0
+    return (route) => vendors?.latencyMs(route.vendor) ?? 0
   const lot = lotOf(paidRequest, routing, sources)
   return ({ weight, vendor, model, protocol }) => lot(weight, [vendor, model, protocol])
 }

@@ -67,12 +67,18 @@ export interface Vendors {
   readonly credentials: CredentialStates
   /** The recent latency; undefined before the first call, infinite when the vendor was called and never answered. */
   latencyMs(name: string): number | undefined
+  /** Records how fast the vendor wrote an answer. */
+  wrote(name: string, tokens: number, ms: number): void
+  /** How many output tokens it recently wrote in a second; undefined before the first stream. */
+  tokensPerSecond(name: string): number | undefined
   health(): VendorHealth[]
 }
 
 const LATENCIES_KEPT = 200
 /** The weight of one call in the moving mean. */
 const NEWEST = 0.2
+/** Shorter answers say little about the speed. */
+const TOKENS_TELLING = 20
 const RECENT_MINUTES = 10
 const MINUTE_MS = 60_000
 
@@ -95,6 +101,7 @@ interface State {
   latencies: number[]
   /** An exponential moving average. */
   latencyMs: number | undefined
+  tokensPerSecond: number | undefined
   lastError: string | null
   lastAtMs: number | null
   lastSuccessMs: number | null
@@ -117,6 +124,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
         errors: 0,
         latencies: [],
         latencyMs: undefined,
+        tokensPerSecond: undefined,
         lastError: null,
         lastAtMs: null,
         lastSuccessMs: null,
@@ -194,6 +202,13 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       const { latencyMs, requests } = states.get(name) ?? { requests: 0 }
       return latencyMs ?? (requests > 0 ? Number.POSITIVE_INFINITY : undefined)
     },
+    wrote(name, tokens, ms) {
+      if (tokens < TOKENS_TELLING || ms <= 0) return
+      const state = stateOf(name)
+      const now = (tokens / ms) * 1000
+      state.tokensPerSecond = (state.tokensPerSecond ?? now) * (1 - NEWEST) + now * NEWEST
+    },
+    tokensPerSecond: (name) => states.get(name)?.tokensPerSecond,
     health() {
       return [...states].map(([name, state]) => {
         return {

@@ -19,6 +19,8 @@ export interface Seen {
   attemptLog(fault?: Fault): AttemptLog | undefined
   /** The answer ended at this many output tokens per choice, because the remaining credits covered no more. */
   cutAt(tokens: number): void
+  /** What was decided about where the call goes, for its attempt log. */
+  decided(words: string): void
   /** Of several models that were named, this one answers. */
   answeredBy(product: string): void
   /** A stage of the path has ended now. Each stage begins where the previous one ended. */
@@ -71,6 +73,7 @@ export interface Monitor {
     readonly callerHeaders: Readonly<Record<string, string>>
     readonly labels?: Readonly<Record<string, string>> | undefined
     readonly guard?: { readonly guard: { readonly report: readonly GuardrailReport[] } } | undefined
+    readonly decided?: readonly string[] | undefined
   }): Seen
   /** The call was rejected before it began. */
   refused(fault: Fault, call: RefusedCall): void
@@ -168,6 +171,7 @@ class SeenCall implements Seen, AttemptRecorder {
   #heldMs: number | undefined
   #tried: VendorAttempt[] | undefined
   #cutAtTokens: number | undefined
+  #decided: readonly string[] | undefined
 
   constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
     const { requestId, principal, paidRequest, endpoint, startedMs } = beginning
@@ -220,6 +224,10 @@ class SeenCall implements Seen, AttemptRecorder {
     this.#tried.push(attempt)
   }
 
+  decided(words: string): void {
+    this.#decided = [...(this.#decided ?? this.#beginning.decided ?? []), words]
+  }
+
   cutAt(tokens: number): void {
     this.#cutAtTokens = tokens
   }
@@ -233,7 +241,9 @@ class SeenCall implements Seen, AttemptRecorder {
     const cutAtTokens = this.#cutAtTokens
     const { startedMs, paidRequest, guard } = this.#beginning
     const guardrails = guard && guard.guard.report.length > 0 ? [...guard.guard.report] : undefined
-    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined && !guardrails) return undefined
+    const decided = this.#decided ?? this.#beginning.decided
+    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined && !guardrails && !decided?.length)
+      return undefined
     const parameters = parametersOf(paidRequest.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
@@ -241,6 +251,7 @@ class SeenCall implements Seen, AttemptRecorder {
       ...(parameters ? { parameters } : {}),
       ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
       ...(guardrails ? { guardrails } : {}),
+      ...(decided?.length ? { decided: [...decided] } : {}),
       fault: fault ? faultView(fault, paidRequest.sent) : null,
     }
   }

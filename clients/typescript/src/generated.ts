@@ -544,6 +544,50 @@ export type ChatRequest = {
   seed?: number
   /** Your own name for the end user. */
   user?: string
+  /** Models to ask in turn when one fails. */
+  models?: string[]
+  /** Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them. */
+  provider?: {
+    /** Vendors to try first, in this order. */
+    order?: string[] | unknown
+    /** No other vendors. */
+    only?: string[] | unknown
+    /** Not these vendors. */
+    ignore?: string[] | unknown
+    /** false: only the vendors of `order`, or without one only the first choice. */
+    allow_fallbacks?: boolean
+    /** Only vendors in these regions. An extension of this gateway. */
+    regions?: string[] | unknown
+    quantizations?: ('int4' | 'int8' | 'fp4' | 'fp6' | 'fp8' | 'fp16' | 'bf16' | 'fp32' | 'unknown')[] | unknown
+    /** deny: only vendors that the operator has marked as not collecting data. */
+    data_collection?: 'allow' | 'deny' | unknown
+    /** true: only vendors that the operator has marked as storing nothing. */
+    zdr?: boolean
+    /** true: only routes that get every parameter of the request as it was sent. */
+    require_parameters?: boolean
+    sort?: 'price' | 'throughput' | 'latency' | {
+      by: 'price' | 'throughput' | 'latency'
+    } | unknown
+    max_price?: {
+      /** Dollars per million input tokens. */
+      prompt?: number | string
+      /** Dollars per million output tokens. */
+      completion?: number | string
+      /** Dollars per request. */
+      request?: number | string
+      /** Dollars per image. */
+      image?: number | string
+    } | unknown
+    /** Seconds. Slower vendors are tried last. */
+    preferred_max_latency?: number | {
+      p50: number
+    } | unknown
+    /** Output tokens per second. Slower vendors are tried last. */
+    preferred_min_throughput?: number | {
+      p50: number
+    } | unknown
+    enforce_distillable_text?: false | unknown
+  }
   [member: string]: unknown
 }
 
@@ -577,6 +621,50 @@ export type ResponsesRequest = {
   stream?: boolean
   /** true answers at once with a response that is `queued`; ask for it by its id until it has ended. */
   background?: boolean
+  /** Models to ask in turn when one fails. */
+  models?: string[]
+  /** Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them. */
+  provider?: {
+    /** Vendors to try first, in this order. */
+    order?: string[] | unknown
+    /** No other vendors. */
+    only?: string[] | unknown
+    /** Not these vendors. */
+    ignore?: string[] | unknown
+    /** false: only the vendors of `order`, or without one only the first choice. */
+    allow_fallbacks?: boolean
+    /** Only vendors in these regions. An extension of this gateway. */
+    regions?: string[] | unknown
+    quantizations?: ('int4' | 'int8' | 'fp4' | 'fp6' | 'fp8' | 'fp16' | 'bf16' | 'fp32' | 'unknown')[] | unknown
+    /** deny: only vendors that the operator has marked as not collecting data. */
+    data_collection?: 'allow' | 'deny' | unknown
+    /** true: only vendors that the operator has marked as storing nothing. */
+    zdr?: boolean
+    /** true: only routes that get every parameter of the request as it was sent. */
+    require_parameters?: boolean
+    sort?: 'price' | 'throughput' | 'latency' | {
+      by: 'price' | 'throughput' | 'latency'
+    } | unknown
+    max_price?: {
+      /** Dollars per million input tokens. */
+      prompt?: number | string
+      /** Dollars per million output tokens. */
+      completion?: number | string
+      /** Dollars per request. */
+      request?: number | string
+      /** Dollars per image. */
+      image?: number | string
+    } | unknown
+    /** Seconds. Slower vendors are tried last. */
+    preferred_max_latency?: number | {
+      p50: number
+    } | unknown
+    /** Output tokens per second. Slower vendors are tried last. */
+    preferred_min_throughput?: number | {
+      p50: number
+    } | unknown
+    enforce_distillable_text?: false | unknown
+  }
   [member: string]: unknown
 }
 
@@ -635,6 +723,50 @@ export type MessagesRequest = {
   stream?: boolean
   /** user_id: your own name for the end user. */
   metadata?: Record<string, unknown>
+  /** Models to ask in turn when one fails. */
+  models?: string[]
+  /** Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them. */
+  provider?: {
+    /** Vendors to try first, in this order. */
+    order?: string[] | unknown
+    /** No other vendors. */
+    only?: string[] | unknown
+    /** Not these vendors. */
+    ignore?: string[] | unknown
+    /** false: only the vendors of `order`, or without one only the first choice. */
+    allow_fallbacks?: boolean
+    /** Only vendors in these regions. An extension of this gateway. */
+    regions?: string[] | unknown
+    quantizations?: ('int4' | 'int8' | 'fp4' | 'fp6' | 'fp8' | 'fp16' | 'bf16' | 'fp32' | 'unknown')[] | unknown
+    /** deny: only vendors that the operator has marked as not collecting data. */
+    data_collection?: 'allow' | 'deny' | unknown
+    /** true: only vendors that the operator has marked as storing nothing. */
+    zdr?: boolean
+    /** true: only routes that get every parameter of the request as it was sent. */
+    require_parameters?: boolean
+    sort?: 'price' | 'throughput' | 'latency' | {
+      by: 'price' | 'throughput' | 'latency'
+    } | unknown
+    max_price?: {
+      /** Dollars per million input tokens. */
+      prompt?: number | string
+      /** Dollars per million output tokens. */
+      completion?: number | string
+      /** Dollars per request. */
+      request?: number | string
+      /** Dollars per image. */
+      image?: number | string
+    } | unknown
+    /** Seconds. Slower vendors are tried last. */
+    preferred_max_latency?: number | {
+      p50: number
+    } | unknown
+    /** Output tokens per second. Slower vendors are tried last. */
+    preferred_min_throughput?: number | {
+      p50: number
+    } | unknown
+    enforce_distillable_text?: false | unknown
+  }
   [member: string]: unknown
 }
 
@@ -649,6 +781,48 @@ export type EmbeddingsRequest = {
   encoding_format?: 'float' | 'base64'
   /** Your own name for the end user. */
   user?: string
+  /** Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them. */
+  provider?: {
+    /** Vendors to try first, in this order. */
+    order?: string[] | unknown
+    /** No other vendors. */
+    only?: string[] | unknown
+    /** Not these vendors. */
+    ignore?: string[] | unknown
+    /** false: only the vendors of `order`, or without one only the first choice. */
+    allow_fallbacks?: boolean
+    /** Only vendors in these regions. An extension of this gateway. */
+    regions?: string[] | unknown
+    quantizations?: ('int4' | 'int8' | 'fp4' | 'fp6' | 'fp8' | 'fp16' | 'bf16' | 'fp32' | 'unknown')[] | unknown
+    /** deny: only vendors that the operator has marked as not collecting data. */
+    data_collection?: 'allow' | 'deny' | unknown
+    /** true: only vendors that the operator has marked as storing nothing. */
+    zdr?: boolean
+    /** true: only routes that get every parameter of the request as it was sent. */
+    require_parameters?: boolean
+    sort?: 'price' | 'throughput' | 'latency' | {
+      by: 'price' | 'throughput' | 'latency'
+    } | unknown
+    max_price?: {
+      /** Dollars per million input tokens. */
+      prompt?: number | string
+      /** Dollars per million output tokens. */
+      completion?: number | string
+      /** Dollars per request. */
+      request?: number | string
+      /** Dollars per image. */
+      image?: number | string
+    } | unknown
+    /** Seconds. Slower vendors are tried last. */
+    preferred_max_latency?: number | {
+      p50: number
+    } | unknown
+    /** Output tokens per second. Slower vendors are tried last. */
+    preferred_min_throughput?: number | {
+      p50: number
+    } | unknown
+    enforce_distillable_text?: false | unknown
+  }
 }
 
 export type ImagesRequest = {
@@ -672,6 +846,48 @@ export type ImagesRequest = {
   response_format?: 'url' | 'b64_json'
   /** true answers with server-sent events. */
   stream?: boolean
+  /** Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them. */
+  provider?: {
+    /** Vendors to try first, in this order. */
+    order?: string[] | unknown
+    /** No other vendors. */
+    only?: string[] | unknown
+    /** Not these vendors. */
+    ignore?: string[] | unknown
+    /** false: only the vendors of `order`, or without one only the first choice. */
+    allow_fallbacks?: boolean
+    /** Only vendors in these regions. An extension of this gateway. */
+    regions?: string[] | unknown
+    quantizations?: ('int4' | 'int8' | 'fp4' | 'fp6' | 'fp8' | 'fp16' | 'bf16' | 'fp32' | 'unknown')[] | unknown
+    /** deny: only vendors that the operator has marked as not collecting data. */
+    data_collection?: 'allow' | 'deny' | unknown
+    /** true: only vendors that the operator has marked as storing nothing. */
+    zdr?: boolean
+    /** true: only routes that get every parameter of the request as it was sent. */
+    require_parameters?: boolean
+    sort?: 'price' | 'throughput' | 'latency' | {
+      by: 'price' | 'throughput' | 'latency'
+    } | unknown
+    max_price?: {
+      /** Dollars per million input tokens. */
+      prompt?: number | string
+      /** Dollars per million output tokens. */
+      completion?: number | string
+      /** Dollars per request. */
+      request?: number | string
+      /** Dollars per image. */
+      image?: number | string
+    } | unknown
+    /** Seconds. Slower vendors are tried last. */
+    preferred_max_latency?: number | {
+      p50: number
+    } | unknown
+    /** Output tokens per second. Slower vendors are tried last. */
+    preferred_min_throughput?: number | {
+      p50: number
+    } | unknown
+    enforce_distillable_text?: false | unknown
+  }
 }
 
 export type VideoRequest = {

@@ -28,7 +28,13 @@ export function Verdict({ call }: { call: UsageDetail }) {
   const fault = call.attemptLog?.fault
   const name = fault?.name ?? call.fault
   const attempt = failedLast(call)
-  if (!name) return call.status >= 400 || attempt ? <Survived call={call} /> : null
+  if (!name)
+    return (
+      <>
+        {call.status >= 400 || attempt ? <Survived call={call} /> : null}
+        <Decided call={call} />
+      </>
+    )
   const advice = faultAdvice(name)
   return (
     <Card title="What went wrong">
@@ -51,8 +57,14 @@ export function Verdict({ call }: { call: UsageDetail }) {
         </p>
       ) : null}
       {seesVendors && attempt ? <ForOperators attempt={attempt} /> : null}
+      <Decided call={call} />
     </Card>
   )
+}
+
+/** Why the call went where it did. */
+function Decided({ call: { attemptLog } }: { call: UsageDetail }) {
+  return attemptLog?.decided ? <Note>Routing: {attemptLog.decided.join(' ')}</Note> : null
 }
 
 /** What vendors say about their own accounts is nobody else's business. */

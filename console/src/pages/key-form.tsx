@@ -7,6 +7,7 @@ import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
 import type { Key, KeyInput, NewKey } from '../wire.ts'
 import { dayOf, dayStart, zoneName } from '../zone.ts'
 import { Permissions } from './key-permissions.tsx'
+import { RoutingFields, type RoutingTexts, routingTexts, textsAsRouting } from './key-routing.tsx'
 import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
 
 const EXPIRIES = [
@@ -62,6 +63,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
   const [date, setDate] = useState(edit?.expiresAt ? dayOf(edit.expiresAt) : '')
   const [ranges, setRanges] = useState(edit?.ipRanges?.join('\n') ?? '')
   const [labels, setLabels] = useState(edit?.requiredLabels?.join(', ') ?? '')
+  const [routing, setRouting] = useState<RoutingTexts>(routingTexts(edit?.routing))
   const [keeps, setKeeps] = useState(cacheWord(edit?.responseCache))
   const [team, setTeam] = useState(edit?.teamId ?? '')
   const [member, setMember] = useState(edit?.memberId ?? '')
@@ -81,6 +83,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
       expiresAt: expiryOf(expires, date),
       ipRanges: ipRanges.length ? ipRanges : null,
       responseCache: keeps === '' ? null : keeps === 'on',
+      routing: textsAsRouting(routing),
       limits: textsAsLimits(limits, edit?.limits ?? {}),
     }
     if (edit && rotate) onMade?.(await api.rotateKey(edit.id, { ...input, overlapSeconds: Number(overlap) }))
@@ -90,7 +93,9 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
     } else onMade?.(await api.createKey(account, { ...onlyGiven(input), ...(test ? { test } : {}) }))
   }
 
-  const open = Boolean(models || endpoints || labels || ranges || keeps || Object.keys(limits).length)
+  const open = Boolean(
+    models || endpoints || labels || ranges || keeps || textsAsRouting(routing) || Object.keys(limits).length,
+  )
   return (
     <FormDialog
       right="keys:write"
@@ -130,6 +135,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
         <div className="stack">
           <Permissions models={models} onModels={setModels} endpoints={endpoints} onEndpoints={setEndpoints} />
           <LimitFields texts={limits} onTexts={setLimits} />
+          <RoutingFields texts={routing} onTexts={setRouting} />
           <Rules {...{ ranges, onRanges: setRanges, labels, onLabels: setLabels, keeps, onKeeps: setKeeps }} />
         </div>
       </details>

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/accounts.ts'
 import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import type { Teams } from '../../admission/teams.ts'
-import { keyView, newKey } from '../../admission/views.ts'
+import { keyRouting, keyView, newKey } from '../../admission/views.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
 import { linkView, memberView, operatorRole, operatorView, pendingInvite, role } from '../../identity/views.ts'
@@ -227,6 +227,7 @@ const fields = {
   limits: limitsInput.nullable().optional(),
   ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
   responseCache: z.boolean().nullable().optional(),
+  routing: keyRouting.nullable().optional(),
 }
 
 const creation = z.strictObject({ ...fields, test: z.boolean().optional() }).transform(withMs)

@@ -1058,6 +1058,10 @@ class ChatParams(TypedDict, total=False):
     seed: int
     #: Your own name for the end user.
     user: str
+    #: Models to ask in turn when one fails.
+    models: Sequence[str]
+    #: Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them.
+    provider: Mapping[str, Any]
 
 
 class ResponsesParams(TypedDict, total=False):
@@ -1085,6 +1089,10 @@ class ResponsesParams(TypedDict, total=False):
     top_p: float
     #: true answers at once with a response that is `queued`; ask for it by its id until it has ended.
     background: bool
+    #: Models to ask in turn when one fails.
+    models: Sequence[str]
+    #: Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them.
+    provider: Mapping[str, Any]
 
 
 class MessagesParams(TypedDict, total=False):
@@ -1110,6 +1118,10 @@ class MessagesParams(TypedDict, total=False):
     top_p: float
     #: user_id: your own name for the end user.
     metadata: Mapping[str, Any]
+    #: Models to ask in turn when one fails.
+    models: Sequence[str]
+    #: Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them.
+    provider: Mapping[str, Any]
 
 
 class EmbeddingsParams(TypedDict, total=False):
@@ -1123,6 +1135,8 @@ class EmbeddingsParams(TypedDict, total=False):
     encoding_format: Literal["float", "base64"]
     #: Your own name for the end user.
     user: str
+    #: Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them.
+    provider: Mapping[str, Any]
 
 
 class ImagesParams(TypedDict, total=False):
@@ -1144,6 +1158,8 @@ class ImagesParams(TypedDict, total=False):
     output_format: Literal["png", "jpeg", "webp"]
     #: b64_json: the picture stands in the answer as well.
     response_format: Literal["url", "b64_json"]
+    #: Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them.
+    provider: Mapping[str, Any]
 
 
 class VideoParams(TypedDict, total=False):

@@ -1,0 +1,283 @@
+// Where a call may go, and in which order: what its body, its headers and its key say, as rules that each route passes or does not. Absent for
+// calls about which nobody says anything.
+import * as z from 'zod'
+import type { Principal } from '../admission/api-key.ts'
+import type { CatalogDocument, Route, Vendor } from '../catalog/document.ts'
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import {
+  PROVIDER_MEMBERS,
+  type ProviderBody,
+  providerBody,
+  type Sort,
+  takesProvider,
+} from '../catalog/preference-body.ts'
+import type { Product } from '../catalog/store.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { rateFor } from '../meter/charge.ts'
+import { UNIT_NAMES, type Unit, unitRow } from '../meter/kind.ts'
+import { isObject, readBody } from '../protocols/check.ts'
+import type { PaidRequestFacts } from '../protocols/protocol.ts'
+import type { Vendors } from './vendor.ts'
+
+export interface Preference {
+  readonly rules: readonly Rule[]
+  /** Vendors that come first. */
+  readonly order: readonly string[]
+  readonly sort?: Sort | undefined
+  /** Vendors beyond these bounds come last. */
+  readonly latencyMsMax?: number | undefined
+  readonly throughputMin?: number | undefined
+  /** No other candidate than the first is tried. */
+  readonly isAlone: boolean
+  /** Equal for calls that say the same. */
+  readonly text: string
+}
+
+interface Rule {
+  /** Who says it, at the beginning of a sentence. */
+  readonly name: string
+  /** The field or header. Absent: the key's restriction. */
+  readonly param?: string
+  allows(route: Route, about: About): boolean
+}
+
+interface About {
+  readonly vendor: Vendor
+  readonly product: Product
+  readonly paidRequest: Pick<PaidRequestFacts, 'clientFormat' | 'worst' | 'price' | 'unknown'>
+  readonly json: JsonText
+}
+
+/** What a call may say beside its body. */
+export const ROUTING_HEADERS = ['x-tollgate-vendors', 'x-tollgate-regions', 'x-tollgate-max-price'] as const
+const [VENDORS, REGIONS, MAX_PRICE] = ROUTING_HEADERS
+const NAMES_MAX = 50
+
+interface Said {
+  readonly json: JsonText
+  readonly spec: EndpointSpec
+  readonly principal: Pick<Principal, 'routing'>
+  readonly header?: ((name: string) => string | undefined) | undefined
+}
+
+/** Undefined, and at no cost, when nobody says anything. */
+export function readPreference(said: Said, document: CatalogDocument): Preference | undefined {
+  const { json, spec, principal, header } = said
+  const provider = takesProvider(spec) && json.member('provider') ? json : undefined
+  const [vendors, regions, price] = header ? [header(VENDORS), header(REGIONS), header(MAX_PRICE)] : []
+  const own = principal.routing
+  if (!provider && vendors === undefined && regions === undefined && price === undefined && !own) return undefined
+  const body = provider ? readProvider(provider) : {}
+  const rules = [
+    ...(own?.vendors ? [byVendor('The restriction of this key to vendors', own.vendors)] : []),
+    ...(own?.regions ? [byRegion('The restriction of this key to regions', own.regions)] : []),
+    ...(own?.maxPrice ? [byPrice('The highest price of this key', own.maxPrice)] : []),
+    ...(vendors === undefined ? [] : [byVendor(`"${VENDORS}"`, listIn(VENDORS, vendors), VENDORS)]),
+    ...(regions === undefined ? [] : [byRegion(`"${REGIONS}"`, listIn(REGIONS, regions), REGIONS)]),
+    ...(price === undefined ? [] : [byPrice(`"${MAX_PRICE}"`, pricesIn(price), MAX_PRICE)]),
+    ...rulesOf(body, document),
+  ]
+  return {
+    rules,
+    order: body.order ?? [],
+    sort: body.sort ?? undefined,
+    latencyMsMax: body.preferred_max_latency == null ? undefined : body.preferred_max_latency * 1000,
+    throughputMin: body.preferred_min_throughput ?? undefined,
+    isAlone: body.allow_fallbacks === false && !body.order,
+    text: JSON.stringify([own, vendors, regions, price, body]),
+  }
+}
+
+/** The body as it would be without what is only for the gateway. */
+export function withoutProvider(json: JsonText, spec: EndpointSpec): JsonText {
+  if (!takesProvider(spec) || !json.member('provider')) return json
+  return readJson(Buffer.from(splice(json, { remove: ['provider'] })))
+}
+
+function readProvider(json: JsonText): ProviderBody {
+  const { provider } = readBody(WRAPPED, json)
+  for (const [path, known] of Object.entries(PROVIDER_MEMBERS)) {
+    const inside = path
+      .split('.')
+      .reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), json.value)
+    const unknown = isObject(inside) ? Object.keys(inside).find((name) => !known.includes(name)) : undefined
+    if (unknown !== undefined) {
+      const at = `${path}.${unknown}`
+      throw invalid(`"${at}" cannot be honoured here; "${path}" takes ${known.join(', ')}.`, at)
+    }
+  }
+  return provider ?? {}
+}
+
+const WRAPPED = z.looseObject({ provider: providerBody.nullish() })
+
+function rulesOf(body: ProviderBody, document: CatalogDocument): Rule[] {
+  const rules: Rule[] = []
+  if (body.only) rules.push(byVendor('"provider.only"', body.only, 'provider.only'))
+  if (body.order && body.allow_fallbacks === false)
+    rules.push(byVendor('"provider.order"', body.order, 'provider.order'))
+  const { ignore } = body
+  if (ignore) rules.push(rule('ignore', ({ vendor }) => !ignore.some((name) => isNamed(vendor, name))))
+  if (body.regions) rules.push(byRegion('"provider.regions"', body.regions, 'provider.regions'))
+  const { quantizations } = body
+  if (quantizations)
+    rules.push(rule('quantizations', ({ quantization = 'unknown' }) => quantizations.includes(quantization)))
+  if (body.data_collection === 'deny')
+    rules.push(rule('data_collection', (_, { vendor }) => vendor.dataPolicy !== undefined))
+  if (body.zdr) rules.push(rule('zdr', (_, { vendor }) => vendor.dataPolicy === 'zero-retention'))
+  if (body.require_parameters) rules.push(rule('require_parameters', takesAll))
+  if (body.max_price)
+    rules.push(byPrice('"provider.max_price"', inCredits(body.max_price, document), 'provider.max_price'))
+  return rules
+}
+
+const rule = (field: keyof ProviderBody & string, allows: Rule['allows']): Rule => {
+  const param = `provider.${field}`
+  return { name: `"${param}"`, param, allows }
+}
+
+/** A name stands for all vendors whose names go on with a slash. Those of a test account are named as the ones that they simulate. */
+function isNamed(vendor: string, name: string): boolean {
+  const plain = vendor.startsWith('test:') ? vendor.slice('test:'.length) : vendor
+  const sought = name.toLowerCase()
+  return plain === sought || plain.startsWith(`${sought}/`)
+}
+
+const byVendor = (name: string, vendors: readonly string[], param?: string): Rule => ({
+  name,
+  ...(param === undefined ? {} : { param }),
+  allows: ({ vendor }) => vendors.some((one) => isNamed(vendor, one)),
+})
+
+/** A vendor that names no region is in none. "eu" also stands for "eu-central-1". */
+const byRegion = (name: string, regions: readonly string[], param?: string): Rule => ({
+  name,
+  ...(param === undefined ? {} : { param }),
+  allows: (_, { vendor: { region } }) =>
+    region !== undefined &&
+    regions.some((one) => region === one.toLowerCase() || region.startsWith(`${one.toLowerCase()}-`)),
+})
+
+/** The format's own routes get everything but what only its maker knows, and what the model is known not to take. */
+function takesAll(
+  route: Route,
+  { vendor, product, paidRequest: { clientFormat, unknown = [] }, json }: About,
+): boolean {
+  if (clientFormat !== undefined && route.protocol !== clientFormat) return false
+  const dropped = 'dropParams' in product.traits ? product.traits.dropParams : []
+  return (unknown.length === 0 || vendor.passesUnknown) && !dropped.some((name) => json.member(name))
+}
+
+/** Credits by unit, for as many of it as the catalog's prices are for. */
+type Ceilings = Readonly<Partial<Record<Unit, string | undefined>>>
+
+const byPrice = (name: string, ceilings: Ceilings, param?: string): Rule => ({
+  name,
+  ...(param === undefined ? {} : { param }),
+  allows: (_, { product: { pricing }, paidRequest: { worst, price } }) =>
+    UNIT_NAMES.every((unit) => {
+      const most = ceilings[unit] === undefined ? undefined : parseCredits(ceilings[unit])
+      if (most === undefined) return true
+      return (rateFor(unit, pricing, worst, price) ?? 0n) <= most * BigInt(1_000_000 / unitRow(unit).per)
+    }),
+})
+
+const DOLLAR_UNITS = {
+  prompt: 'input',
+  completion: 'output',
+  request: 'call',
+  image: 'image',
+} as const satisfies Record<string, Unit>
+const DECIMALS = 12
+
+function inCredits(prices: NonNullable<ProviderBody['max_price']>, { routing }: CatalogDocument): Ceilings {
+  const perDollar = routing?.creditsPerDollar
+  if (perDollar === undefined)
+    throw invalid(
+      `"provider.max_price" is in dollars, and this gateway does not say how many credits a dollar is. Say it in credits, in the header "${MAX_PRICE}".`,
+      'provider.max_price',
+    )
+  const credits = Object.entries(DOLLAR_UNITS).flatMap(([name, unit]) => {
+    const given = prices[name as keyof typeof DOLLAR_UNITS] // Its own names.
+    if (given === undefined || given === null) return []
+    const [whole = '0', part = ''] = String(given).split('.')
+    const micros = (BigInt(whole + part.padEnd(DECIMALS, '0')) * perDollar) / 10n ** BigInt(DECIMALS)
+    return [[unit, formatCredits(micros)]]
+  })
+  return Object.fromEntries(credits)
+}
+
+function listIn(header: string, value: string): string[] {
+  const names = value.split(',').map((name) => name.trim())
+  if (names.length > NAMES_MAX || names.some((name) => name === ''))
+    throw invalid(`"${header}" must be up to ${NAMES_MAX} names, separated by commas.`, header)
+  return names
+}
+
+/** `input=300, output=1500`. */
+function pricesIn(value: string): Ceilings {
+  const prices = value.split(',').map((one) => one.split('=').map((part) => part.trim()))
+  for (const [unit = '', amount] of prices)
+    if (!UNIT_NAMES.some((name) => name === unit) || (parseCredits(amount) ?? -1n) < 0n)
+      throw invalid(
+        `"${MAX_PRICE}" must be credits by unit, such as "input=300, output=1500": for a million tokens, or one of anything else.`,
+        MAX_PRICE,
+      )
+  return Object.fromEntries(prices)
+}
+
+/** The routes that pass, and in words what each rule left. Throws when it leaves none. */
+export function allowedRoutes(
+  pool: readonly Route[],
+  { rules }: Pick<Preference, 'rules'>,
+  about: Omit<About, 'vendor'> & { readonly name: string },
+  { vendors }: CatalogDocument,
+): { readonly routes: readonly Route[]; readonly decided: readonly string[] } {
+  const decided: string[] = []
+  let routes = pool
+  for (const { name, param, allows } of rules) {
+    // The check of the document has seen that there is one.
+    const left = routes.filter((route) => allows(route, { ...about, vendor: vendors[route.vendor]! }))
+    if (left.length === 0) throw excluded(`${name} leaves no vendor for "${about.name}".`, param)
+    if (left.length < routes.length) {
+      const numbers = left.map((route) => about.product.routes.indexOf(route) + 1)
+      decided.push(`${name} leaves route ${numbers.join(', ')}.`)
+    }
+    routes = left
+  }
+  return { routes, decided }
+}
+
+const EXCLUDED = 'no vendor is left'
+
+function excluded(message: string, param: string | undefined): Fault {
+  const internal = { why: EXCLUDED }
+  return param === undefined
+    ? new Fault('access_denied', { message, internal })
+    : new Fault('request_invalid', { message, param, internal })
+}
+
+/** Whether a model was passed over because rules leave it no vendor. */
+export const isExcluded = (error: unknown): boolean =>
+  error instanceof Fault && error.details.internal?.why === EXCLUDED
+
+type Figures = Pick<Vendors, 'latencyMs' | 'tokensPerSecond'> | undefined
+
+/** What comes before the catalog's own order: a smaller number is better, and the first that differs decides. */
+export function preferredRank(preference: Preference, figures: Figures, costOf: (route: Route) => number) {
+  const { order, sort, latencyMsMax, throughputMin } = preference
+  const latency = (vendor: string) => figures?.latencyMs(vendor) ?? 0
+  // A vendor without a measurement comes first, so that it gets measured.
+  const throughput = (vendor: string) => figures?.tokensPerSecond(vendor) ?? Number.POSITIVE_INFINITY
+  return (route: Route): readonly number[] => {
+    const { vendor } = route
+    const place = order.findIndex((name) => isNamed(vendor, name))
+    const isSlow =
+      (latencyMsMax !== undefined && latency(vendor) > latencyMsMax) ||
+      (throughputMin !== undefined && throughput(vendor) < throughputMin)
+    const sorted = sort === 'price' ? costOf(route) : sort === 'latency' ? latency(vendor) : -throughput(vendor)
+    return [place < 0 ? order.length : place, isSlow ? 1 : 0, sort === undefined ? 0 : sorted]
+  }
+}
