@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
-import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { analyticsEndpoint, site, text } from '../src/catalog/analytics-params.ts'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -13,6 +12,7 @@ import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { type Target, vendorCall } from '../src/protocols/protocol.ts'
 import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
+import { EDITIONS } from './product-copy.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
@@ -89,7 +89,7 @@ async function forwarded(spec: DataEndpointSpec, given: Given): Promise<URLSearc
   return url.searchParams
 }
 
-for (const spec of ANALYTICS) {
+for (const spec of EDITIONS.flatMap(({ analytics }) => analytics)) {
   for (const [name, field] of Object.entries(spec.params)) {
     test(`${spec.id} takes every good ${name}, forwards it, and refuses every bad one by name`, async () => {
       const { good, bad } = casesOf(field)
@@ -122,18 +122,20 @@ for (const spec of ANALYTICS) {
 /** The first letter percent-encoded: names are compared after decoding. */
 const hex = (name: string) => name.charCodeAt(0).toString(16) + name.slice(1)
 
-test('each endpoint fills in its stated defaults and nothing else', async () => {
-  const stated: Record<string, Given> = DEFAULTS
-  assert.deepEqual(ANALYTICS.map((spec) => spec.vendorPath).toSorted(), Object.keys(DEFAULTS).toSorted())
-  assert.equal(ANALYTICS.length, 27)
-  for (const spec of ANALYTICS) {
-    const required = Object.entries(spec.params).filter(([, field]) => field.required)
-    const reached = await forwarded(spec, Object.fromEntries(required.map(([name, field]) => [name, field.example])))
-    for (const [name, value] of Object.entries(stated[spec.vendorPath] ?? {}))
-      assert.equal(reached.get(name), value, `${spec.id} ${name}`)
-    for (const name of reached.keys()) assert.ok(name in spec.params, `${spec.id} sends ${name}`)
-  }
-})
+for (const { edition, analytics, prefix } of EDITIONS)
+  test(`each endpoint, ${edition}, fills in its stated defaults and nothing else`, async () => {
+    const stated: Record<string, Given> = DEFAULTS
+    assert.deepEqual(analytics.map((spec) => spec.vendorPath).toSorted(), Object.keys(DEFAULTS).toSorted())
+    assert.equal(analytics.length, 27)
+    for (const { path, vendorPath } of analytics) assert.equal(path, `${prefix}/siteanalytics/${vendorPath}`)
+    for (const spec of analytics) {
+      const required = Object.entries(spec.params).filter(([, field]) => field.required)
+      const reached = await forwarded(spec, Object.fromEntries(required.map(([name, field]) => [name, field.example])))
+      for (const [name, value] of Object.entries(stated[spec.vendorPath] ?? {}))
+        assert.equal(reached.get(name), value, `${spec.id} ${name}`)
+      for (const name of reached.keys()) assert.ok(name in spec.params, `${spec.id} sends ${name}`)
+    }
+  })
 
 test('a 28th endpoint is one entry of the table', async () => {
   const spec = analyticsEndpoint('websites/weather', {
@@ -172,7 +174,7 @@ test('a 28th endpoint is one entry of the table', async () => {
   }
 })
 
-test('at least 1,500 generated cases were run', (t) => {
-  assert.ok(cases >= 1500, `${cases} cases`)
+test('at least 3,000 generated cases were run', (t) => {
+  assert.ok(cases >= 3000, `${cases} cases`)
   t.diagnostic(`${cases} generated cases`)
 })

@@ -1,92 +1,15 @@
-// The gateway's own data endpoints, written into one OpenAPI document and sold again as a product beside them: whatever they promise, the copies do.
+// What the product of one document has in common with the endpoints that it was made of, beside what the contract tests try on both.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ANALYTICS } from '../src/catalog/analytics.ts'
-import { type DataEndpointSpec, isDataEndpoint } from '../src/catalog/endpoint.ts'
-import { importOpenapi } from '../src/catalog/openapi-import.ts'
-import { endpointsOf } from '../src/catalog/product.ts'
-import { SOCIAL } from '../src/catalog/social.ts'
+import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { readSocialRequest } from '../src/protocols/data/social-v2.ts'
 import { casesOf } from './field-cases.ts'
 import { testGateway } from './gateway.ts'
+import { ALL, addCopies, copied, copyOf } from './product-copy.ts'
 
-const ALL = [...ANALYTICS, ...SOCIAL]
-
-/** All of them in one document. What OpenAPI has no word for stands under `x-tollgate`. */
-function documentOf(specs: readonly DataEndpointSpec[]): string {
-  const paths: Record<string, unknown> = {}
-  for (const {
-    id,
-    title,
-    description,
-    returns,
-    params,
-    answer,
-    window,
-    pairs,
-    modes,
-    rowsMax,
-    protocol,
-    tool,
-  } of specs)
-    paths[`/${id}`] = {
-      get: {
-        summary: title,
-        description,
-        parameters: Object.entries(params).map(([name, field]) => ({
-          ...{ name, in: field.in ?? 'query', required: field.required ?? false, description: field.description },
-          ...{ schema: { type: 'string' }, 'x-tollgate': field },
-        })),
-        responses: { 200: { description: returns, content: { 'application/json': {} } } },
-        'x-tollgate': {
-          ...{ protocol, pairs, modes, rowsMax, tool, description, returns },
-          ...(answer && !JSON.stringify(answer).includes('#/components') ? { answer } : {}),
-          ...(window ? { window } : {}),
-        },
-      },
-    }
-  return JSON.stringify({
-    openapi: '3.1.0',
-    info: { title: 'Ours again', version: '1' },
-    servers: [{ url: 'https://data.example.com' }],
-    paths,
-  })
-}
-
-const copied = importOpenapi(documentOf(ALL), { isTrusted: true })
-const idOf = (spec: DataEndpointSpec) => copied.operations.find(({ route }) => route === `GET /${spec.id}`)?.id ?? ''
-
-const g = testGateway({
-  catalog(document) {
-    document.vendors.again = { baseUrl: 'sandbox/analytics' }
-    document.vendors.people = { baseUrl: 'sandbox/social' }
-    document.products = {
-      again: {
-        title: copied.title,
-        operations: Object.fromEntries(
-          copied.operations.map(({ id, operation, route }) => [
-            id,
-            // Where a call goes is not for the document's own rules to say.
-            { ...operation, vendorPath: ALL.find((spec) => route === `GET /${spec.id}`)?.vendorPath },
-          ]),
-        ),
-      },
-    }
-    for (const spec of ALL) {
-      const { pricing } = document.endpoints[spec.product] ?? document.models[spec.product]
-      const vendor = spec.protocol === 'social-v2' ? 'people' : 'again'
-      document.endpoints[`again/${idOf(spec)}`] = { pricing, routes: [{ vendor, protocol: spec.protocol }] }
-    }
-  },
-})
-
-const copyOf = (spec: DataEndpointSpec) => {
-  const found = endpointsOf(g.gateway.catalog.current).find(({ id }) => id === `again/${idOf(spec)}`)
-  assert.ok(found && isDataEndpoint(found), spec.id)
-  return found
-}
+const g = testGateway({ catalog: addCopies })
 
 /** The refusal of a query, or what is forwarded. */
 function readBy(spec: DataEndpointSpec, query: string, path: Record<string, string>): unknown {

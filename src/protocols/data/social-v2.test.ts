@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { SOCIAL } from '../../catalog/social.ts'
+import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { DataTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { type Sandbox, startSandbox } from '../../../sandbox/server.ts'
+import { EDITIONS } from '../../../test/product-copy.ts'
 import type { Exchange } from '../protocol.ts'
 import { readSocialRequest } from './social-v2.ts'
 
@@ -21,18 +22,30 @@ after(async () => {
 
 type Kind = 'users' | 'users/{id}' | 'users/{id}/tweets'
 
+/** Those of the edition that is tested just now. */
+let social: readonly DataEndpointSpec[] = EDITIONS[0].social
+
 function specOf(kind: Kind) {
-  const spec = SOCIAL.find(({ id }) => id === `social/${kind}`)
+  const spec = social.find(({ path }) => path.endsWith(`/social/${kind}`))
   assert.ok(spec)
   return spec
 }
 
 async function open(kind: Kind, raw: string, id?: string, traits: DataTraits = { names: 'tweet' }): Promise<Exchange> {
   const ask = readSocialRequest(specOf(kind), id === undefined ? {} : { id }, raw, { traits })
-  assert.equal(ask.product, 'socialapi')
+  assert.equal(ask.product, specOf(kind).product)
   assert.deepEqual(ask.worst, { call: 1 })
   const baseUrl = `${sandbox.url}/social`
   return ask.open({ protocol: 'social-v2', baseUrl, secret: 's3cret', headers: {}, model: 'any' }, OPEN)
+}
+
+/** Once with ours, and once with the same endpoints as a product of a document. */
+function both(promise: string, run: () => unknown): void {
+  for (const { edition, social: specs } of EDITIONS)
+    test(`${promise} (${edition})`, async () => {
+      social = specs
+      await run()
+    })
 }
 
 interface Body {
@@ -75,7 +88,7 @@ async function fault(kind: Kind, raw: string, id?: string): Promise<Fault> {
   return error
 }
 
-test('one leading @ is taken away, however it is written, and a second one is refused', async () => {
+both('one leading @ is taken away, however it is written, and a second one is refused', async () => {
   for (const name of ['jack', '@jack', '%40jack', '@Jack'])
     assert.match(path(await open('users', `username=${name}`)), /^\/2\/users\/by\/username\/[jJ]ack$/)
   const bad = [
@@ -96,7 +109,7 @@ test('one leading @ is taken away, however it is written, and a second one is re
   refused('users', 'username=a&username=b', undefined, /more than once/)
 })
 
-test('ids are digits, and unknown names are refused by name', () => {
+both('ids are digits, and unknown names are refused by name', () => {
   for (const id of ['x', '1x', '-1', '', '1.0', '12345678901234567890']) {
     refused('users/{id}', '', id, /id must be a user id of 1 to 19 digits/)
     refused('users/{id}/tweets', '', id, /id must be/)
@@ -114,7 +127,7 @@ test('ids are digits, and unknown names are refused by name', () => {
   refused('users/{id}/tweets', 'until_id=abc', '12', /until_id must be a tweet id/)
 })
 
-test('every listed parameter and value is forwarded', async () => {
+both('every listed parameter and value is forwarded', async () => {
   for (const kind of ['users', 'users/{id}', 'users/{id}/tweets'] as const)
     for (const [name, field] of Object.entries(specOf(kind).params)) {
       if (field.in === 'path' || name === 'username') continue
@@ -131,7 +144,7 @@ test('every listed parameter and value is forwarded', async () => {
     }
 })
 
-test('a user comes without an envelope, with the fields that were asked for', async () => {
+both('a user comes without an envelope, with the fields that were asked for', async () => {
   const plain = await get('users', 'username=jack')
   assert.deepEqual(Object.keys(plain), ['data'])
   assert.deepEqual(Object.keys(plain.data), ['id', 'name', 'username'])
@@ -150,7 +163,7 @@ test('a user comes without an envelope, with the fields that were asked for', as
   assert.equal((await get('users/{id}', '', long)).data.username, 'a_long_name_123')
 })
 
-test('unknown users are 404, protected and suspended ones 403, although the vendor says 200', async () => {
+both('unknown users are 404, protected and suspended ones 403, although the vendor says 200', async () => {
   for (const [kind, raw, id] of [
     ['users', 'username=nobody', undefined],
     ['users/{id}', '', '999999999999999999'],
@@ -166,7 +179,7 @@ test('unknown users are 404, protected and suspended ones 403, although the vend
   assert.deepEqual([locked.status, locked.code], [403, 20001])
 })
 
-test('an empty timeline has data, and a partial answer loses its errors', async () => {
+both('an empty timeline has data, and a partial answer loses its errors', async () => {
   const empty = await get('users/{id}/tweets', 'expansions=author_id', await idOf('quiet'))
   assert.deepEqual(empty, { data: [], includes: { users: [] }, meta: { result_count: 0 } })
   const exchange = await open('users/{id}/tweets', '', '12')
@@ -182,7 +195,7 @@ test('an empty timeline has data, and a partial answer loses its errors', async 
   })
 })
 
-test('nonsense from the vendor is the vendor at fault', async () => {
+both('nonsense from the vendor is the vendor at fault', async () => {
   const user = await open('users', 'username=jack')
   const tweets = await open('users/{id}/tweets', '', '12')
   const kindOf = async (exchange: Exchange, text: string, headers: Record<string, string> = JSON_TYPE) => {
@@ -202,7 +215,7 @@ test('nonsense from the vendor is the vendor at fault', async () => {
   assert.equal(await kindOf(tweets, '{"errors":[{"title":"Odd","type":"about:blank"}]}'), 'upstream_failed')
 })
 
-test('pages of 5 and more follow the vendor, and its own token passes unchanged', async () => {
+both('pages of 5 and more follow the vendor, and its own token passes unchanged', async () => {
   const id = await idOf('walker137')
   const first = await get('users/{id}/tweets', 'max_results=100', id)
   assert.equal(first.data.length, 100)
@@ -236,7 +249,7 @@ async function walk(id: string, sizeAt: (page: number) => number, rest = ''): Pr
   }
 }
 
-test('a timeline of 137 is walked with every page size from 1 to 100: every tweet once, in order', async () => {
+both('a timeline of 137 is walked with every page size from 1 to 100: every tweet once, in order', async () => {
   const id = await idOf('walker137')
   const all = await walk(id, () => 100)
   assert.equal(new Set(all).size, 137)
@@ -247,7 +260,7 @@ test('a timeline of 137 is walked with every page size from 1 to 100: every twee
   for (let size = 1; size <= 100; size++) assert.deepEqual(await walk(id, () => size), all, `pages of ${size}`)
 })
 
-test('page sizes may change on the way, and filters hold on every page', async () => {
+both('page sizes may change on the way, and filters hold on every page', async () => {
   const id = await idOf('walker137')
   const all = await walk(id, () => 100)
   assert.deepEqual(await walk(id, (page) => [3, 7, 1, 40, 2, 5][page % 6] ?? 1), all)
@@ -264,7 +277,7 @@ test('page sizes may change on the way, and filters hold on every page', async (
     assert.deepEqual(await walk(patchy, () => size, '&exclude=replies,retweets'), whole, `${size}`)
 })
 
-test('a token of ours that was cut, changed, or made for someone else is refused', async () => {
+both('a token of ours that was cut, changed, or made for someone else is refused', async () => {
   const id = await idOf('walker137')
   const token = (await get('users/{id}/tweets', 'max_results=1', id)).meta.next_token ?? ''
   assert.match(token, /^tg1\.[\w-]+$/)
@@ -293,7 +306,7 @@ test('a token of ours that was cut, changed, or made for someone else is refused
   )
 })
 
-test('includes come only when asked for, and user.fields shape the authors', async () => {
+both('includes come only when asked for, and user.fields shape the authors', async () => {
   const id = await idOf('walker137')
   assert.equal((await get('users/{id}/tweets', '', id)).includes, undefined)
   const body = await get('users/{id}/tweets', 'expansions=author_id&user.fields=verified&tweet.fields=created_at', id)
@@ -302,7 +315,7 @@ test('includes come only when asked for, and user.fields shape the authors', asy
   assert.ok(body.data[0]?.created_at)
 })
 
-test('callers see tweet names whichever names the vendor speaks', async () => {
+both('callers see tweet names whichever names the vendor speaks', async () => {
   const id = await idOf('walker137')
   const raw =
     'tweet.fields=referenced_tweets,public_metrics,edit_history_tweet_ids&expansions=author_id,referenced_tweets.id&user.fields=public_metrics,pinned_tweet_id&max_results=20'
@@ -325,7 +338,7 @@ test('callers see tweet names whichever names the vendor speaks', async () => {
   assert.ok(user.data.pinned_tweet_id && user.includes?.tweets?.[0]?.edit_history_tweet_ids)
 })
 
-test('a rate limit of the vendor says when it ends', async () => {
+both('a rate limit of the vendor says when it ends', async () => {
   const exchange = await open('users', 'username=fault_429')
   const response = await fetch(exchange.call.url)
   assert.equal(response.status, 429)
@@ -335,7 +348,7 @@ test('a rate limit of the vendor says when it ends', async () => {
   assert.equal(exchange.retryAfterSeconds?.({}), undefined)
 })
 
-test('where the price has a rate for rows, a user is one and so is each tweet of a page', async () => {
+both('where the price has a rate for rows, a user is one and so is each tweet of a page', async () => {
   const rows = async (kind: Kind, raw: string, id?: string) => {
     const ask = readSocialRequest(specOf(kind), id === undefined ? {} : { id }, raw, {
       traits: { names: 'tweet' },
