@@ -29,6 +29,7 @@ export function commandLineOf(
           codexHome: '',
         },
         ...{ server: undefined, version: '0.0.0-test', credential: (name) => secrets[name] },
+        environment: (name) => secrets[name],
       }),
       terminal: {
         out(text) {

@@ -76,7 +76,7 @@ export function importOpenapi(text: string, options: ImportOptions = {}): Import
   if (!/^3\.[01]\.\d+/.test(version))
     throw new Error(
       version === ''
-        ? 'This is no OpenAPI document: "openapi" is missing.'
+        ? 'This is no OpenAPI document of version 3.0 or 3.1: "openapi" is missing.'
         : `OpenAPI ${version.slice(0, 20)} is not read; 3.0 and 3.1 are.`,
     )
   const reader = new Reader(text, root, options)
@@ -108,13 +108,13 @@ function parseText(text: string): Tree {
 const unreadable = (error: unknown) =>
   new Error(`The document cannot be read: ${textOf((error as Error).message).split('\n')[0]}`) // Both parsers throw errors.
 
-/** JSON is YAML too, and only that parser always says in which line a mistake is. */
+/** JSON is YAML too, and only that parser always says in which line a mistake is. What it takes all the same is a mistake. */
 function parseJson(text: string, bytes: number): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    if (bytes > YAML_BYTES_MAX) throw unreadable(error)
-    return parseYaml(text)
+    if (bytes <= YAML_BYTES_MAX) parseYaml(text)
+    throw unreadable(error)
   }
 }
 

@@ -1,6 +1,6 @@
 // Products: an OpenAPI document on disk, as endpoints of the gateway.
 import { readFile } from 'node:fs/promises'
-import type { Applied, CheckView, ImportedView, ProductPresetView } from '../catalog/views.ts'
+import type { Applied, CheckView, CurrentView, ImportedView, ProductPresetView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { CliError, type Command, type Invocation, text } from './command.ts'
 import { list } from './table.ts'
@@ -29,19 +29,44 @@ function readRows(given: string): { path: string; most: string | number } {
 }
 
 function priceOf(call: Invocation): object | undefined {
-  const [price, rows, metered, bytes] = ['price', 'rows', 'expression', 'bytes-max'].map((name) => text(call, name))
+  const [price, rows, metered, bytes, seconds] = ['price', 'rows', 'expression', 'bytes-max', 'timeout'].map((name) =>
+    text(call, name),
+  )
   if (price === undefined) return undefined
   return {
     rates: readRates(price),
     ...(rows === undefined ? {} : { rows: readRows(rows) }),
     ...(metered === undefined ? {} : { metered }),
     ...(bytes === undefined ? {} : { bytesMax: Number(bytes) }),
+    ...(seconds === undefined ? {} : { timeoutSeconds: Number(seconds) }),
   }
 }
 
 const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
 
 export const PRODUCT_COMMANDS: readonly Command[] = [
+  {
+    name: 'products list',
+    summary: 'Lists the products that are sold, with the price of each operation.',
+    async run(call) {
+      const { document } = await call.api.call<CurrentView>('GET', '/catalog')
+      const rows = Object.entries(document.products ?? {}).flatMap(([product, { operations }]) =>
+        Object.entries(operations).map(([id, { route, title }]) => {
+          const { pricing, routes = [], enabled = true } = document.endpoints[`${product}/${id}`] ?? {}
+          const rates = Object.entries(pricing?.tiers.at(-1) ?? {}).map(([unit, rate]) => `${unit}=${rate}`)
+          return {
+            ...{ product, id, title, address: route.replace(' ', ` /v1/${product}`), price: rates.join(',') },
+            ...{ vendor: routes.map((one) => one.vendor).join(', '), sold: enabled ? 'yes' : 'switched off' },
+          }
+        }),
+      )
+      return list(
+        rows,
+        { PRODUCT: 'product', OPERATION: 'id', ADDRESS: 'address', PRICE: 'price', VENDOR: 'vendor', SOLD: 'sold' },
+        'No products yet. Sell one with: tollgate products import, or tollgate products add.',
+      )
+    },
+  },
   {
     name: 'products presets',
     summary: 'Lists products that are known beforehand, with list prices. None was tried against its vendor.',
@@ -139,6 +164,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
       },
       expression: { type: 'string', value: 'cel', help: 'What a unit is, for a price with metered=….' },
       'bytes-max': { type: 'string', value: 'count', help: 'The largest answer, for a price with byte=….' },
+      timeout: { type: 'string', value: 'seconds', help: 'How long the vendor may take for an answer.' },
       url: { type: 'string', value: 'address', help: 'Where the API is. Default: the server that the document names.' },
       credential: {
         type: 'string',
