@@ -95,6 +95,8 @@ const MAPS = {
       answers: ['text/event-stream', 'application/json'],
     },
     dump: { title: 'Everything', route: 'GET /dump', vendorPath: 'v2/dump', bytesMax: 1000 },
+    slow: { title: 'Slow', route: 'GET /slow', vendorPath: 'v2/slow', timeoutSeconds: 1 },
+    patient: { title: 'Patient', route: 'GET /patient', vendorPath: 'v2/slow', timeoutSeconds: 600 },
     list: {
       title: 'A list',
       route: 'GET /list',
@@ -112,6 +114,8 @@ const PRICES = {
   'maps/route': priced({ call: '0', metered: '0.5' }),
   'maps/tile': priced({ call: '1' }),
   'maps/feed': priced({ call: '1' }),
+  'maps/slow': priced({ call: '1' }),
+  'maps/patient': { ...priced({ call: '1' }), routes: [{ vendor: 'hasty', protocol: 'http-api' }] },
   'maps/dump': priced({ call: '0', byte: '1000' }),
   'maps/list': priced({ call: '1' }),
 }
@@ -125,6 +129,7 @@ const g = testGateway({
       auth: { header: 'x-maps-key' },
       headers: { 'x-app': 'tollgate' },
     }
+    document.vendors.hasty = { baseUrl: vendorUrl, timeouts: { firstByteMs: 1, totalMs: 2 } }
     document.vendors.keyed = { baseUrl: vendorUrl, credential: 'MAPS_KEY', auth: { query: 'key' } }
     document.vendors.unset = { baseUrl: 'https://unset.example', credential: 'UNSET_KEY' }
     document.products = {
@@ -252,6 +257,29 @@ test('files, streams and bytes are relayed as they are; what is too large or of 
     for (const path of ['/v1/maps/dump', '/v1/maps/tile']) assert.equal((await g.call(path, key)).status, 502)
   })
   assert.equal(nothing, 0n)
+})
+
+test('an operation has a timeout of its own, shorter or longer than its vendor’s: what is too slow costs nothing and is not repeated', async () => {
+  const { id, key } = await g.account()
+  const spent = await spentBy(id, async () => {
+    for (const begin of [
+      () => {}, // Nothing at all.
+      (res: ServerResponse) => res.writeHead(200, { 'content-type': 'application/json' }).write('{'), // No end.
+    ]) {
+      answers.set('/api/v2/slow', begin)
+      seen.length = 0
+      const answer = await g.call('/v1/maps/slow', key)
+      const { error } = (await answer.json()) as { error: { code: number } }
+      assert.deepEqual([answer.status, error.code], [504, 50002])
+      assert.equal(seen.length, 1)
+    }
+  })
+  assert.equal(spent, 0n)
+  // Its vendor would have been given a millisecond.
+  answers.set('/api/v2/slow', (res) => setTimeout(() => json({ ok: true })(res), 100))
+  const late = await g.call('/v1/maps/patient', key)
+  assert.equal(late.status, 200, await late.clone().text())
+  assert.deepEqual(await late.json(), { ok: true })
 })
 
 test('a credential in the address is in no answer, whatever the type of the answer is', async () => {

@@ -100,6 +100,8 @@ export interface OperationFacts {
   readonly counts: Readonly<Partial<Record<CountedUnit, { readonly expression: Expression; readonly least: number }>>>
   /** No answer is larger; where bytes have a price, so many are held for. */
   readonly bytesMax?: number | undefined
+  /** Of the first byte and of the whole answer, in place of the vendor's own. */
+  readonly timeoutSeconds?: number | undefined
   /** The media types of its answers; `image/*` stands for all that begin so. */
   readonly answers: readonly string[]
   /** What a simulated vendor answers. */

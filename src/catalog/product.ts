@@ -147,6 +147,8 @@ const operation = z.strictObject({
     .optional(),
   counts: z.strictObject({ row: counted.optional(), metered: counted.optional() }).default({}),
   bytesMax: count.max(64 * 1024 * 1024).optional(),
+  /** In place of its vendor's timeouts, for the first byte and for the whole answer. */
+  timeoutSeconds: count.max(3_600).optional(),
   pageToken: z.strictObject({ param: short, path: short }).optional(),
   tool: z
     .strictObject({
@@ -411,12 +413,12 @@ const withoutUndefined = <T extends object>(given: T) =>
     [K in keyof T]: Exclude<T[K], undefined>
   } // Members that are not there are left out.
 
-function factsOf({ counts, bytesMax, answers, example, bodyAs, pageToken }: Operation): OperationFacts {
+function factsOf({ counts, bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds }: Operation): OperationFacts {
   const rules = COUNTED.flatMap((unit) => {
     const rule = counts[unit]
     const expression = rule && readExpression(rule.expression)
     // The check has read it.
     return rule && typeof expression === 'object' ? [[unit, { expression, least: rule.least }] as const] : []
   })
-  return { counts: Object.fromEntries(rules), bytesMax, answers, example, bodyAs, pageToken }
+  return { counts: Object.fromEntries(rules), bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds }
 }

@@ -87,6 +87,8 @@ export interface PaidRequestFacts {
   readonly unknown?: readonly string[] | undefined
   /** Only vendors with this offer can answer. */
   readonly offer?: Offer
+  /** How long a vendor may take for it, in place of the vendor's own deadlines for the first byte and for all. */
+  readonly timeoutMs?: number
 }
 
 /** A call that a vendor answers while the caller waits. */

@@ -111,7 +111,7 @@ export function offers(
 
 /** The routes of the `pool`, lower orders first. Within an order, routes in the caller's format come first, then the product's routing decides. */
 export function routeRequest(
-  paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent'>,
+  paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent' | 'timeoutMs'>,
   {
     routes,
     routing,
@@ -130,7 +130,7 @@ export function routeRequest(
     pool.length === 1 ? pool : inOrder(pool, paidRequest.clientFormat, rankOf(paidRequest, routing, sources))
   const lot = preference && pool.length > 1 ? byPreference(ordered, preference, sources) : ordered
   return lot.map((route) => {
-    const vendor = document.vendors[route.vendor]!
+    const vendor = withDeadline(document.vendors[route.vendor]!, paidRequest.timeoutMs)
     const candidate = {
       number: routes.indexOf(route) + 1,
       vendorName: route.vendor,
@@ -141,6 +141,11 @@ export function routeRequest(
     if (!vendor.credentials) return candidate // The usual case.
     return { ...candidate, credentials: heldCredentials(vendor, lotOf(paidRequest, routing, sources), sources) }
   })
+}
+
+function withDeadline(vendor: Vendor, timeoutMs: number | undefined): Vendor {
+  if (timeoutMs === undefined) return vendor // The usual case.
+  return { ...vendor, timeouts: { ...vendor.timeouts, firstByteMs: timeoutMs, totalMs: timeoutMs } }
 }
 
 /** The credentials that have a value, in a random order by weight. A conversation that sticks to its route also sticks to its credential. */

@@ -30,6 +30,8 @@ const priced = z.strictObject({
   /** What a unit is, as an expression over `request` and `answer`. */
   metered: text(500).optional(),
   bytesMax: z.number().int().positive().optional(),
+  /** How long the vendor may take; absent: as the vendor's entry says. */
+  timeoutSeconds: z.number().int().positive().max(3_600).optional(),
   cacheSeconds: z.number().int().positive().optional(),
 })
 
@@ -269,12 +271,16 @@ function chosenOf({ operations }: ProductBody, read: ImportedDocument | undefine
 }
 
 /** The list that is counted as the expression that counts it. */
-function countsOf({ rows, metered, bytesMax }: Price): object {
+function countsOf({ rows, metered, bytesMax, timeoutSeconds }: Price): object {
   const row = rows && {
     expression: `min(size(${memberPath('answer', rows.path)}), ${typeof rows.most === 'number' ? rows.most : memberPath('request', rows.most)})`,
   }
   const counts = { ...(row ? { row } : {}), ...(metered === undefined ? {} : { metered: { expression: metered } }) }
-  return { ...(Object.keys(counts).length > 0 ? { counts } : {}), ...(bytesMax === undefined ? {} : { bytesMax }) }
+  return {
+    ...(Object.keys(counts).length > 0 ? { counts } : {}),
+    ...(bytesMax === undefined ? {} : { bytesMax }),
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+  }
 }
 
 /** `answer["next-page"].items` of `next-page.items`; an empty path is the whole. */

@@ -75,6 +75,7 @@ export function readDataRequest(spec: DataEndpointSpec, asked: AskedData, rules:
     price: {},
     worst,
     ...(least ? { likely: () => least } : {}),
+    ...(spec.operation?.timeoutSeconds === undefined ? {} : { timeoutMs: spec.operation.timeoutSeconds * 1000 }),
     ...(bridges.size > 0 ? { refusal: (_, vendor) => unbridged(spec, query, bridges.get(vendor)) } : {}),
     query,
     sent: json ? json.text : JSON.stringify(query),

@@ -23,7 +23,7 @@ type Param = NonNullable<ProductOperation['params']>[string]
 type NamedParam = readonly [name: string, param: Param]
 
 /** What has fields of its own; the rest is edited as JSON. */
-const OWN = ['title', 'description', 'route', 'vendorPath', 'params', 'counts', 'bytesMax'] as const
+const OWN = ['title', 'description', 'route', 'vendorPath', 'params', 'counts', 'bytesMax', 'timeoutSeconds'] as const
 
 interface Props {
   draft: ProductDraft
@@ -48,7 +48,7 @@ export function OperationForm({ draft, at, operation, onSave, onClose }: Props) 
   const found = problemsOf(check.problems, check.product, one.id)
   const faultAt = (path: string) => found.find((problem) => problem.path.startsWith(path))?.message
   const entry = (next: Partial<ProductOperation>) => setOne((old) => ({ ...old, entry: { ...old.entry, ...next } }))
-  const shown = ['title', 'route', 'vendorPath', 'counts', 'bytesMax']
+  const shown = ['title', 'route', 'vendorPath', 'counts', 'bytesMax', 'timeoutSeconds']
   const others = found.filter(({ path }) => !shown.some((name) => path.startsWith(name)))
   return (
     <FormDialog
@@ -396,6 +396,15 @@ function Prices({ one, bounds, faultAt, onOne, onEntry }: PricesProps) {
           placeholder="not cached"
           value={cacheSeconds}
           onText={(text) => onOne((old) => ({ ...old, cacheSeconds: text }))}
+        />
+        <TextField
+          label="Timeout (seconds)"
+          type="number"
+          min={1}
+          placeholder="as the vendor’s"
+          value={String(entry.timeoutSeconds ?? '')}
+          fault={faultAt('timeoutSeconds')}
+          onText={(text) => onEntry({ timeoutSeconds: text === '' ? undefined : Number(text) })}
         />
         {rates.byte?.trim() || entry.bytesMax !== undefined ? (
           <TextField
