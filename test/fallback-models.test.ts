@@ -112,6 +112,27 @@ test('the hold covers the dearest; what the dearest needs must be there', async 
   assert.equal((await lastUsage(open.id)).product, 'dear-model')
 })
 
+test('credits for some products pay only for models that are among them, also as a fallback', async () => {
+  const { id, key: caller } = await g.account({ credits: 1n })
+  const give = (products: string[]) =>
+    g.operator('POST', `/accounts/${id}/credits`, { amount: '5', note: 'some products', products })
+  await give(['dead-model'])
+  assert.equal((await chat({ model: 'dead-model', models: [GOOD] }, {}, caller)).status, 402)
+  assert.equal((await chat({ model: 'dead-model' }, {}, caller)).status, 502, 'its own credits are there')
+  await give(['dead-model', GOOD])
+  assert.equal((await chat({ model: 'dead-model', models: [GOOD] }, {}, caller)).status, 200)
+  const { product, charged } = await lastUsage(id)
+  assert.equal(product, GOOD)
+  const lots = await g.gateway.database.query<{ left: bigint }>(
+    { text: 'select remaining as left from lot where account_id = $1 order by id' },
+    [id],
+  )
+  assert.deepEqual(
+    lots.map(({ left }) => left),
+    [5_000_000n, 5_000_000n - charged],
+  )
+})
+
 test('what the caller did wrong, or a model that is not there, is not tried elsewhere; when all fail nothing is charged', async () => {
   const before = { seen: g.sandbox.seen.requests, balance: await g.balance(account) }
   const { key: narrow } = await g.key(account, { models: [CHEAP] })

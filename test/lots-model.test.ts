@@ -31,7 +31,8 @@ type Step =
   | Given
   | {
       readonly do: 'reserve'
-      readonly product: (typeof PRODUCTS)[number]
+      /** What it may be charged as: the first, or one of its fallbacks. */
+      readonly products: readonly string[]
       readonly want: number
       readonly floor: number
     }
@@ -44,7 +45,7 @@ type Step =
   | { readonly do: 'sweep' }
 
 const small = fc.nat({ max: 30 })
-const product = fc.constantFrom(...PRODUCTS)
+const products = fc.uniqueArray(fc.constantFrom(...PRODUCTS), { minLength: 1, maxLength: 2 })
 const call = fc.nat({ max: 5 })
 const history = fc.array(
   fc.oneof(
@@ -58,7 +59,7 @@ const history = fc.array(
         priority: fc.constantFrom(50, 50, 50, 10, 90),
       }),
     },
-    { weight: 6, arbitrary: fc.record({ do: fc.constant('reserve' as const), product, want: small, floor: small }) },
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('reserve' as const), products, want: small, floor: small }) },
     { weight: 4, arbitrary: fc.record({ do: fc.constant('settle' as const), call, charge: fc.nat({ max: 45 }) }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), call }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('take' as const), amount: small, lot: fc.nat({ max: 3 }) }) },
@@ -79,7 +80,7 @@ interface Credit {
 }
 interface Call {
   readonly id: string
-  readonly product: string
+  readonly products: readonly string[]
   state: 'open' | 'lost' | 'over'
 }
 
@@ -99,21 +100,21 @@ class Reference {
     this.credits.sort(inOrder)
     if (!isPlain) this.lots.push(id)
   }
-  #free(product?: string): Credit[] {
-    return this.credits.filter((one) => one.by === null && (product === undefined || one.serves.includes(product)))
+  #free(products: readonly string[] = []): Credit[] {
+    return this.credits.filter((one) => one.by === null && products.every((product) => one.serves.includes(product)))
   }
-  reserve(id: string, product: string, want: number, floor: number): number | undefined {
-    const there = this.#free(product)
+  reserve(id: string, products: readonly string[], want: number, floor: number): number | undefined {
+    const there = this.#free(products)
     if (there.length < floor) return undefined
     for (const one of there.slice(0, want)) one.by = id
     return Math.min(want, there.length)
   }
   /** Answers what was paid. */
-  resolve({ id, product }: Call, charge: number): number {
+  resolve({ id }: Call, product: string, charge: number): number {
     const own = this.credits.filter(({ by }) => by === id)
     const paid = new Set(own.slice(0, charge))
     for (const one of own) one.by = null
-    for (const one of this.#free(product).filter((one) => this.#lasts(one))) if (paid.size < charge) paid.add(one)
+    for (const one of this.#free([product]).filter((one) => this.#lasts(one))) if (paid.size < charge) paid.add(one)
     this.credits = this.credits.filter((one) => !paid.has(one))
     this.end()
     return paid.size
@@ -175,26 +176,26 @@ const STEPS: { [S in Step as S['do']]: (played: Played, step: S) => Promise<void
     const given = await ledger.grant({ account, amount: BigInt(step.amount), note: '', actor: 'test', lot })
     reference.give(given!.id, step)
   },
-  async reserve({ ledger, account, reference, calls }, { product, want, floor }) {
+  async reserve({ ledger, account, reference, calls }, { products, want, floor }) {
     const least = Math.min(want, floor)
-    const asked = { product, floor: BigInt(least) }
+    const [product = ''] = products
+    const asked = { product, products: products.length > 1 ? products : undefined, floor: BigInt(least) }
     const reserved = await reserve(ledger, account, BigInt(want), asked)
-    const held = reference.reserve(reserved.id, product, want, least)
-    if (held !== undefined) calls.push({ id: reserved.id, product, state: 'open' })
+    const held = reference.reserve(reserved.id, products, want, least)
+    if (held !== undefined) calls.push({ id: reserved.id, products, state: 'open' })
     assert.deepEqual(
       reserved.outcome === 'held' ? Number(reserved.amount) : undefined,
       held,
-      `${want} of ${product}: ${reserved.outcome}`,
+      `${want} of ${products}: ${reserved.outcome}`,
     )
   },
   async settle({ ledger, account, reference, calls }, { call: index, charge }) {
     const call = calls[index % Math.max(calls.length, 1)]
     if (!call) return
-    const settled = await settle(ledger, account, call.id, BigInt(charge), { product: call.product })
-    // A late settlement of nothing has nothing to do.
-    const isOver = call.state === 'over' || (call.state === 'lost' && charge === 0)
-    if (isOver) return assert.equal(settled.outcome, 'already')
-    const paid = reference.resolve(call, charge)
+    const product = call.products[charge % call.products.length]!
+    const settled = await settle(ledger, account, call.id, BigInt(charge), { product })
+    if (call.state === 'over') return assert.equal(settled.outcome, 'already')
+    const paid = reference.resolve(call, product, charge)
     assert.deepEqual(
       [settled.outcome, Number(settled.paid), Number(settled.loss)],
       [call.state === 'lost' ? 'late' : 'settled', paid, charge - paid],
@@ -204,8 +205,9 @@ const STEPS: { [S in Step as S['do']]: (played: Played, step: S) => Promise<void
   async release({ ledger, account, reference, calls }, { call: index }) {
     const call = calls[index % Math.max(calls.length, 1)]
     if (!call) return
-    await settle(ledger, account, call.id, 0n, { product: call.product, kind: 'released' })
-    if (call.state === 'open') reference.resolve(call, 0)
+    const [product = ''] = call.products
+    await settle(ledger, account, call.id, 0n, { product, kind: 'released' })
+    if (call.state === 'open') reference.resolve(call, product, 0)
     if (call.state === 'open') call.state = 'over'
   },
   async take({ ledger, account, reference }, { amount, lot }) {
@@ -226,7 +228,7 @@ const STEPS: { [S in Step as S['do']]: (played: Played, step: S) => Promise<void
   async lose({ account, reference, calls }) {
     await rows(`select ledger_expire($1, interval '-1 second')`, [account])
     for (const call of calls.filter(({ state }) => state === 'open')) {
-      reference.resolve(call, 0)
+      reference.resolve(call, '', 0)
       call.state = 'lost'
     }
   },

@@ -103,6 +103,7 @@ export async function admit(
     account: principal.accountId,
     key: principal.keyId,
     product: paidRequest.product,
+    products: fallbacks.length > 0 ? [application, ...fallbacks].map((one) => one.paidRequest.product) : undefined,
     catalogVersion: catalog.version,
     want,
     floor,

@@ -13,6 +13,8 @@ export interface Reservation {
   readonly account: string
   readonly key: string
   readonly product: string
+  /** All that it may be charged as, where these are several: credits for some products only are held if they are for all of these. */
+  readonly products?: readonly string[] | undefined
   readonly catalogVersion: number
   readonly want: Credits
   /** The least that is worth holding; equal to `want` unless the ask is open-ended. */

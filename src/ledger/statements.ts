@@ -83,9 +83,26 @@ const RUN = {
 
 function callOf({ value, last, open }: OpOf<'reserve'>): object {
   const { id, key, want, floor, most = want, product, catalogVersion: version, tokens, idempotency, job } = value
-  const { scopes, budgets } = value
+  const { scopes, budgets, products } = value
   const { key: idem, requestHash: hash } = idempotency ?? {}
-  return { id, key, scopes, budgets, want, floor, most, open, product, version, tokens, last, idem, hash, job }
+  return {
+    id,
+    key,
+    scopes,
+    budgets,
+    want,
+    floor,
+    most,
+    open,
+    product,
+    products,
+    version,
+    tokens,
+    last,
+    idem,
+    hash,
+    job,
+  }
 }
 
 interface ReserveAnswer {

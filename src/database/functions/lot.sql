@@ -9,32 +9,35 @@ language sql immutable as $$
   select products is null or exists (select 1 from unnest(products) p where p = product or right(p, 1) = '*' and starts_with(product, left(p, -1)))
 $$;
 
--- What is there for calls of a product, in the order in which it is spent. An empty id is plain credit. Product null: for any.
-create or replace function lot_order(account text, product text, free bigint, moment timestamptz) returns table (id text, amount bigint)
+-- What is there for calls that may be charged as any of these products, in the order in which it is spent. An empty id is plain credit. Products null: whatever it is for.
+drop function if exists lot_order(text, text, bigint, timestamptz);
+create or replace function lot_order(account text, asked text[], free bigint, moment timestamptz) returns table (id text, amount bigint)
 language sql stable as $$
   select x.id, x.amount from (
     select l.id, l.remaining - l.held as amount, l.priority, coalesce(l.ends_at, 'infinity') as ends_at, 0 as plain
-    from lot l where l.account_id = account and l.remaining > l.held and (product is null or lot_serves(l.products, product)) and (l.ends_at is null or l.ends_at > moment)
+    from lot l where l.account_id = account and l.remaining > l.held and (l.products is null or asked is null or not exists (select 1 from unnest(asked) a where not lot_serves(l.products, a))) and (l.ends_at is null or l.ends_at > moment)
     union all
     select '', free - coalesce((select sum(l.remaining - l.held) from lot l where l.account_id = account and l.remaining > 0), 0)::bigint, 50, 'infinity', 1
   ) x where x.amount > 0 order by x.priority, x.ends_at, x.plain, x.id
 $$;
 
--- What calls of a product can hold.
-create or replace function lot_available(account text, product text, free bigint, moment timestamptz) returns bigint
+-- What calls that may be charged as any of these products can hold.
+drop function if exists lot_available(text, text, bigint, timestamptz);
+create or replace function lot_available(account text, asked text[], free bigint, moment timestamptz) returns bigint
 language sql stable as $$
-  select coalesce(sum(x.amount), 0)::bigint from lot_order(account, product, free, moment) x
+  select coalesce(sum(x.amount), 0)::bigint from lot_order(account, asked, free, moment) x
 $$;
 
 -- Holds credits for a call: [[lot, amount], …], in the order in which its charge will be taken.
-create or replace function lot_hold(account text, product text, free bigint, moment timestamptz, amount bigint) returns jsonb
+drop function if exists lot_hold(text, text, bigint, timestamptz, bigint);
+create or replace function lot_hold(account text, asked text[], free bigint, moment timestamptz, amount bigint) returns jsonb
 language plpgsql as $$
 declare
   x record;
   part bigint;
   parts jsonb := '[]';
 begin
-  for x in select * from lot_order(account, product, free, moment) loop
+  for x in select * from lot_order(account, asked, free, moment) loop
     part := least(x.amount, amount);
     exit when part <= 0;
     parts := parts || jsonb_build_array(jsonb_build_array(x.id, part)); amount := amount - part;
@@ -61,7 +64,7 @@ begin
     end if;
   end loop;
   if paid < charge then
-    for x in select * from lot_order(account, product, free - paid, moment) loop
+    for x in select * from lot_order(account, array[product], free - paid, moment) loop
       part := least(x.amount, charge - paid);
       exit when part <= 0;
       paid := paid + part;

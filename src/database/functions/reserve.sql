@@ -1,9 +1,9 @@
 -- Makes holds for calls of one account, in the order of their arrival, as if they had come one by one.
--- calls: [{id, key, scopes, budgets, want, floor, most, open, product, version, tokens, last, idem, hash, job: {id, input, request, callback, answer}}, …].
+-- calls: [{id, key, scopes, budgets, want, floor, most, open, product, products, version, tokens, last, idem, hash, job: {id, input, request, callback, answer}}, …].
 -- want, floor, most: what is held while it is there, the least that is worth holding, and the most that the call can cost. What lies between is shared:
 -- of what is available, a call gets one part in twice the account's open calls, so that a lone call is seldom cut short and many at once are all
 -- served. open: calls of the account that leases of the process cover. last: it has waited for what others have leased, and now takes no for an answer.
--- scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
+-- products: all that it may be charged as, where these are several. scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
 -- Answers [{as, amount, available, limit, scope, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short or limited; stale: the account has other
 -- budgets; tight: others were asked for what they have leased; away:
@@ -24,8 +24,8 @@ declare
   o record; x record;
   r jsonb; answers jsonb[] := '{}';
   counters counter[] := '{}'; room bigint[]; counted bigint[];
-  -- Where the counters of each scope are, those of the present call, and of which key without budgets that is true as well.
-  places jsonb; mine int[]; mine_key text; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
+  -- Where the counters of each scope are, and those of the present call, by its key and budgets: the next one often has the same.
+  places jsonb; mine int[]; mine_key text; mine_of jsonb; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
   -- Of an account with lots: from which of them each hold took how much.
@@ -56,7 +56,7 @@ begin
   end if;
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone
-    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text,
+    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, idem text, hash text,
         job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
@@ -74,13 +74,13 @@ begin
       answers := answers || '{"as": "stale"}'::jsonb;
       continue;
     end if;
-    if places is not null and (x.scopes is not null or x.key is distinct from mine_key) then
-      mine := counters_of(places, x.key, x.scopes); mine_key := case when x.scopes is null then x.key end;
+    if places is not null and (x.key is distinct from mine_key or x.scopes is distinct from mine_of) then
+      mine := counters_of(places, x.key, x.scopes); mine_key := x.key; mine_of := x.scopes;
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
       n := case when places is not null then ledger_refused(counters, room, mine, array[x.tokens, x.floor]) end;
-      amount := case when o.has_lots then lot_available(account, x.product, o.posted - o.held, moment) else o.posted - o.held end;
+      amount := case when o.has_lots then lot_available(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
         recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
@@ -89,7 +89,7 @@ begin
           'amount', x.want::text, 'available', amount::text);
       elsif n is not null then
         r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text, 'left', room[n]::text);
-      elsif x.scopes is not null then
+      elsif x.scopes is not null and not coalesce(places, '{}') ?& mine_scopes then
         r := budget_full(account, places, x.scopes);
       end if;
       if r is not null and x.idem is not null then
@@ -112,7 +112,7 @@ begin
         amount := least(x.want, amount);
       end if;
       if o.has_lots then
-        made_lots[cardinality(made) + 1] := lot_hold(account, x.product, o.posted - o.held, moment, amount);
+        made_lots[cardinality(made) + 1] := lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount);
       end if;
       o.held := o.held + amount;
       foreach p in array coalesce(mine, '{}') loop
