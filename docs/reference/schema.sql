@@ -1462,7 +1462,7 @@ begin
     else c.max - counter_used(c, came) - case when c.name <> 'budget' then counter_held(c) when c.unit = 'credits' then coalesce((held ->> c.scope)::bigint, 0) else 0 end end;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], requests integer[], tokens bigint[], at bigint[], made timestamp with time zone[], scopes jsonb[])
+CREATE OR REPLACE FUNCTION public.counter_settle(account text, keys text[], paid bigint[], requests bigint[], tokens bigint[], at bigint[], made timestamp with time zone[], scopes jsonb[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
@@ -1472,7 +1472,7 @@ declare
   c counter;
 begin
   for m in
-    select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests::bigint) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
+    select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
     from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes)
       cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
     group by s.scope
@@ -1881,11 +1881,14 @@ declare
   with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
   -- The leases of these rows; one that has expired has no amount.
   leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_slices jsonb[] := '{}'; e_slices jsonb;
-  -- What calls used of the slices of a lease, by the second to which it was counted: rows of one second come one after the other.
-  s_lease int[]; s_second bigint[]; s_requests bigint[]; s_tokens bigint[]; s int := 0;
   -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  b_key text[]; b_requests int[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
+  h_scopes jsonb;
+  -- What counts for limits and budgets, by call; those that one lease covers and that it was given for the same second come one after the other, and are counted together. Of the
+  -- sums (what was paid, calls, tokens that a lease was given for them, requests and tokens to add) each group has what they were before it, until the end.
+  g int := 0; g_lease int[]; g_key text[]; g_second bigint[]; g_made timestamptz[]; g_scopes jsonb[]; last_lease int; last_second bigint;
+  g_paid bigint[]; g_calls bigint[]; g_given bigint[]; g_requests bigint[]; g_used bigint[];
+  s_paid bigint := 0; s_calls bigint := 0; s_given bigint := 0; s_requests bigint := 0; s_used bigint := 0;
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
   -- When it is; and of an account with lots, what a call had of them, and by transfer what came out of them.
@@ -1926,12 +1929,6 @@ begin
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
     else
       freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
-      if lease_slices[at] <> '{}' then
-        if s = 0 or s_lease[s] <> at or s_second[s] <> r.second then
-          s := s + 1; s_lease[s] := at; s_second[s] := r.second; s_requests[s] := 0; s_tokens[s] := 0;
-        end if;
-        s_requests[s] := s_requests[s] + 1; s_tokens[s] := s_tokens[s] + r.tokens;
-      end if;
     end if;
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
@@ -1949,14 +1946,24 @@ begin
       o.posted := o.posted - paid;
       b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
-        b_key := b_key || r.key_id;
-        -- What a lease had counted for a call in advance came off the counters when the lease expired, and with a hold that expired or was given up (it has no endpoint) its request.
-        b_requests := b_requests || case when b_kind[n] = 2 or at is not null and lease_left[at] is null then 1 when at is null and r.endpoint = '' and h_made is not null then -1 else 0 end;
-        b_tokens := b_tokens || r.used - case when at is null then coalesce(h_tokens, 0) when lease_left[at] is null then 0 else r.tokens end;
-        b_second := b_second || coalesce(case when at is null then floor(extract(epoch from h_made)) else nullif(r.second, 0) end, floor(extract(epoch from moment)))::bigint;
-        b_made := b_made || case when at is null then h_made else lease_made[at] end;
-        -- A job's hold says it. One that has expired is known only to the process that made it.
-        b_scopes := b_scopes || case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
+        if at is null or last_lease is distinct from at or last_second <> r.second then
+          g := g + 1; g_lease[g] := at; g_key[g] := r.key_id; last_lease := at; last_second := r.second;
+          g_paid[g] := s_paid; g_calls[g] := s_calls; g_given[g] := s_given; g_requests[g] := s_requests; g_used[g] := s_used;
+          g_second[g] := case when at is null then floor(extract(epoch from coalesce(h_made, moment))) else r.second end;
+          g_made[g] := case when at is null then h_made else lease_made[at] end;
+          -- A job's hold says it. One that has expired is known only to the process that made it.
+          g_scopes[g] := case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
+        end if;
+        s_paid := s_paid + paid; s_calls := s_calls + 1; s_given := s_given + r.tokens;
+        if b_kind[n] = 2 or at is not null and lease_left[at] is null then
+          -- What was counted for it in advance came off the counters when its hold or lease expired.
+          s_requests := s_requests + 1; s_used := s_used + r.used;
+        elsif at is not null then
+          s_used := s_used + r.used - r.tokens;
+        else
+          -- One that expired or was given up (it has no endpoint) was no request.
+          s_requests := s_requests - case when r.endpoint = '' and h_made is not null then 1 else 0 end; s_used := s_used + r.used - coalesce(h_tokens, 0);
+        end if;
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
@@ -1978,11 +1985,16 @@ begin
       select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
     end if;
     if is_limited then
-      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_requests, b_tokens, b_second, b_made, b_scopes);
+      for i in 1 .. g loop
+        g_paid[i] := coalesce(g_paid[i + 1], s_paid) - g_paid[i]; g_calls[i] := coalesce(g_calls[i + 1], s_calls) - g_calls[i]; g_given[i] := coalesce(g_given[i + 1], s_given) - g_given[i];
+        g_requests[i] := coalesce(g_requests[i + 1], s_requests) - g_requests[i]; g_used[i] := coalesce(g_used[i + 1], s_used) - g_used[i];
+        at := g_lease[i];
+        if lease_slices[at] <> '{}' then
+          lease_slices[at] := slice_add(lease_slices[at], g_second[i], -g_calls[i], -g_given[i]);
+        end if;
+      end loop;
+      perform counter_settle(account, g_key, g_paid, g_requests, g_used, g_second, g_made, g_scopes);
     end if;
-    for i in 1 .. s loop
-      lease_slices[s_lease[i]] := slice_add(lease_slices[s_lease[i]], s_second[i], -s_requests[i], -s_tokens[i]);
-    end loop;
     update lease e set amount = x.amount, slices = x.slices from unnest(leases, lease_left, lease_slices) as x(id, amount, slices)
     where e.account_id = account and e.id = x.id and (e.amount <> x.amount or e.slices <> x.slices);
     if with_holds then
@@ -2123,8 +2135,8 @@ declare
   o record; x record;
   r jsonb; answers jsonb[] := '{}';
   counters counter[] := '{}'; room bigint[]; counted bigint[];
-  -- Where the counters of each scope are, those of the present call, and of which key without budgets that is true as well.
-  places jsonb; mine int[]; mine_key text; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
+  -- Where the counters of each scope are, and those of the present call, by its key and budgets: the next one often has the same.
+  places jsonb; mine int[]; mine_key text; mine_of jsonb; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
   amount bigint; open_calls bigint; n int;
   made text[] := '{}'; made_amount bigint[] := '{}';
   -- Of an account with lots: from which of them each hold took how much.
@@ -2155,7 +2167,7 @@ begin
   end if;
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone
-    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, version int, tokens bigint, last boolean, idem text, hash text,
+    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, idem text, hash text,
         job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
@@ -2173,13 +2185,13 @@ begin
       answers := answers || '{"as": "stale"}'::jsonb;
       continue;
     end if;
-    if places is not null and (x.scopes is not null or x.key is distinct from mine_key) then
-      mine := counters_of(places, x.key, x.scopes); mine_key := case when x.scopes is null then x.key end;
+    if places is not null and (x.key is distinct from mine_key or x.scopes is distinct from mine_of) then
+      mine := counters_of(places, x.key, x.scopes); mine_key := x.key; mine_of := x.scopes;
     end if;
     r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
     if r is null then
       n := case when places is not null then ledger_refused(counters, room, mine, array[x.tokens, x.floor]) end;
-      amount := case when o.has_lots then lot_available(account, x.product, o.posted - o.held, moment) else o.posted - o.held end;
+      amount := case when o.has_lots then lot_available(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
         recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
@@ -2188,7 +2200,7 @@ begin
           'amount', x.want::text, 'available', amount::text);
       elsif n is not null then
         r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text, 'left', room[n]::text);
-      elsif x.scopes is not null then
+      elsif x.scopes is not null and not coalesce(places, '{}') ?& mine_scopes then
         r := budget_full(account, places, x.scopes);
       end if;
       if r is not null and x.idem is not null then
@@ -2211,7 +2223,7 @@ begin
         amount := least(x.want, amount);
       end if;
       if o.has_lots then
-        made_lots[cardinality(made) + 1] := lot_hold(account, x.product, o.posted - o.held, moment, amount);
+        made_lots[cardinality(made) + 1] := lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount);
       end if;
       o.held := o.held + amount;
       foreach p in array coalesce(mine, '{}') loop
@@ -2329,12 +2341,12 @@ begin
     duration_ms = u.duration_ms + excluded.duration_ms;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.lot_available(account text, product text, free bigint, moment timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.lot_available(account text, asked text[], free bigint, moment timestamp with time zone)
  RETURNS bigint
  LANGUAGE sql
  STABLE
 AS $function$
-  select coalesce(sum(x.amount), 0)::bigint from lot_order(account, product, free, moment) x
+  select coalesce(sum(x.amount), 0)::bigint from lot_order(account, asked, free, moment) x
 $function$;
 
 CREATE OR REPLACE FUNCTION public.lot_expire(account text, moment timestamp with time zone, INOUT posted bigint, INOUT moved_at timestamp with time zone, INOUT chain bytea, OUT has_lots boolean)
@@ -2361,7 +2373,7 @@ begin
   has_lots := exists (select 1 from lot o where o.account_id = account and o.remaining > 0);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.lot_hold(account text, product text, free bigint, moment timestamp with time zone, amount bigint)
+CREATE OR REPLACE FUNCTION public.lot_hold(account text, asked text[], free bigint, moment timestamp with time zone, amount bigint)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
@@ -2370,7 +2382,7 @@ declare
   part bigint;
   parts jsonb := '[]';
 begin
-  for x in select * from lot_order(account, product, free, moment) loop
+  for x in select * from lot_order(account, asked, free, moment) loop
     part := least(x.amount, amount);
     exit when part <= 0;
     parts := parts || jsonb_build_array(jsonb_build_array(x.id, part)); amount := amount - part;
@@ -2379,14 +2391,14 @@ begin
   return parts;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.lot_order(account text, product text, free bigint, moment timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.lot_order(account text, asked text[], free bigint, moment timestamp with time zone)
  RETURNS TABLE(id text, amount bigint)
  LANGUAGE sql
  STABLE
 AS $function$
   select x.id, x.amount from (
     select l.id, l.remaining - l.held as amount, l.priority, coalesce(l.ends_at, 'infinity') as ends_at, 0 as plain
-    from lot l where l.account_id = account and l.remaining > l.held and (product is null or lot_serves(l.products, product)) and (l.ends_at is null or l.ends_at > moment)
+    from lot l where l.account_id = account and l.remaining > l.held and (l.products is null or asked is null or not exists (select 1 from unnest(asked) a where not lot_serves(l.products, a))) and (l.ends_at is null or l.ends_at > moment)
     union all
     select '', free - coalesce((select sum(l.remaining - l.held) from lot l where l.account_id = account and l.remaining > 0), 0)::bigint, 50, 'infinity', 1
   ) x where x.amount > 0 order by x.priority, x.ends_at, x.plain, x.id
@@ -2418,7 +2430,7 @@ begin
     end if;
   end loop;
   if paid < charge then
-    for x in select * from lot_order(account, product, free - paid, moment) loop
+    for x in select * from lot_order(account, array[product], free - paid, moment) loop
       part := least(x.amount, charge - paid);
       exit when part <= 0;
       paid := paid + part;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   account,
+  behind,
   count,
   database,
   eventually,
@@ -85,6 +86,38 @@ test(`each of ${USERS} new users gets the default budget by their first calls, w
   )
   assert.deepEqual(used, { used: BigInt(spent), most: 5n, n: BigInt(USERS) })
   assert.equal((await reserve(processes[0]!, acc, 1n)).outcome, 'held')
+})
+
+test('however many users call at once, their calls share statements, and only some of them have leases', async () => {
+  const acc = await account(1_000_000n)
+  const statements = new Map<string, number>()
+  const ledger = await processOf({
+    database: behind((run, name) => {
+      statements.set(name, (statements.get(name) ?? 0) + 1)
+      return run()
+    }),
+  })
+  await make(acc, { unit: 'requests', span: 'total', max: 100 })
+  const users = Array.from({ length: 400 }, (_, n) => `u${n}`)
+  let calls = 0
+  let leases = 0
+  for (let wave = 0; wave < 4; wave++) {
+    await ledger.sweep()
+    await Promise.all(
+      users.map(async (user) => {
+        const reserved = await reserve(ledger, acc, 1n, by(user))
+        assert.equal(reserved.outcome, 'held')
+        await settle(ledger, acc, reserved.id, 1n, by(user))
+        calls += 1
+      }),
+    )
+    leases = Math.max(leases, await count('lease where account_id = $1', acc))
+  }
+  assert.ok(leases > 0 && leases <= 256, `${leases} leases`)
+  const sum = statements.values().reduce((all, n) => all + n, 0)
+  assert.ok(sum < calls / 4, `${sum} statements for ${calls} calls: ${JSON.stringify([...statements])}`)
+  await ledger.idle()
+  assert.deepEqual(new Set(await used(acc)), new Set([4]))
 })
 
 const used = async (acc: string, scope = '') => {
@@ -219,6 +252,27 @@ test('what was taken for dead and settles late counts its requests and tokens on
       ['credits', 42n],
     ],
   )
+})
+
+test('a lease of which its process knows nothing gives back what it was given of budgets', async () => {
+  const acc = await account(1_000_000n)
+  await makeAll(acc)
+  const ledger = await processOf()
+  const { id } = await reserve(ledger, acc, 10n, by('alice'))
+  await settle(ledger, acc, id, 10n, by('alice'))
+  const [{ scopes } = { scopes: [] }] = await rows<{ scopes: string[] }>(
+    'select array_agg(scope) as scopes from counter where account_id = $1',
+    [acc],
+  )
+  const change = { id: 'forgotten', key: 'k1', scopes, budgets: 9, fresh: true, give: '0', add: '100', least: '1' }
+  const asked = JSON.stringify([{ ...change, requests: 5, tokens: 50, close: false }])
+  await rows('select ledger_lease($1, $2, $3, null)', [acc, ledger.id, asked])
+  assert.equal(await count('lease where account_id = $1', acc), 1)
+  await rows(`update lease set created_at = created_at - interval '61 seconds' where account_id = $1`, [acc])
+  await rows(`update counter set since = since - interval '61 seconds' where account_id = $1`, [acc])
+  await ledger.sweep()
+  await eventually('it goes back', async () => (await count('lease where account_id = $1', acc)) === 0)
+  for (const [unit, span, used, usage] of await compared(acc)) assert.equal(used, usage, `${unit} ${span}`)
 })
 
 test('a budget that is made or changed while others have leases holds from its answer on, in all processes', async () => {

@@ -116,6 +116,8 @@ const OVER: Window = {
   ...{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY },
 }
 const PACES_MAX = 10_000
+/** Each of an account's statements looks at all of its leases. Where more users call at once than these, the others have holds of their own. */
+const SCOPED_MAX = 256
 /** A call is seen to hold its credits after two of these at most. */
 const REPORT_EVERY_MS = 120
 const NONE: ReadonlySet<string> = new Set()
@@ -133,6 +135,8 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   let reports = 0
   let isReportDue = false
   const paces = new Map<string, Pace>()
+  /** By account: its leases that are for calls of some budgets alone. */
+  const scoped = new Map<string, number>()
   /** By account: until when nothing is leased of it. */
   const rests = new Map<string, number>()
   const changes = new Set<Promise<unknown>>()
@@ -155,15 +159,29 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
 
   function admit(reservation: Reservation): Reserved | undefined {
     if (reservation.idempotency || reservation.job || !isHeard()) return undefined
-    const pace = paceOf(nameOf(reservation), reservation.want)
-    const lease = current.get(nameOf(reservation))
+    const name = nameOf(reservation)
+    const pace = paceOf(name, reservation.want)
+    const lease = current.get(name)
     if (lease) {
       const amount = shareOf(lease, reservation)
       pace.got = amount
       if (isEnough(lease, amount, reservation.tokens)) return take(lease, amount, reservation)
     }
-    if (pace.calls >= CALLS_MIN && !isResting(reservation.account)) grow(lease ?? made(reservation, pace), reservation)
+    if (pace.calls >= CALLS_MIN && !isResting(reservation.account) && (lease || !isCrowded(reservation)))
+      grow(lease ?? made(reservation, pace), reservation)
     return undefined
+  }
+
+  function isCrowded({ account, scopes }: Reservation): boolean {
+    return scopes !== undefined && (scoped.get(account) ?? 0) >= SCOPED_MAX
+  }
+
+  /** One more lease of an account that is for calls of some budgets alone, or one less. */
+  function countScoped({ account, scopes }: Lease, by: 1 | -1): void {
+    if (scopes === undefined) return
+    const count = (scoped.get(account) ?? 0) + by
+    if (count > 0) scoped.set(account, count)
+    else scoped.delete(account)
   }
 
   function isResting(account: string): boolean {
@@ -251,6 +269,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     const lease: Lease = { id: newId(world), account, key, scopes, budgets, pace, ...blank }
     current.set(nameOf(lease), lease)
     all.set(lease.id, lease)
+    countScoped(lease, 1)
     return lease
   }
 
@@ -311,7 +330,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   function forget(lease: Lease): void {
     retire(lease)
     lease.amount = 0n
-    all.delete(lease.id)
+    if (all.delete(lease.id)) countScoped(lease, -1)
   }
 
   /** Gives back what no call needs; with the last call, everything. `tells`: also where nothing goes back yet, for whoever waits until it admits no more calls. */

@@ -443,11 +443,16 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   function giveUp(row: Forgotten): void {
-    const { id, account, key, product, catalogVersion } = row
+    const { id, account, key, product, catalogVersion, scopes } = row
     if (open.has(id) || leases.knows(id)) return
     if (product === null) {
       const change = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: true, fresh: false }
-      track(retryUntilKnown({ kind: 'lease', value: { id, account, key, ...change } }, BACKGROUND_MS))
+      track(
+        retryUntilKnown(
+          { kind: 'lease', value: { id, account, key, scopes: scopes ?? undefined, ...change } },
+          BACKGROUND_MS,
+        ),
+      )
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })

@@ -10,6 +10,8 @@ export interface Forgotten {
   /** Null for a lease. */
   readonly product: string | null
   readonly catalogVersion: number
+  /** Of its budgets. */
+  readonly scopes: readonly string[] | null
 }
 
 interface LivenessOptions {
@@ -95,9 +97,9 @@ const SILENT = statement(
 )
 const FORGOTTEN = statement(
   'ledger_forgotten',
-  `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion" from hold
+  `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion", scopes from hold
    where process_id = $1 and not job and created_at < now() - interval '60 seconds'
    union all
-   select id, account_id, key_id, null, 0 from lease
+   select id, account_id, key_id, null, 0, scopes from lease
    where process_id = $1 and (recalled_at is not null or created_at < now() - interval '60 seconds')`,
 )

@@ -118,10 +118,11 @@ begin
 end $$;
 
 -- Counts what settlements spent, the tokens that they used instead of the worst case, and the requests that were not counted, or are none. The arrays have an element for each
--- settlement. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
+-- settlement, or for some that were made and count alike. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[]);
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[], jsonb[]);
-create or replace function counter_settle(account text, keys text[], paid bigint[], requests int[], tokens bigint[], at bigint[], made timestamptz[], scopes jsonb[]) returns void
+drop function if exists counter_settle(text, text[], bigint[], int[], bigint[], bigint[], timestamptz[], jsonb[]);
+create or replace function counter_settle(account text, keys text[], paid bigint[], requests bigint[], tokens bigint[], at bigint[], made timestamptz[], scopes jsonb[]) returns void
 language plpgsql as $$
 declare
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
@@ -129,7 +130,7 @@ declare
   c counter;
 begin
   for m in
-    select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests::bigint) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
+    select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
     from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes)
       cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
     group by s.scope

@@ -25,11 +25,14 @@ declare
   with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
   -- The leases of these rows; one that has expired has no amount.
   leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_slices jsonb[] := '{}'; e_slices jsonb;
-  -- What calls used of the slices of a lease, by the second to which it was counted: rows of one second come one after the other.
-  s_lease int[]; s_second bigint[]; s_requests bigint[]; s_tokens bigint[]; s int := 0;
   -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
   b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  b_key text[]; b_requests int[]; b_tokens bigint[]; b_second bigint[]; b_made timestamptz[]; b_scopes jsonb[]; h_scopes jsonb;
+  h_scopes jsonb;
+  -- What counts for limits and budgets, by call; those that one lease covers and that it was given for the same second come one after the other, and are counted together. Of the
+  -- sums (what was paid, calls, tokens that a lease was given for them, requests and tokens to add) each group has what they were before it, until the end.
+  g int := 0; g_lease int[]; g_key text[]; g_second bigint[]; g_made timestamptz[]; g_scopes jsonb[]; last_lease int; last_second bigint;
+  g_paid bigint[]; g_calls bigint[]; g_given bigint[]; g_requests bigint[]; g_used bigint[];
+  s_paid bigint := 0; s_calls bigint := 0; s_given bigint := 0; s_requests bigint := 0; s_used bigint := 0;
   -- Its transfers.
   t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
   -- When it is; and of an account with lots, what a call had of them, and by transfer what came out of them.
@@ -70,12 +73,6 @@ begin
       what := case r.outcome when 'settled' then 'late' else r.outcome end;
     else
       freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
-      if lease_slices[at] <> '{}' then
-        if s = 0 or s_lease[s] <> at or s_second[s] <> r.second then
-          s := s + 1; s_lease[s] := at; s_second[s] := r.second; s_requests[s] := 0; s_tokens[s] := 0;
-        end if;
-        s_requests[s] := s_requests[s] + 1; s_tokens[s] := s_tokens[s] + r.tokens;
-      end if;
     end if;
     if what = 'already' then
       b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
@@ -93,14 +90,24 @@ begin
       o.posted := o.posted - paid;
       b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
       if is_limited then
-        b_key := b_key || r.key_id;
-        -- What a lease had counted for a call in advance came off the counters when the lease expired, and with a hold that expired or was given up (it has no endpoint) its request.
-        b_requests := b_requests || case when b_kind[n] = 2 or at is not null and lease_left[at] is null then 1 when at is null and r.endpoint = '' and h_made is not null then -1 else 0 end;
-        b_tokens := b_tokens || r.used - case when at is null then coalesce(h_tokens, 0) when lease_left[at] is null then 0 else r.tokens end;
-        b_second := b_second || coalesce(case when at is null then floor(extract(epoch from h_made)) else nullif(r.second, 0) end, floor(extract(epoch from moment)))::bigint;
-        b_made := b_made || case when at is null then h_made else lease_made[at] end;
-        -- A job's hold says it. One that has expired is known only to the process that made it.
-        b_scopes := b_scopes || case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
+        if at is null or last_lease is distinct from at or last_second <> r.second then
+          g := g + 1; g_lease[g] := at; g_key[g] := r.key_id; last_lease := at; last_second := r.second;
+          g_paid[g] := s_paid; g_calls[g] := s_calls; g_given[g] := s_given; g_requests[g] := s_requests; g_used[g] := s_used;
+          g_second[g] := case when at is null then floor(extract(epoch from coalesce(h_made, moment))) else r.second end;
+          g_made[g] := case when at is null then h_made else lease_made[at] end;
+          -- A job's hold says it. One that has expired is known only to the process that made it.
+          g_scopes[g] := case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
+        end if;
+        s_paid := s_paid + paid; s_calls := s_calls + 1; s_given := s_given + r.tokens;
+        if b_kind[n] = 2 or at is not null and lease_left[at] is null then
+          -- What was counted for it in advance came off the counters when its hold or lease expired.
+          s_requests := s_requests + 1; s_used := s_used + r.used;
+        elsif at is not null then
+          s_used := s_used + r.used - r.tokens;
+        else
+          -- One that expired or was given up (it has no endpoint) was no request.
+          s_requests := s_requests - case when r.endpoint = '' and h_made is not null then 1 else 0 end; s_used := s_used + r.used - coalesce(h_tokens, 0);
+        end if;
       end if;
       o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
       t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
@@ -122,11 +129,16 @@ begin
       select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
     end if;
     if is_limited then
-      perform counter_settle(account, b_key, array(select b_paid[x] from unnest(t_place) x), b_requests, b_tokens, b_second, b_made, b_scopes);
+      for i in 1 .. g loop
+        g_paid[i] := coalesce(g_paid[i + 1], s_paid) - g_paid[i]; g_calls[i] := coalesce(g_calls[i + 1], s_calls) - g_calls[i]; g_given[i] := coalesce(g_given[i + 1], s_given) - g_given[i];
+        g_requests[i] := coalesce(g_requests[i + 1], s_requests) - g_requests[i]; g_used[i] := coalesce(g_used[i + 1], s_used) - g_used[i];
+        at := g_lease[i];
+        if lease_slices[at] <> '{}' then
+          lease_slices[at] := slice_add(lease_slices[at], g_second[i], -g_calls[i], -g_given[i]);
+        end if;
+      end loop;
+      perform counter_settle(account, g_key, g_paid, g_requests, g_used, g_second, g_made, g_scopes);
     end if;
-    for i in 1 .. s loop
-      lease_slices[s_lease[i]] := slice_add(lease_slices[s_lease[i]], s_second[i], -s_requests[i], -s_tokens[i]);
-    end loop;
     update lease e set amount = x.amount, slices = x.slices from unnest(leases, lease_left, lease_slices) as x(id, amount, slices)
     where e.account_id = account and e.id = x.id and (e.amount <> x.amount or e.slices <> x.slices);
     if with_holds then
