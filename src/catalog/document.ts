@@ -113,6 +113,8 @@ const vendor = z.strictObject(
       .strictObject({
         connectMs: milliseconds.default(5_000),
         firstByteMs: milliseconds.default(120_000),
+        /** From sending to the first token of a stream; then the next route is tried. Absent: no deadline of its own. */
+        firstTokenMs: milliseconds.optional(),
         idleMs: milliseconds.default(60_000),
         totalMs: milliseconds.default(600_000),
       })
@@ -152,6 +154,8 @@ const route = z.strictObject({
   serves: z.array(z.string()).optional(),
   /** How the vendor has shortened the model's numbers. Absent: not known. */
   quantization: z.enum(QUANTIZATIONS).optional(),
+  /** In place of the model's and the vendor's. */
+  firstTokenMs: milliseconds.optional(),
   /** false: not taken for the time being. */
   enabled: z.boolean().default(true),
   /** What the vendor takes for it, in credits; callers never see it. Absent: not known. */
@@ -166,6 +170,10 @@ const routing = z.strictObject({
   policy: z.enum(POLICIES).default('weighted'),
   /** Calls of one conversation take the same route while it works, where the vendor's prompt cache pays. */
   sticky: z.boolean().default(false),
+  /** In place of the vendors' own. */
+  firstTokenMs: milliseconds.optional(),
+  /** When a stream has no token after this time, a second route is called too, once; the first token wins, and only that is charged. Absent: never. */
+  hedgeMs: milliseconds.optional(),
 })
 
 /** For text models whose entry names none: as large as the large ones, so that nothing is charged for less than it is. */

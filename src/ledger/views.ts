@@ -28,13 +28,13 @@ export type AccountView = z.infer<typeof accountView>
 export const webhookSecretView = z.object({ secret: z.string() })
 export type WebhookSecretView = z.infer<typeof webhookSecretView>
 
-/** Why a call went no further than this attempt: the vendor refused the request itself, no route was left, there was no time for another, the caller left, or the answer broke off. */
-const stop = z.enum(['refused', 'exhausted', 'slow', 'left', 'broke'])
+/** Why a call went no further than this attempt: the vendor refused the request itself, no route was left, there was no time for another, the caller left, the answer broke off, or another vendor that was called too was faster. */
+const stop = z.enum(['refused', 'exhausted', 'slow', 'left', 'broke', 'outrun'])
 export type Stop = z.infer<typeof stop>
 
 /** One attempt at a vendor. A vendor that was passed over has `skipped`. */
 const attemptView = z.object({
-  /** For operators only, as are `credential`, `vendorError` and `fix`. */
+  /** For operators only, as are `credential`, `vendorError`, `fix` and `cost`. */
   vendor: z.string().exactOptional(),
   /** Which of the vendor's credentials it used, by its name, where there are several. */
   credential: z.string().exactOptional(),
@@ -64,6 +64,8 @@ const attemptView = z.object({
   vendorError: z.string().exactOptional(),
   /** What an operator must fix: the account there, the credential or the model's name. */
   fix: z.string().exactOptional(),
+  /** What a call that was broken off cost the operator; no caller pays it. */
+  cost: credits.exactOptional(),
 })
 export type AttemptView = z.infer<typeof attemptView>
 

@@ -309,7 +309,7 @@ function toCallerFault(error: unknown, { paidRequest, attempted, seen }: Answere
   const hearing = { paidRequest, target }
   const told = describe(error, hearing)
   const fault = asFault(told)
-  const deadlineMs = deadlineOf(fault, candidate.vendor.timeouts)
+  const deadlineMs = deadlineOf(fault, candidate)
   const times = { startMs, endMs: world.elapsedMs(), deadlineMs }
   const about = { fault, said: vendorWords(error, hearing), stop: 'broke' as const }
   seen.recorder.add({ vendor, route, ...times, status: reply.status, ...about })

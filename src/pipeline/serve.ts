@@ -116,7 +116,8 @@ async function attemptModels(
   try {
     const opening = openingOf(held, deps)
     const { recorder } = opening
-    const named = { all: true, add: (one: VendorAttempt) => recorder.add({ ...one, product }) }
+    const add = (one: VendorAttempt) => recorder.add({ ...one, product })
+    const named = { all: true, add, decided: (words: string) => recorder.decided(words) }
     const attempted = await attempt(held.paidRequest, candidatesOf(held, deps), { ...opening, recorder: named }, deps)
     held.seen.answeredBy(product)
     return { ...held, attempted }
@@ -180,6 +181,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
     requestId: held.requestId,
     account: held.principal.accountId,
     recorder: held.seen.recorder,
+    hedgeMs: held.product.routing.hedgeMs,
     isRepeatable: isRepeatable(held),
     createdSeconds: nowSeconds(),
     nowSeconds,

@@ -1,10 +1,12 @@
 // Tries the candidates until a vendor answers 2xx. Retries happen only before the first byte, and only after faults that a retry may cure.
+import type { Credits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
+import { chargeOf } from '../meter/charge.ts'
 import {
   type Exchange,
   loggedIn,
@@ -22,8 +24,10 @@ import {
   vendorWords,
 } from '../protocols/vendor-fault.ts'
 import type { RedactionScope } from '../protocols/vendor-words.ts'
-import type { Deadlines, Upstream, UpstreamReply } from '../upstream/call.ts'
+import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import { isLoginRefused, type Logins } from '../upstream/login.ts'
+import { firstTokenOf, tokenDeadline } from './first-token.ts'
+import { hedged, isOutrun } from './hedge.ts'
 import type { Candidate } from './route.ts'
 import type { Vendors } from './vendor.ts'
 
@@ -56,6 +60,10 @@ interface AttemptOptions extends OpenOptions {
   readonly recorder: AttemptRecorder
   /** A repeated request with the same idempotency key gets this answer, so it is read to the end even if the caller disconnects. */
   readonly isRepeatable: boolean
+  /** When no token came for so long, another vendor is called too. Absent: none is. */
+  readonly hedgeMs?: number | undefined
+  /** Whether a stream counts as begun only with its first token. */
+  readonly awaitsToken?: boolean
 }
 
 /** Receives each attempt of a call when it has ended. */
@@ -63,6 +71,8 @@ export interface AttemptRecorder {
   /** Record every attempt. Otherwise a first attempt that succeeds, the usual case, is not recorded. */
   readonly all: boolean
   add(attempt: VendorAttempt): void
+  /** What was decided about where the call goes, in words. */
+  decided(words: string): void
 }
 
 export interface VendorAttempt {
@@ -85,6 +95,8 @@ export interface VendorAttempt {
   readonly fault?: Fault
   /** After a timeout: the deadline that was exceeded. */
   readonly deadlineMs?: number | undefined
+  /** Of a call that was broken off: what it cost the operator. */
+  readonly cost?: Credits | undefined
   /** Why there is no other attempt; undefined: another may follow. */
   readonly stop?: Stop
   /** The vendor's error message without our secrets, and what the operator must fix. */
@@ -110,18 +122,85 @@ export async function attempt(
   open: AttemptOptions,
   deps: AttemptDeps,
 ): Promise<Attempted> {
+  const turns = new Turns(candidates)
+  const { hedgeMs, recorder } = open
+  if (hedgeMs === undefined || !mayHedge(paidRequest, candidates)) return run(paidRequest, turns, open, deps)
+  const { world } = deps
+  return hedged(
+    {
+      hedgeMs,
+      signal: open.signal,
+      run: (signal) => run(paidRequest, turns, { ...open, signal, awaitsToken: true }, deps),
+      hasNext: () => turns.hasNext,
+      lost({ candidate, startMs }, fault) {
+        const cost = brokenOffCost(candidate, paidRequest)
+        recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'outrun', cost })
+      },
+      decided: (words) => recorder.decided(words),
+    },
+    world,
+  )
+}
+
+/** What the account's own key would pay twice, and what must not be done twice, is not. */
+function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: readonly Candidate[]): boolean {
+  return (
+    stream &&
+    !once &&
+    clientFormat !== undefined &&
+    candidates.length > 1 &&
+    candidates.every(({ credential }) => credential !== BYOK)
+  )
+}
+
+/** The prompt, which a vendor bills although its answer was broken off before anybody saw a token. */
+function brokenOffCost({ cost }: Candidate, { inputTokensLikely, price }: PaidRequest): Credits | undefined {
+  return cost && chargeOf(cost, { input: inputTokensLikely ?? 0 }, price).amount
+}
+
+/** Hands out each candidate once. A single one is tried twice. */
+class Turns {
+  readonly isAlone: boolean
+  readonly #candidates: readonly Candidate[]
+  readonly #tries: number
+  #turn = 0
+
+  constructor(candidates: readonly Candidate[]) {
+    this.isAlone = candidates.length === 1
+    this.#candidates = candidates
+    this.#tries = this.isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
+  }
+
+  get hasNext(): boolean {
+    return this.#turn < this.#tries
+  }
+
+  next(): Candidate | undefined {
+    if (!this.hasNext) return undefined
+    this.#turn += 1
+    return this.#candidates[this.isAlone ? 0 : this.#turn - 1]
+  }
+}
+
+async function run(
+  paidRequest: PaidRequest,
+  turns: Turns,
+  open: AttemptOptions,
+  deps: AttemptDeps,
+): Promise<Attempted> {
   const { vendors, world } = deps
   const { recorder } = open
   const { product, once } = paidRequest
+  const { isAlone } = turns
   let last: Fault | undefined
   let attempts = 0
-  // A single route is tried twice; of several candidates each is tried once.
-  const isAlone = candidates.length === 1
-  const tries = isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
-  let another = false
-  for (let turn = 0; turn < tries && attempts < ASKS_MAX; turn++) {
-    const route = candidates[isAlone ? 0 : turn]
+  /** The route keeps its turn while another of its credentials may work. */
+  let again: Candidate | undefined
+  while (attempts < ASKS_MAX) {
+    const another = again !== undefined
+    const route = again ?? turns.next()
     if (!route) break
+    again = undefined
     const candidate = choose(route, open, vendors)
     if (candidate instanceof Fault) {
       last ??= candidate
@@ -142,16 +221,16 @@ export async function attempt(
     const { vendor } = candidate
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
-    const facts: Facts = { open, product, once, startMs, queuedMs, attempts, isFirst: last === undefined }
+    const facts: Facts = { open, product, paidRequest, startMs, queuedMs, attempts, isFirst: last === undefined }
     try {
       const found = openLogin(candidate, deps)
       const target = found instanceof Promise ? await found : found
       const opening = paidRequest.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
       const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
-      const signal = drains === 'call' && !open.signal.aborted ? NEVER : open.signal
-      const sending = { deadlines: vendor.timeouts, signal }
-      const reply = await (exchange.send ?? deps.upstream.send)(vendorCall(exchange.call, target), sending)
+      const signal = drains === 'call' && !open.signal.aborted && !open.awaitsToken ? NEVER : open.signal
+      const call = vendorCall(exchange.call, target)
+      const reply = await send({ call, exchange, candidate, signal }, paidRequest, open, deps)
       if (reply.status >= 200 && reply.status < 300) {
         // A vendor that bills the whole answer anyway is not aborted once it answers: the relay decides how long to read.
         if (drains) reply.letGo()
@@ -160,12 +239,11 @@ export async function attempt(
       }
       const said = await judge(reply, exchange, { paidRequest, target })
       const verdict = candidate.credential === BYOK ? byByokKey(said, candidate, isAlone) : said
-      another = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
+      const mayWork = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
       leave()
-      if (!verdict.curable || (once && !another)) throw verdict.fault
-      // The route keeps its turn while another of its credentials may work.
-      if (another) turn -= 1
+      if (!verdict.curable || (once && !mayWork)) throw verdict.fault
+      if (mayWork) again = route
     } catch (error) {
       if (error === last) throw error
       leave()
@@ -173,6 +251,35 @@ export async function attempt(
     }
   }
   throw last ?? new Fault('upstream_unavailable', { internal: { why: 'the product has no route' } })
+}
+
+interface Sending {
+  readonly call: HttpCall
+  readonly exchange: Exchange
+  readonly candidate: Candidate
+  readonly signal: AbortSignal
+}
+
+/** The vendor's reply: with its headers, or where that matters with the first token of its stream. */
+async function send(
+  { call, exchange, candidate, signal }: Sending,
+  { stream, clientFormat }: PaidRequest,
+  { awaitsToken }: AttemptOptions,
+  { upstream, world }: AttemptDeps,
+): Promise<UpstreamReply> {
+  const { firstTokenMs, vendor } = candidate
+  const to = exchange.send ?? upstream.send
+  const scouts = stream && clientFormat !== undefined && (awaitsToken || firstTokenMs !== undefined)
+  if (!scouts || !exchange.stream) return to(call, { deadlines: vendor.timeouts, signal }) // The usual case.
+  const deadline = firstTokenMs === undefined ? undefined : tokenDeadline(firstTokenMs, world)
+  try {
+    const either = deadline ? AbortSignal.any([signal, deadline.signal]) : signal
+    const reply = await to(call, { deadlines: vendor.timeouts, signal: either })
+    const isAnswer = reply.status >= 200 && reply.status < 300
+    return isAnswer ? await firstTokenOf(reply, exchange.stream(reply.headers)) : reply
+  } finally {
+    deadline?.cancel()
+  }
 }
 
 /** An account whose own credential cannot log in is told so. */
@@ -201,7 +308,7 @@ function drainsOf(
 interface Facts {
   readonly open: AttemptOptions
   readonly product: string
-  readonly once: PaidRequest['once'] | undefined
+  readonly paidRequest: PaidRequest
   readonly startMs: number
   readonly queuedMs: number | undefined
   readonly attempts: number
@@ -264,14 +371,20 @@ function refusedBy(
 /** Records an attempt without an answer. Throws an error that ends the call; returns a fault that another attempt may cure. */
 function failedAt(
   candidate: Candidate,
-  { open, product, once, startMs, queuedMs, attempts }: Facts,
+  { open, paidRequest, startMs, queuedMs, attempts }: Facts,
   error: unknown,
   { vendors, world, log }: AttemptDeps,
 ): Fault {
   const fault = asFault(error)
+  const { product, once } = paidRequest
   const { vendorName: vendor } = candidate
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault }
   const isOwn = candidate.credential === BYOK
+  if (isOutrun(open.signal)) {
+    if (!isOwn) vendors.undecided(vendor, open.account)
+    open.recorder.add({ ...tried, stop: 'outrun', cost: brokenOffCost(candidate, paidRequest) })
+    throw error
+  }
   if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
     if (!isOwn) vendors.undecided(vendor, open.account)
     open.recorder.add({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
@@ -279,10 +392,11 @@ function failedAt(
   }
   if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
   // After a timeout there is no retry: the caller has waited long enough.
-  const slow = fault.kind === 'upstream_timeout' && fault.details.internal?.phase !== 'connect'
+  const { phase } = fault.details.internal ?? {}
+  const slow = fault.kind === 'upstream_timeout' && phase !== 'connect' && phase !== 'first-token'
   open.recorder.add({
     ...tried,
-    deadlineMs: deadlineOf(fault, candidate.vendor.timeouts),
+    deadlineMs: deadlineOf(fault, candidate),
     ...(slow ? { stop: 'slow' } : {}),
   })
   logFailure(fault, about(open, candidate, attempts), log)
@@ -303,9 +417,10 @@ const DEADLINES: Readonly<Record<string, keyof Deadlines>> = {
 }
 
 /** The deadline that a timeout exceeded. */
-export function deadlineOf({ kind, details }: Fault, deadlines: Deadlines): number | undefined {
+export function deadlineOf({ kind, details }: Fault, candidate: Candidate): number | undefined {
+  if (details.internal?.phase === 'first-token') return candidate.firstTokenMs
   const name = kind === 'upstream_timeout' ? DEADLINES[String(details.internal?.phase)] : undefined
-  return name && deadlines[name]
+  return name && candidate.vendor.timeouts[name]
 }
 
 function about({ requestId }: AttemptOptions, candidate: Candidate, attempt: number): object {

@@ -23,6 +23,8 @@ export interface Candidate {
   readonly credentials?: readonly HeldCredential[]
   /** The vendor's own price, if known. */
   readonly cost?: Pricing | undefined
+  /** How long the first token of a stream may take; absent: as long as its headers and its next piece. */
+  readonly firstTokenMs?: number | undefined
   /** For a call with the account's own key: the fee that replaces the price. */
   readonly pricing?: Pricing
 }
@@ -137,6 +139,7 @@ export function routeRequest(
       vendor,
       target: targetOf(route, vendor, paidRequest.product, sources),
       cost: route.cost,
+      firstTokenMs: route.firstTokenMs ?? routing.firstTokenMs ?? vendor.timeouts.firstTokenMs,
     }
     if (!vendor.credentials) return candidate // The usual case.
     return { ...candidate, credentials: heldCredentials(vendor, lotOf(paidRequest, routing, sources), sources) }

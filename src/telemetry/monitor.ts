@@ -359,9 +359,11 @@ function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boo
     cause: word(code ?? why),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     retried,
-    stopped: fault === undefined || retried ? null : (attempt.stop ?? 'exhausted'),
+    stopped:
+      attempt.stop === 'outrun' ? 'outrun' : fault === undefined || retried ? null : (attempt.stop ?? 'exhausted'),
     ...(vendorError === undefined ? {} : { vendorError }),
     ...(fix === undefined ? {} : { fix }),
+    ...(attempt.cost === undefined ? {} : { cost: formatCredits(attempt.cost) }),
   }
 }
 

@@ -17,6 +17,7 @@ const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
   exhausted: 'There was no other route to take.',
   slow: 'There was no time left for another attempt.',
   left: 'The caller had left.',
+  outrun: 'Another vendor was faster; this call was broken off and not charged.',
   broke: 'The answer had already begun, so it could not be started again.',
 }
 
@@ -118,6 +119,7 @@ function describeAttempt(attempt: Attempt): string {
 export const PHASES: Readonly<Record<string, string>> = {
   connect: 'connecting',
   'first-byte': 'waiting for the first byte',
+  'first-token': 'waiting for the first token',
   idle: 'waiting for the next piece',
   body: 'the middle of the answer',
   total: 'the time for the whole call',

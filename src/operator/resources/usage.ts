@@ -71,7 +71,7 @@ function withoutVendors(known: UsageDetail): UsageDetail {
   const detail = withoutVendor(known)
   if (detail.attemptLog === null) return detail
   const attempts = detail.attemptLog.attempts.map(
-    ({ vendor: _, vendorError: __, fix: ___, credential: ____, ...attempt }) => attempt,
+    ({ vendor: _, vendorError: __, fix: ___, credential: ____, cost: _____, ...attempt }) => attempt,
   )
   return { ...detail, attemptLog: { ...detail.attemptLog, attempts } }
 }

@@ -1,0 +1,178 @@
+// The first token: a vendor that gives none in time is left for the next, or a second one is called too, once. The caller pays for one answer.
+import assert from 'node:assert/strict'
+import { after, beforeEach, test } from 'node:test'
+import { testGateway } from './gateway.ts'
+import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
+import { until } from './until.ts'
+
+const north = await scriptedVendor('north')
+const south = await scriptedVendor('south')
+const both = { north, south }
+after(() => {
+  for (const vendor of Object.values(both)) vendor.close()
+})
+beforeEach(() => {
+  for (const vendor of Object.values(both)) {
+    vendor.script = {}
+    vendor.aborted = 0
+    vendor.sent.length = 0
+  }
+})
+
+const price = (input: string, output: string) => ({ unit: 'credits', tiers: [{ input, output }] })
+
+const g = testGateway({
+  catalog(document) {
+    for (const [name, { url }] of Object.entries(both)) document.vendors[name] = { baseUrl: url }
+    const routes = Object.keys(both).map((vendor, order) => ({
+      ...{ vendor, protocol: 'openai-chat', model: 'm', order, cost: price('1000', '1000') },
+    }))
+    const base = {
+      ...document.models['alpha-5.4'],
+      family: 'plain',
+      traits: {},
+      clientFormats: ['openai-chat', 'anthropic-messages'],
+    }
+    const model = { ...base, pricing: price('1000000', '1000000'), routes }
+    document.models.plain = model
+    document.models.bounded = { ...model, routing: { firstTokenMs: 100 } }
+    document.models.hedged = { ...model, routing: { hedgeMs: 50 } }
+  },
+})
+
+const BODY = { messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 50, stream: true }
+const ask = (key: string, model: string, init?: RequestInit, more: object = {}) =>
+  g.call('/v1/chat/completions', key, { model, ...BODY, ...more }, init)
+
+interface Row {
+  charged: bigint
+  vendor: string
+  log: {
+    attempts: { vendor: string; phase: string | null; stopped: string | null; deadlineMs?: number; cost?: string }[]
+    decided?: string[]
+  } | null
+}
+async function lastUsage(account: string): Promise<Row[]> {
+  await g.settled()
+  return g.gateway.database.query<Row>(
+    { text: 'select charged, vendor, attempt_log as log from usage where account_id = $1 order by id' },
+    [account],
+  )
+}
+
+/** What one answer of 10 and 5 tokens costs. */
+const ONE = 15_000_000n
+
+test('a stream without a token in time goes to the next vendor before anything was sent, and is charged once', async () => {
+  const { id, key } = await g.account()
+  for (const script of [{ tokenAfter: new Promise(() => {}) }, { headersAfter: new Promise(() => {}) }]) {
+    north.script = script
+    const answer = await ask(key, 'bounded')
+    assert.equal(answer.status, 200)
+    assert.match(await answer.text(), /from south/)
+  }
+  await until(() => north.aborted === 2)
+  const rows = await lastUsage(id)
+  assert.deepEqual(
+    rows.map(({ charged, vendor, log }) => [charged, vendor, log?.attempts[0]?.phase, log?.attempts[0]?.deadlineMs]),
+    [
+      [ONE, 'south', 'first-token', 100],
+      [ONE, 'south', 'first-token', 100],
+    ],
+  )
+  // What is not a stream has no first token.
+  north.script = {}
+  const whole = await ask(key, 'bounded', {}, { stream: false })
+  assert.match(await whole.text(), /from north/)
+})
+
+test('a vendor in time is the only one that is called', async () => {
+  const { id, key } = await g.account()
+  assert.match(await (await ask(key, 'hedged')).text(), /from north/)
+  assert.equal(south.sent.length, 0)
+  assert.deepEqual(
+    (await lastUsage(id)).map(({ charged, log }) => [charged, log]),
+    [[ONE, null]],
+  )
+})
+
+for (const faster of ['south', 'north'] as const)
+  test(`the first token wins when ${faster} has it; the other is broken off, once, and the caller pays for one`, async () => {
+    const slower: ScriptedVendor = both[faster === 'south' ? 'north' : 'south']
+    const gate = Promise.withResolvers<void>()
+    north.script = { tokenAfter: gate.promise }
+    south.script = faster === 'south' ? {} : { tokenAfter: new Promise(() => {}) }
+    const { id, key } = await g.account()
+    const asked = ask(key, 'hedged')
+    await until(() => south.sent.length === 1)
+    if (faster === 'north') gate.resolve()
+    const answer = await asked
+    assert.equal(answer.headers.get('x-tollgate-route'), faster === 'south' ? '2' : '1')
+    const text = await answer.text()
+    assert.match(text, new RegExp(`from ${faster}`))
+    assert.doesNotMatch(text, new RegExp(`from ${slower === north ? 'north' : 'south'}`))
+    await until(() => slower.aborted === 1)
+    gate.resolve()
+    assert.deepEqual([north.sent.length, south.sent.length], [1, 1])
+    const [row, ...others] = await lastUsage(id)
+    assert.equal(others.length, 0)
+    assert.deepEqual([row?.charged, row?.vendor], [ONE, faster])
+    const lost = row?.log?.attempts.filter(({ stopped }) => stopped === 'outrun')
+    assert.deepEqual(
+      lost?.map(({ vendor }) => vendor),
+      [faster === 'south' ? 'north' : 'south'],
+    )
+    assert.ok(Number(lost?.[0]?.cost) > 0, 'the operator sees what it cost')
+    assert.match(row?.log?.decided?.join() ?? '', /No token came within 50 ms.*Route [12] answered first/)
+    assert.equal((await g.balance(id)).held, 0n)
+  })
+
+test('when the first fails after the second was called, the second answers; when both fail, nothing is charged', async () => {
+  const { id, key } = await g.account()
+  const gate = Promise.withResolvers<void>()
+  north.script = { status: 500, headersAfter: gate.promise }
+  south.script = { tokenAfter: gate.promise }
+  const asked = ask(key, 'hedged')
+  await until(() => south.sent.length === 1)
+  gate.resolve()
+  assert.match(await (await asked).text(), /from south/)
+  const again = Promise.withResolvers<void>()
+  north.script = { status: 500, headersAfter: again.promise }
+  south.script = { status: 500, headersAfter: again.promise }
+  const failing = ask(key, 'hedged')
+  await until(() => south.sent.length === 2)
+  again.resolve()
+  assert.equal((await failing).status, 502)
+  assert.deepEqual(
+    (await lastUsage(id)).map(({ charged }) => charged),
+    [ONE, 0n],
+  )
+})
+
+test('a caller who leaves ends both, and nothing stays held', async () => {
+  const { id, key } = await g.account()
+  north.script = { tokenAfter: new Promise(() => {}) }
+  south.script = { tokenAfter: new Promise(() => {}) }
+  const leaving = new AbortController()
+  const asked = ask(key, 'hedged', { signal: leaving.signal })
+  await until(() => south.sent.length === 1)
+  leaving.abort()
+  await assert.rejects(asked)
+  await until(() => north.aborted === 1 && south.aborted === 1)
+  assert.deepEqual(
+    (await lastUsage(id)).map(({ charged }) => charged),
+    [0n],
+  )
+})
+
+test('a stream that is converted to another format is hedged too, and comes whole', async () => {
+  const { id, key } = await g.account()
+  north.script = { tokenAfter: new Promise(() => {}) }
+  const answer = await g.call('/v1/messages', key, { model: 'hedged', ...BODY })
+  const text = await answer.text()
+  assert.match(text, /message_start[\s\S]*from south[\s\S]*message_stop/)
+  assert.deepEqual(
+    (await lastUsage(id)).map(({ charged }) => charged),
+    [ONE],
+  )
+})
