@@ -46,6 +46,29 @@ const WINDOWS = [
 ] as const
 const NEARLY = 0.8
 
+type Names = readonly (readonly [id: string, name: string])[]
+
+/** What the values of a scope are called, where they are ids of something. Undefined: they are text, or the reader may not see them. */
+function useNames(account: string, scopes: readonly string[]): (scope: string) => Names | undefined {
+  const may = useMay()
+  const key = (what: string, right: Parameters<typeof may>[0], ...of: string[]) =>
+    of.some((scope) => scopes.includes(scope)) && may(right, account) ? `${what}/${account}` : undefined
+  const teams = useQuery(key('teams', 'teams:read', 'team', 'project'), (signal) => api.teams(account, signal))
+  const keys = useQuery(key('keys', 'keys:read', 'key'), (signal) => api.keys(account, { limit: 200 }, signal))
+  const members = useQuery(key('members', 'members:read', 'member'), (signal) => api.members(account, signal))
+  return (scope) => {
+    if (scope === 'member') return members.data?.items.map(({ userId, email }) => [userId, email])
+    if (scope === 'key')
+      return keys.data?.items.filter(({ test }) => !test).map(({ id, name, last4 }) => [id, `${name} (…${last4})`])
+    const all = teams.data?.items
+    if (scope === 'team') return all?.filter(({ parentId }) => parentId === null).map(({ id, name }) => [id, name])
+    if (scope !== 'project') return undefined
+    return all?.flatMap(({ id, name, parentId }) =>
+      parentId === null ? [] : [[id, `${all.find((one) => one.id === parentId)?.name}/${name}`] as const],
+    )
+  }
+}
+
 export function BudgetsPage({ account }: { account: string }) {
   const may = useMay()('budgets:write', account)
   const [making, setMaking] = useDialogInAddress('create')
@@ -54,6 +77,10 @@ export function BudgetsPage({ account }: { account: string }) {
   const [ending, setEnding] = useState<Budget>()
   const [looking, setLooking] = useState<Budget>()
   const budgets = useList(`budgets/${account}`, (_, signal) => api.budgets(account, signal))
+  const names = useNames(
+    account,
+    (budgets.data ?? []).flatMap(({ scope, value }) => (value === null ? [] : [scope])),
+  )
   const newOne = (
     <Button look="primary" icon="plus" onClick={() => setMaking(true)}>
       New budget
@@ -96,7 +123,7 @@ export function BudgetsPage({ account }: { account: string }) {
               </>
             ),
           },
-          { head: 'For', cell: forWhom },
+          { head: 'For', cell: (row) => forWhom(row, names(row.scope)) },
           { head: 'Allows', cell: (row) => `${amountOf(row.unit, row.max)} ${spanOf(row)}` },
           {
             head: 'Used',
@@ -115,14 +142,14 @@ export function BudgetsPage({ account }: { account: string }) {
   )
 }
 
-function forWhom({ scope, value }: Budget): string {
+function forWhom({ scope, value }: Budget, names?: Names): string {
   const name = scope.startsWith('tag:') ? `tag ${scope.slice('tag:'.length)}` : scope
-  return value === null ? `each ${name}` : `${name} ${value}`
+  return value === null ? `each ${name}` : `${name} ${names?.find(([id]) => id === value)?.[1] ?? value}`
 }
 
 function amountOf(unit: Budget['unit'], amount: string): string {
   if (unit === 'credits') return `${formatCredits(amount)} credits`
-  return `${formatWhole(Number(amount))} ${unit === 'requests' ? 'calls' : unit}`
+  return plural(Number(amount), unit === 'requests' ? 'call' : 'token')
 }
 
 function spanOf({ span, windowSeconds }: Budget): string {
@@ -173,18 +200,19 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
     >
       <TextField label="Name" value={name} onText={setName} maxLength={100} placeholder="Trial users" required />
       <div className="grid-2">
-        <SelectField label="For" value={scope} onText={setScope} options={SCOPES} />
+        <SelectField
+          label="For"
+          value={scope}
+          onText={(text) => {
+            setScope(text)
+            setValue('')
+          }}
+          options={SCOPES}
+        />
         {scope === 'tag' ? (
           <TextField label="Name of the tag" value={tag} onText={setTag} maxLength={64} placeholder="feature" mono />
         ) : null}
-        <TextField
-          label="Only this value"
-          value={value}
-          onText={setValue}
-          maxLength={64}
-          placeholder="Empty: each value has its own"
-          hint="A user, a tag’s value, or the id of a key, team, project or member"
-        />
+        <ValueField account={account} scope={scope} value={value} onText={setValue} label="Only this value" />
       </div>
       <div className="grid-3">
         <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
@@ -197,6 +225,35 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
         <Percent percent={percent} onPercent={setPercent} />
       </div>
     </FormDialog>
+  )
+}
+
+/** Chosen by its name where it has one. */
+function ValueField(props: {
+  account: string
+  scope: string
+  value: string
+  onText: (text: string) => void
+  label: string
+  required?: boolean
+}) {
+  const { account, scope, value, onText, label, required = false } = props
+  const names = useNames(account, [scope])(scope)
+  if (names)
+    return (
+      <SelectField
+        label={label}
+        value={value}
+        onText={onText}
+        options={[['', required ? 'Choose' : 'Each has its own'] as const, ...names]}
+      />
+    )
+  return (
+    <TextField
+      {...{ label, value, onText, required }}
+      maxLength={64}
+      placeholder={required ? 'alice' : 'Empty: each value has its own'}
+    />
   )
 }
 
@@ -270,7 +327,7 @@ function ValueForm({ account, budget, onClose }: { account: string; budget: Budg
       <p>
         <b>{budget.name}</b> allows {amountOf(budget.unit, budget.max)} {spanOf(budget)}, {forWhom(budget)}.
       </p>
-      <TextField label="Value" value={value} onText={setValue} maxLength={64} placeholder="alice" mono required />
+      <ValueField account={account} scope={budget.scope} value={value} onText={setValue} label="Value" required />
       <TextField
         label="Maximum"
         value={max}
@@ -284,6 +341,7 @@ function ValueForm({ account, budget, onClose }: { account: string; budget: Budg
 }
 
 function Values({ account, budget, onClose }: { account: string; budget: Budget; onClose: () => void }) {
+  const names = useNames(account, [budget.scope])(budget.scope)
   const values = useQuery(`budgets/${account}/${budget.id}`, (signal) => api.budgetValues(account, budget.id, signal))
   return (
     <Notice title={`Top values of ${budget.name}`} wide onClose={onClose}>
@@ -297,7 +355,11 @@ function Values({ account, budget, onClose }: { account: string; budget: Budget;
               rows={items}
               rowKey={({ value }) => value}
               columns={[
-                { head: 'Value', main: true, cell: ({ value }) => <b>{value}</b> },
+                {
+                  head: 'Value',
+                  main: true,
+                  cell: ({ value }) => <b>{names?.find(([id]) => id === value)?.[1] ?? value}</b>,
+                },
                 { head: 'Used', cell: (row) => <Used budget={budget} of={row} /> },
                 { head: 'Left', cell: ({ left }) => amountOf(budget.unit, left) },
                 { head: 'Renews', cell: ({ renewsAt }) => (renewsAt ? <When at={renewsAt} /> : '–') },
