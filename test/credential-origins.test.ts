@@ -94,13 +94,14 @@ test('what is laid over a vendor that is there takes none of its credentials els
   const before = structuredClone(g.gateway.catalog.current.input.vendors.mine)
   const oauth = (url: string) => ({ oauth: { tokenUrl: `${url}/token` } })
   const find = { title: 'Find', route: 'GET /find', vendorPath: 'find', params: {} }
-  const product = (id: string, vendor: object) =>
-    g.operator<{ message?: string }>('POST', '/products', {
+  const product = (id: string, vendor: object, query = '') =>
+    g.operator<{ message?: string }>('POST', `/products${query}`, {
       ...{ id, entries: { find }, vendor, price: { rates: { call: '1' } } },
     })
   assert.equal((await product('mine', { baseUrl: foreign.url })).status, 409, 'it has the name by chance')
   const refused: [string, Promise<{ status: number }>][] = [
     ['a product', product('finds', { name: 'mine', baseUrl: foreign.url })],
+    ['a product that is only tried', product('finds', { name: 'mine', baseUrl: foreign.url }, '?dryRun=true')],
     ['its login', product('finds', { name: 'mine', baseUrl: home.url, auth: oauth(foreign.url) })],
     ['a token address', g.operator('PATCH', '/vendors/mine', { entry: { auth: oauth(foreign.url) } })],
     ['a mistyped login', g.operator('PATCH', '/vendors/mine', { entry: { auth: { oauth: 'x' } } })],
@@ -115,6 +116,51 @@ test('what is laid over a vendor that is there takes none of its credentials els
   // Its own vendor may move as long as nothing secret goes along.
   assert.equal((await product('free', { baseUrl: home.url })).status, 200)
   assert.equal((await product('free', { baseUrl: foreign.url })).status, 200)
+})
+
+test('a whole catalog, and an old one, move a credential only for whoever manages credentials; so does every value that is given', async () => {
+  const { data } = await g.operator<{ token: string }>('POST', '/tokens', {
+    ...{ name: 'editor', scopes: ['catalog:write', 'vendors:write'] },
+  })
+  const asEditor = async (method: string, path: string, body: object) => {
+    const answer = await g.call(`/admin/v1${path}`, data.token, body, { method })
+    return [answer.status, await answer.text()] as const
+  }
+  const here = structuredClone(g.gateway.catalog.current.input)
+  const { version } = g.gateway.catalog.current
+  const at = (change: object) => ({ ...here, vendors: { ...here.vendors, ...change } })
+  const mine = here.vendors.mine!
+  const [openai] = Object.keys(here.vendors).filter((name) => here.vendors[name]?.credential === 'OPENAI_API_KEY')
+  const moved = [
+    at({ mine: { ...mine, baseUrl: foreign.url } }),
+    at({ mine: { ...mine, auth: { oauth: { tokenUrl: `${foreign.url}/token` } } } }),
+    at({ thief: { baseUrl: foreign.url, credential: STORED } }),
+    at({ thief: { baseUrl: foreign.url, credentials: [{ name: 'OPENAI_API_KEY' }, { name: STORED }] } }),
+    ...(openai ? [at({ [openai]: { ...here.vendors[openai], baseUrl: foreign.url } })] : []),
+  ]
+  for (const document of moved)
+    for (const query of ['', '?dryRun=true']) {
+      const [status, said] = await asEditor('PUT', `/catalog${query}`, { document })
+      assert.deepEqual([status, /scope vendor-credentials:write/.test(said)], [403, true], said)
+    }
+  assert.equal(g.gateway.catalog.current.version, version)
+  const timeouts = { connectMs: 2_345 }
+  assert.equal((await asEditor('PUT', '/catalog', { document: at({ mine: { ...mine, timeouts } }) }))[0], 200)
+  // Whoever manages credentials may, and the way back is asked about like the way there.
+  assert.equal((await g.operator('PUT', '/catalog', { document: moved[0] })).status, 200)
+  const away = g.gateway.catalog.current.version
+  assert.equal((await g.operator('PUT', '/catalog', { document: here })).status, 200)
+  for (const query of ['', '?dryRun=true'])
+    assert.equal((await asEditor('POST', `/catalog/rollback${query}`, { version: away }))[0], 403)
+  assert.equal((await asEditor('POST', '/catalog/rollback', { version }))[0], 200)
+  const given = { value: 'v' }
+  const connection = { vendor: 'mine', formats: ['openai-chat'], baseUrl: home.url, models: [], credential: given }
+  assert.equal((await asEditor('POST', '/connect', connection))[0], 403)
+  assert.equal(
+    (await asEditor('PATCH', '/vendors/mine', { entry: { baseUrl: foreign.url }, credential: given }))[0],
+    403,
+  )
+  assert.deepEqual(g.gateway.catalog.current.input.vendors.mine, mine)
 })
 
 test('a tool server that moves takes none of several credentials along, and a value for one says nothing of the others', async () => {

@@ -45,7 +45,7 @@ import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
-import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
+import { type Actor, dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 
 // A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
 
@@ -143,7 +143,8 @@ export function connectResources({ database, audit, catalog, credentials, probe 
       query: z.strictObject({ dryRun }),
       body: connectBody,
       answer: z.union([appliedView.extend({ notes: z.array(z.string()) }), connectCheckView]),
-      async run({ query, body, by }) {
+      async run({ query, body, actor, by }) {
+        if (body.credential.value !== undefined) requireRight(actor, 'vendor-credentials:write')
         const place = await placeOf(body)
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
         const { credential: name } = place.vendor
@@ -235,6 +236,17 @@ export async function mayAllGo(
   for (const { name } of namedBy(vendor))
     for (const address of addressesOf(vendor))
       await mayGoTo(name, { value: name === given.name ? given.value : undefined, address }, known)
+}
+
+/** A whole document may move credentials to where they are not at home, if whoever applies it manages credentials. What else is wrong with it is said when it is applied. */
+async function requireRightToMove(actor: Actor, document: unknown, known: Known): Promise<void> {
+  if (!checkDocument(document).ok) return
+  const { vendors } = document as CatalogInput // It was just checked.
+  for (const vendor of Object.values(vendors))
+    for (const { name } of namedBy(vendor))
+      for (const address of addressesOf(vendor))
+        if (!(await isFreeToGo(name, { value: undefined, address }, known)))
+          requireRight(actor, 'vendor-credentials:write')
 }
 
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */
@@ -451,11 +463,16 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       bodyBytesMax: DOCUMENT_BYTES_MAX,
       answer: z.union([appliedView, checkView]),
       async run({ query, body: { document, note, basedOn, credentials: values = {} }, actor, by }) {
-        if (isDryRun(query)) return catalog.check(document)
         if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
+        const mayMove = (current: CatalogInput) => requireRightToMove(actor, document, { current, credentials })
+        if (isDryRun(query)) {
+          await mayMove(catalog.current.input)
+          return catalog.check(document)
+        }
         checkNamed(document, Object.keys(values))
         const applied = await catalog.amend(
-          async (_, tx, version) => {
+          async (current, tx, version) => {
+            await mayMove(current)
             if (basedOn !== undefined && basedOn !== version) throw overtaken(basedOn, version)
             for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)
             return document
@@ -488,9 +505,10 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       query: z.strictObject({ dryRun }),
       body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
       answer: z.union([appliedView, vendorCheckView]),
-      async run({ query, body, by }) {
-        if (!isDryRun(query)) return catalog.rollback(body.version, by)
+      async run({ query, body, actor, by }) {
         const { input: document } = await catalog.at(body.version)
+        await requireRightToMove(actor, document, { current: catalog.current.input, credentials })
+        if (!isDryRun(query)) return catalog.rollback(body.version, by)
         const { models, endpoints } = catalog.current.input
         const losing = Object.keys({ ...models, ...endpoints }).filter(
           (uid) => !Object.hasOwn(document.models, uid) && !Object.hasOwn(document.endpoints, uid),

@@ -127,14 +127,18 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
               })
         const made = productOf(body, read)
         const { current } = catalog
+        const mayGo = async (input: CatalogInput) => {
+          const vendor = made.vendor && mergedVendor(input, made)
+          if (vendor) await mayAllGo(vendor, { name, value }, { current: input, credentials })
+        }
         if (isDryRun(query)) {
+          await mayGo(current.input)
           const document = withProduct(current.input, made)
           return { ...catalog.check(document), notes: made.notes, bounds: countBounds(made.product), document }
         }
         const applied = await catalog.amend(
           async (input, tx) => {
-            const vendor = made.vendor && mergedVendor(input, made)
-            if (vendor) await mayAllGo(vendor, { name, value }, { current: input, credentials })
+            await mayGo(input)
             if (value !== undefined && name !== undefined) await credentials.storeWith(tx, name, value, by)
             return withProduct(input, made)
           },

@@ -16,7 +16,7 @@ import { TEXT_PROTOCOLS } from '../../meter/kind.ts'
 import { readVendorErrors } from '../../reports/vendor-errors.ts'
 import { vendorError } from '../../reports/views.ts'
 import { renameVendorHours } from '../../routing/vendor-hours.ts'
-import { dryRun, isDryRun, type Resource, resource, secret, text } from '../resource.ts'
+import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 import { checkedAddress, isFreeToGo, mayGoTo } from './connect.ts'
 
 interface VendorEditDeps {
@@ -54,7 +54,8 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
       query: z.strictObject({ dryRun }),
       body: change,
       answer: z.union([appliedView, vendorCheckView]),
-      async run({ params: { name }, query, body, by }) {
+      async run({ params: { name }, query, body, actor, by }) {
+        if (body.credential !== undefined) requireRight(actor, 'vendor-credentials:write')
         if (isDryRun(query)) {
           const present = { current: catalog.current.input, queryable: database, credentials }
           const { document } = await checkedChange(name, body, present)
