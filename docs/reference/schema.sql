@@ -17,12 +17,15 @@ create table access_token (
   last_used_at timestamp with time zone,
   last_ip text,
   revoked_at timestamp with time zone,
+  parent_id text collate "C",
   constraint access_token_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint access_token_digest_key UNIQUE (digest),
+  constraint access_token_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES access_token(id) ON DELETE SET NULL,
   constraint access_token_person_id_fkey FOREIGN KEY (person_id) REFERENCES person(id) ON DELETE CASCADE,
   constraint access_token_pkey PRIMARY KEY (id)
 );
 CREATE INDEX access_token_account ON public.access_token USING btree (account_id);
+CREATE INDEX access_token_parent ON public.access_token USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX access_token_person ON public.access_token USING btree (person_id);
 
 create table account (

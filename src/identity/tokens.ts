@@ -14,6 +14,7 @@ import type { NewToken, TokenView } from './views.ts'
 
 /** A token in use: who it acts for, and within which bounds. */
 export interface TokenUse {
+  readonly id: string
   readonly name: string
   /** The one that the process was started with. */
   readonly isFirst: boolean
@@ -37,8 +38,8 @@ interface Bounds {
 interface Maker {
   readonly may: (permission: Permission) => boolean
   readonly person: string | null
-  /** Of the token that makes it. */
-  readonly bounds: Bounds | undefined
+  /** The token that makes it: its bounds hold for what it makes, and its end ends it. */
+  readonly token: Pick<TokenUse, 'id' | 'bounds' | 'isFirst'> | undefined
 }
 
 interface TokenInput {
@@ -52,6 +53,7 @@ interface TokenInput {
 export interface Tokens {
   list(account: string | null): Promise<TokenView[]>
   create(account: string | null, input: TokenInput, maker: Maker, by: By): Promise<NewToken>
+  /** And all that were made with it, and with those; what the token of the first start made stays. */
   revoke(account: string | null, id: string, by: By): Promise<TokenView>
   /** Throws if it may not be used, or not from this address. */
   use(token: string, ip: string): Promise<TokenUse>
@@ -105,13 +107,22 @@ const LIVE = statement(
 )
 const INSERT = statement(
   'token_insert',
-  `insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by)
-   values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10) returning ${COLUMNS}`,
+  `insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by, parent_id)
+   values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10, $11) returning ${COLUMNS}`,
 )
 const REVOKED = statement('token_revoked', 'select revoked_at from access_token where id = $1')
 const REVOKE = statement(
   'token_revoke',
   `update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`,
+)
+// One that is being revoked waits until what it makes is there, and takes it along.
+const LOCK_PARENT = statement(
+  'token_lock_parent',
+  'select 1 from access_token where id = $1 and revoked_at is null for share',
+)
+const REVOKE_MADE = statement(
+  'token_revoke_made',
+  `update access_token set revoked_at = now() where parent_id = any($1) and revoked_at is null returning ${COLUMNS}`,
 )
 const USE = statement(
   'token_use',
@@ -148,7 +159,11 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
         const [live] = await tx.query<{ count: number }>(LIVE, [account])
         if ((live?.count ?? 0) >= LIVE_MAX)
           throw new Fault('conflict', { message: `There are ${LIVE_MAX} tokens already. Revoke one first.` })
-        const [made] = await tx.query<Row>(INSERT, [...values, by.token ?? by.actor])
+        // What the token of the first start made stays: it is replaced by one of them.
+        const parent = maker.token && !maker.token.isFirst ? maker.token.id : null
+        if (parent !== null && !(await tx.query(LOCK_PARENT, [parent]))[0])
+          throw new Fault('key_unknown', { message: 'This token was revoked.' })
+        const [made] = await tx.query<Row>(INSERT, [...values, by.token ?? by.actor, parent])
         const detail = { name, scopes, ...(account === null ? {} : { account }) }
         const until = made?.expires_at?.toISOString() ?? null
         await audit.write(tx, by, {
@@ -169,6 +184,16 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
           ...{ action: 'token.revoke', object: id, detail: { name: row.name } },
           ...{ before: { revokedAt: was?.revoked_at ?? null }, after: { revokedAt: row.revoked_at } },
         })
+        // Level by level: each statement waits for those that still make one, and sees what they made.
+        for (let parents = [id]; parents.length > 0; ) {
+          const made = await tx.query<Row>(REVOKE_MADE, [parents])
+          for (const { id: child, name, revoked_at: revokedAt } of made)
+            await audit.write(tx, by, {
+              ...{ action: 'token.revoke', object: child, detail: { name, madeWith: id } },
+              ...{ before: { revokedAt: null }, after: { revokedAt } },
+            })
+          parents = made.map((one) => one.id)
+        }
         return viewOf(row)
       })
     },
@@ -186,7 +211,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
       if (row.resting) await database.query(USED, [row.id, ip])
       const isNobodys = row.person_id === null
       return {
-        ...{ name: row.name, isFirst: row.is_first, account: row.account_id, scopes: row.scopes },
+        ...{ id: row.id, name: row.name, isFirst: row.is_first, account: row.account_id, scopes: row.scopes },
         person: row.person_id === null ? null : { id: row.person_id, email: row.email ?? '' },
         role: isNobodys && row.account_id === null ? 'operator' : row.role,
         accountRole: isNobodys && row.account_id !== null ? 'owner' : row.account_role,
@@ -218,13 +243,13 @@ function checkScopes(scopes: readonly string[], account: string | null, { may }:
 }
 
 /** What a token makes ends no later than it does, and is used from nowhere else. What is not said is as it is for the maker. */
-function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { bounds }: Maker, nowMs: number): Bounds {
+function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { token }: Maker, nowMs: number): Bounds {
   const { expiresAtMs = null, ipRanges = null } = given
   if (expiresAtMs !== null && expiresAtMs <= nowMs)
     throw new Fault('request_invalid', { message: 'expiresAt: must be in the future.', param: 'expiresAt' })
   if (ipRanges) readIpRanges(ipRanges)
-  const until = bounds?.expiresAtMs ?? null
-  const from = bounds?.ipRanges ?? null
+  const until = token?.bounds.expiresAtMs ?? null
+  const from = token?.bounds.ipRanges ?? null
   if (until !== null && expiresAtMs !== null && expiresAtMs > until)
     throw new Fault('access_denied', { message: 'expiresAt: a token cannot outlive the token that makes it.' })
   const beyond = from && ipRanges?.find((range) => !isRangeWithin(range, from))

@@ -7,6 +7,7 @@ import {
   type OperatorServer,
   startOperatorServer,
 } from '../../test/operator-server.ts'
+import type { AuditView } from '../database/audit.ts'
 import { type Permission, RIGHTS, roleMay } from '../identity/roles.ts'
 import { createTokens } from '../identity/tokens.ts'
 import type { LinkView, MemberView, NewToken, OperatorView, TokenView } from '../identity/views.ts'
@@ -27,8 +28,10 @@ before(async () => {
 })
 after(() => server.close())
 
-const bearing = (token: string) => (method: string, path: string, body?: unknown) =>
-  asOperator(server)(method, path, body, { authorization: `Bearer ${token}` })
+const bearing =
+  (token: string) =>
+  <T>(method: string, path: string, body?: unknown) =>
+    asOperator(server)<T>(method, path, body, { authorization: `Bearer ${token}` })
 const make = async (scopes: readonly string[], account?: string, more: object = {}) => {
   const path = account === undefined ? '/tokens' : `/accounts/${account}/tokens`
   const { data, text } = await asOperator(server)<NewToken>('POST', path, { name: 'a token', scopes, ...more })
@@ -312,4 +315,33 @@ test('the token of the first start is one of them: listed, revoked for good, and
   await assert.rejects(restarted.use(OPERATOR_TOKEN, '127.0.0.1'), /revoked/)
   assert.equal((await bearing(spare)('GET', '/accounts')).status, 200)
   await server.database.query({ text: 'update access_token set revoked_at = null where id = $1' }, [first.id])
+})
+
+test('a token that is revoked takes along what it made, and what those made; one that is revoked makes nothing more', async () => {
+  const { data: account } = await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'Tokens' })
+  const parent = await make(['tokens', 'keys:read', 'accounts:read'])
+  const makeBy = async (token: string, path: string) => {
+    const { data, status } = await bearing(token)<NewToken>('POST', path, {
+      name: 'made',
+      scopes: ['tokens', 'keys:read'],
+    })
+    return { ...data, status }
+  }
+  const child = await makeBy(parent.token, '/tokens')
+  const grandchild = await makeBy(child.token, `/accounts/${account.id}/tokens`)
+  const other = await make(['tokens'])
+  assert.deepEqual([child.status, grandchild.status], [200, 200])
+  // Whatever is made at the same moment is revoked too, or is not made.
+  const [racing] = await Promise.all([
+    Promise.all(Array.from({ length: 8 }, () => makeBy(child.token, '/tokens'))),
+    asOperator(server)('DELETE', `/tokens/${parent.id}`),
+  ])
+  for (const { token } of [parent, child, grandchild, ...racing.filter(({ status }) => status === 200)]) {
+    const { status, error } = await bearing(token)('GET', '/tokens')
+    assert.deepEqual([status, error?.message], [401, 'This token was revoked.'])
+  }
+  for (const { status } of racing) assert.ok(status === 200 || status === 401, String(status))
+  assert.equal((await bearing(other.token)('GET', '/tokens')).status, 200)
+  const audit = await asOperator(server)<Page<AuditView>>('GET', `/audit?object=${grandchild.id}&action=token.revoke`)
+  assert.equal(audit.data.items.length, 1)
 })

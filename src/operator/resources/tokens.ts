@@ -21,7 +21,7 @@ const creation = z
 const makerOf = (actor: Actor, account?: string) => ({
   may: (permission: Parameters<typeof may>[1]) => may(actor, permission, account),
   person: actor.session?.person.id ?? actor.token?.person?.id ?? null,
-  bounds: actor.token?.bounds,
+  token: actor.token ?? undefined,
 })
 
 export function tokenResources({ tokens }: TokenDeps): Resource[] {
