@@ -152,6 +152,7 @@ function setUp(upstreamPort: number) {
   } as unknown as PathDeps['ledger']
   const path: PathDeps = {
     ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
+    hooks: { ask: () => Promise.reject(new Error('no hooks')) },
     sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
     logins: { open: () => Promise.reject(new Error('no logins')) },

@@ -43,6 +43,7 @@ import { maintainUsage } from './ledger/retention.ts'
 import { openTools } from './mcp/open.ts'
 import { openBackOffice } from './operator/operator.ts'
 import type { PathDeps } from './pipeline/call.ts'
+import { createHooks } from './pipeline/guard-hook.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
@@ -129,6 +130,7 @@ export async function createGateway(options: GatewayOptions) {
   })
   const path: PathDeps = {
     ...{ database, ledger, upstream, logins, vendors, routes, world, log, monitor, watch, jobs, refusals },
+    hooks: createHooks({ guard, secrets, world }),
     ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
   }
   const read = readerOf(options, { ...store, guard, assets })

@@ -1,13 +1,17 @@
 // Guardrails on the path: what they take out no vendor sees, what they put back only its own caller gets, and what they block costs nothing.
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
+import { createHmac } from 'node:crypto'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { ContentView } from '../src/admission/views.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import { testGateway } from './gateway.ts'
+import { until } from './until.ts'
 
+/** Known before the gateway starts: the address guard has to let it through. */
+const HOOK_PORT = 20_000 + (process.pid % 20_000)
 const MAIL = 'jo.doe+x@mail.example.org'
 const CARD = '4111 1111 1111 1111'
 const PLACEHOLDER = /\[(?:EMAIL|CARD)_[0-9A-F]{12}\]/
@@ -15,12 +19,14 @@ const PLACEHOLDER = /\[(?:EMAIL|CARD)_[0-9A-F]{12}\]/
 /** A vendor that repeats what it was told, three characters at a time if it streams. */
 const seen: string[] = []
 let says: ((told: string) => string) | undefined
+/** What a stream waits for in its middle. */
+let halfway: (() => Promise<unknown>) | undefined
 let vendor: Server
 before(async () => {
   vendor = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
+    request.on('end', async () => {
       const body = Buffer.concat(chunks).toString()
       seen.push(body)
       const { messages, stream, input } = JSON.parse(body) as any // Of a test.
@@ -49,7 +55,10 @@ before(async () => {
           `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
         )
       event({ role: 'assistant', content: '' })
-      for (let at = 0; at < text.length; at += 3) event({ content: text.slice(at, at + 3) })
+      const middle = Math.floor(text.length / 3)
+      for (let at = 0; at < middle; at += 3) event({ content: text.slice(at, Math.min(middle, at + 3)) })
+      await halfway?.()
+      for (let at = middle; at < text.length; at += 3) event({ content: text.slice(at, at + 3) })
       event({}, 'stop')
       response.write(
         `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [], usage })}\n\n`,
@@ -61,7 +70,7 @@ before(async () => {
 })
 after(() => vendor.close())
 
-const g = testGateway({ env: { TOLLGATE_WEBHOOKS_PER_MINUTE: '100000' } }, async () => {
+const g = testGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${HOOK_PORT}` } }, async () => {
   await rules(undefined)
 })
 
@@ -215,4 +224,220 @@ test('a catalog with a rule that cannot work is not applied, and says why', asyn
   assert.match(await problem({ redact: { own: { a: 'x*' } } }), /matches the empty text/)
   assert.match(await problem({ moderate: { model: 'echo' } }), /no moderation model/)
   assert.match(await problem({ hook: { url: 'ftp://x' } }), /http/)
+})
+
+// Hooks.
+
+interface Asked {
+  readonly body: any
+  readonly headers: Record<string, string | string[] | undefined>
+}
+const asked: Asked[] = []
+/** What the hook answers: an object, or a function that does what it likes with the response. */
+let hook: (body: any, response: ServerResponse) => object | undefined = () => ({ action: 'allow' })
+const hookServer = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => {
+    const body = JSON.parse(Buffer.concat(chunks).toString())
+    asked.push({ body, headers: request.headers })
+    const said = hook(body, response)
+    if (said) response.setHeader('content-type', 'application/json').end(JSON.stringify(said))
+  })
+}).listen(HOOK_PORT, '127.0.0.1')
+after(() => {
+  hookServer.closeAllConnections()
+  hookServer.close()
+})
+const hooked = (over: object = {}) => ({
+  gate: { hook: { url: `http://127.0.0.1:${HOOK_PORT}/check`, on: ['request', 'answer'], ...over } },
+})
+
+test('a hook is asked about the redacted texts of both, signed, and may let them through or replace them', async () => {
+  await rules({ ...HIDING, ...hooked() })
+  const { id: account, key, keyId } = await g.account()
+  asked.length = 0
+  hook = ({ on, texts }) =>
+    on === 'request'
+      ? { action: 'allow' }
+      : { action: 'replace', texts: texts.map((text: string) => text.toUpperCase()) }
+  assert.equal(await said(await ask(key, `a ${MAIL}`)), `YOU SAID: A ${MAIL}!`)
+  const [request, answer] = asked
+  assert.deepEqual(
+    [request?.body.on, request?.body.account, request?.body.key, request?.body.model, answer?.body.on],
+    ['request', account, keyId, 'echo', 'answer'],
+  )
+  assert.match(request?.body.texts[0], /^a \[EMAIL_/)
+  assert.match(answer?.body.texts[0], /^You said: a \[EMAIL_/)
+  const { data } = await g.operator<{ secret: string }>('GET', '/webhook-secret')
+  const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = request?.headers ?? {}
+  const signed = createHmac('sha256', Buffer.from(data.secret.slice('whsec_'.length), 'base64'))
+  assert.equal(signature, `v1,${signed.update(`${id}.${at}.${JSON.stringify(request?.body)}`).digest('base64')}`)
+
+  hook = ({ on }) => (on === 'request' ? { action: 'replace', texts: ['b new@example.org'] } : { action: 'allow' })
+  assert.equal(await said(await ask(key, 'a')), 'You said: b new@example.org!')
+  assert.match(seen.at(-1) ?? '', /b \[EMAIL_/)
+})
+
+test('a blocked request names its rule and costs nothing; a blocked answer was made, and is charged', async () => {
+  await rules(hooked())
+  const { id: account, key } = await g.account()
+  hook = ({ on }) => (on === 'request' ? { action: 'block', reason: 'No\nsecrets.' } : { action: 'allow' })
+  const before = await g.balance(account)
+  const count = seen.length
+  const refused = await ask(key, 'x')
+  const body = (await refused.json()) as any // Of a test.
+  assert.deepEqual([refused.status, refused.headers.get('x-tollgate-guardrail')], [400, 'gate'])
+  assert.equal(body.error.message, 'The guardrail "gate" does not let this request through. No secrets.')
+  assert.equal(body.error.code, 'content_filter')
+  await g.settled()
+  assert.deepEqual([await g.balance(account), seen.length], [before, count])
+
+  hook = ({ on }) => (on === 'answer' ? { action: 'block' } : { action: 'allow' })
+  const whole = await ask(key, 'x')
+  assert.equal(whole.status, 400)
+  const made = await detail(whole.headers.get('x-request-id'))
+  assert.deepEqual(made.attemptLog?.guardrails, [{ rule: 'gate', on: 'answer', did: 'blocked', times: 1 }])
+  assert.ok(BigInt(made.charged.replace('.', '')) > 0n && made.fault === 'guardrail_blocked', JSON.stringify(made))
+})
+
+test('a stream is asked about in windows, and ends with the format’s own error where it is blocked', async () => {
+  await rules(hooked({ on: ['answer'] }))
+  const { key } = await g.account()
+  const long = `${'word '.repeat(300)}poison${' word'.repeat(300)}`
+  hook = ({ texts }) => (texts[0].includes('poison') ? { action: 'block', reason: 'Poison.' } : { action: 'allow' })
+  says = () => long
+  let text = ''
+  halfway = () => until(() => text.includes('wor'))
+  const paths: [string, object, RegExp][] = [
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: 'x' }] }, /data: \{"error":[^\n]*guardrail/],
+    ['/v1/responses', { input: 'x' }, /event: response\.failed/],
+    ['/v1/messages', { max_tokens: 99, messages: [{ role: 'user', content: 'x' }] }, /event: error/],
+  ]
+  try {
+    for (const [path, body, ending] of paths) {
+      text = ''
+      const answer = await g.call(path, key, { model: 'echo', stream: true, ...body })
+      for await (const chunk of answer.body!) text += Buffer.from(chunk).toString()
+      assert.ok(text.includes('wor') && !text.includes('poi'), text)
+      assert.match(text, ending)
+      assert.ok(!text.includes('response.completed') && !text.includes('message_stop'))
+      const call = await detail(answer.headers.get('x-request-id'))
+      assert.ok(BigInt(call.charged.replace('.', '')) > 0n, 'what was made until then is charged')
+    }
+    halfway = undefined
+    hook = () => ({ action: 'allow' })
+    const whole = await ask(key, 'x', { stream: true })
+    const pieces = (await whole.text()).matchAll(/"content":"([^"]*)"/g)
+    assert.equal([...pieces].map(([, piece]) => piece).join(''), long)
+    says = () => 'short'
+    assert.match(await (await ask(key, 'x', { stream: true })).text(), /hor.*\[DONE\]/s)
+  } finally {
+    halfway = undefined
+    says = undefined
+  }
+})
+
+test('a hook that is slow, huge, redirects or lies counts as failed: calls are blocked, or go on where the rule says so', async () => {
+  const { id: account, key } = await g.account()
+  const tricks: [string, typeof hook][] = [
+    ['slow', () => undefined],
+    ['huge', (_, response) => void response.end('x'.repeat(3_000_000))],
+    ['redirects', (_, response) => void response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()],
+    ['lies', () => ({ action: 'replace', texts: [] })],
+    ['babbles', (_, response) => void response.end('no JSON')],
+    ['breaks', (_, response) => void response.destroy()],
+  ]
+  await rules(hooked({ on: ['request'], deadlineMs: 300 }))
+  const before = await g.balance(account)
+  for (const [name, trick] of tricks) {
+    hook = trick
+    const answer = await ask(key, name)
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '2'], name)
+    assert.match(await answer.text(), /The guardrail \\"gate\\" could not be asked/)
+  }
+  await g.settled()
+  assert.deepEqual(await g.balance(account), before)
+  await rules(hooked({ on: ['request', 'answer'], deadlineMs: 300, onFailure: 'allow' }))
+  for (const [name, trick] of tricks) {
+    hook = trick
+    assert.equal(await said(await ask(key, name)), `You said: ${name}!`)
+  }
+  await rules({ gate: { hook: { url: 'http://169.254.169.254/latest' } } })
+  assert.equal((await ask(key, 'x')).status, 503, 'the address guard holds for hooks')
+})
+
+test('a moderation model blocks what it flags, at the operator’s cost', async () => {
+  const { id: account, key } = await g.account()
+  await rules({ nice: { moderate: { model: 'judge', on: ['request', 'answer'] } } })
+  const before = await g.balance(account)
+  const refused = await ask(key, 'poison')
+  assert.match(
+    await refused.text(),
+    /The guardrail \\"nice\\" does not let this request through\. It was flagged as hate\./,
+  )
+  assert.deepEqual(await g.balance(account), before, 'nobody is charged for being asked about')
+  assert.equal(await said(await ask(key, 'honey')), 'You said: honey!')
+  says = () => 'some poison'
+  assert.match(await (await ask(key, 'honey')).text(), /does not let this answer through/)
+  assert.match(await (await ask(key, 'honey', { stream: true })).text(), /does not let this answer through/)
+  says = undefined
+  await rules({ nice: { moderate: { model: 'judge', categories: ['violence'] } } })
+  assert.equal(await said(await ask(key, 'poison')), 'You said: poison!')
+})
+
+test('nothing goes around: conversations and background responses see placeholders too', async () => {
+  await rules({ hide: { redact: { patterns: ['email'], on: ['request', 'answer'] } } })
+  const { key } = await g.account()
+  const items = [{ type: 'message', role: 'user', content: `mail ${MAIL}` }]
+  const made = await g.call('/v1/conversations', key, { items })
+  const { id } = (await made.json()) as { id: string }
+  assert.equal(made.status, 200)
+  await g.call(`/v1/conversations/${id}/items`, key, { items })
+  const calls = g.sandbox.seen.calls.filter(({ url }) => url.includes('conversations'))
+  assert.ok(calls.length >= 2 && calls.every(({ body = '' }) => !body.includes(MAIL) && /\[EMAIL_/.test(body)))
+
+  const count = seen.length
+  const queued = await g.call('/v1/responses', key, { model: 'echo', input: `mail ${MAIL}`, background: true })
+  const response = (await queued.json()) as { id: string }
+  const ended = await until(async () => {
+    const text = await (await g.call(`/v1/responses/${response.id}`, key)).text()
+    return text.includes('"status":"completed"') && text
+  })
+  assert.ok(ended.includes(`You said: mail ${MAIL}!`), ended)
+  assert.ok(seen.length > count && seen.slice(count).every((body) => !body.includes(MAIL)))
+})
+
+test('a placeholder that a caller sends himself is a text like any other, and tool arguments stay JSON', async () => {
+  await rules({ hide: { redact: { patterns: ['email', 'card', 'private_key'] } } })
+  const { key } = await g.account()
+  const own = 'literally [EMAIL_0123456789AB] [EMAIL_'
+  assert.equal(await said(await ask(key, `${own} ${MAIL}`)), `You said: ${own} ${MAIL}!`)
+  const pem = '-----BEGIN PRIVATE KEY-----\nMII"x\\y\n-----END PRIVATE KEY-----'
+  const args = JSON.stringify({ to: MAIL, [MAIL]: pem, card: 4111111111111111, big: '12345678901234567890' })
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: args } }] },
+    { role: 'tool', tool_call_id: 'call_1', content: args },
+    { role: 'user', content: 'again' },
+  ]
+  const answer = await g.call('/v1/chat/completions', key, { model: 'echo', max_tokens: 100, messages })
+  assert.equal(answer.status, 200)
+  const sent = seen.at(-1) ?? ''
+  assert.ok(!sent.includes('jo.doe') && !sent.includes('MII') && !sent.includes('4111111111111111'), sent)
+  const told = JSON.parse(sent).messages[1].tool_calls[0].function.arguments as string
+  assert.deepEqual(Object.keys(JSON.parse(told)).length, 4)
+  assert.ok(told.includes('12345678901234567890'))
+})
+
+test('long texts and patterns that match everything are borne', async () => {
+  await rules({
+    all: { redact: { patterns: ['email', 'card', 'phone', 'iban'], own: { all: '(?s).+' }, on: ['answer'] } },
+  })
+  const { key } = await g.account()
+  const text = await (await ask(key, `${'x y '.repeat(20_000)}${MAIL}`, { stream: true })).text()
+  assert.ok(/\[ALL_[0-9A-F]{12}\]/.test(text) && !text.includes('x y '), text.slice(0, 500))
+  await rules({ all: { redact: { patterns: ['email', 'card', 'phone', 'iban', 'api_key'] } } })
+  const long = `${'1 '.repeat(250_000)}${'a'.repeat(250_000)}@ ${MAIL}`
+  assert.equal(await said(await ask(key, long)), `You said: ${long}!`)
 })

@@ -14,7 +14,7 @@ import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { arrive } from '../pipeline/arrive.ts'
 import type { PathDeps } from '../pipeline/call.ts'
-import { permitAt } from '../pipeline/read.ts'
+import { permitAt, type Read, type ReadDeps } from '../pipeline/read.ts'
 import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
 import { Fields, mustBe } from '../protocols/check.ts'
@@ -143,13 +143,13 @@ function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId
       return askObjectOwner(
         request,
         {
-          ...{ spec, out, id, unknown: conversationUnknown, removes: name === 'conversations/{id}/delete' },
-          ask: (product) =>
+          ...{ spec, out, id, json, unknown: conversationUnknown, removes: name === 'conversations/{id}/delete' },
+          ask: (product, body) =>
             storedRequest(
               {
                 ...{ method, query },
                 path: item === undefined ? path : `${path}/${encodeURIComponent(item)}`,
-                ...(json ? { body: json, continues: referencesIn(PROTOCOL, json, sharedIds(product)) } : {}),
+                ...(body ? { body, continues: referencesIn(PROTOCOL, body, sharedIds(product)) } : {}),
               },
               product,
             ),
@@ -171,10 +171,12 @@ function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId
       const catalog = catalogFor(principal.accountId, deps.catalog.current)
       if (wanted !== undefined) permitAt(FREE[CREATE], wanted, { catalog, principal })
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
-      const continues = referencesIn(PROTOCOL, json, sharedIds(uid))
-      const question = { method: 'POST', path: '/conversations', query: '', body: json, continues } as const
-      const paidRequest = { ...storedRequest(question, uid), offer: 'conversations' } as const
-      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, paidRequest }, deps)
+      const ask = (body: JsonText = json) => {
+        const continues = referencesIn(PROTOCOL, body, sharedIds(uid))
+        const question = { method: 'POST', path: '/conversations', query: '', body, continues } as const
+        return { ...storedRequest(question, uid), offer: 'conversations' } as const
+      }
+      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, uid, json, ask }, deps)
     },
     'conversations/{id}': handle('conversations/{id}'),
     'conversations/{id}/update': handle('conversations/{id}/update'),
@@ -224,6 +226,7 @@ interface VendorObjectDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly byokKeys: Pick<ByokKeys, 'use'>
+  readonly read: Pick<ReadDeps, 'guardrails'>
 }
 
 interface Question {
@@ -235,7 +238,9 @@ interface Question {
   readonly unknown: () => Fault
   /** Undefined: it stays when the question was answered. */
   readonly removes?: boolean
-  ask(product: string): PaidRequest
+  /** The body, if it has one; guardrails may have changed it when it is asked with. */
+  readonly json?: JsonText | undefined
+  ask(product: string, json: JsonText | undefined): PaidRequest
 }
 
 /** Sends the question to the vendor that stores the object for this account. For other accounts it does not exist. */
@@ -249,10 +254,13 @@ async function askObjectOwner(request: RequestContext, question: Question, deps:
   const model = kept && findProduct(now, kept.product)
   const isThere = kept && model && hasRoute(model.routes, kept, 'openai-responses')
   if (!isThere) throw unknown()
-  const asked = question.ask(kept.product)
-  const paidRequest = { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
+  const { product: uid } = kept
+  const ask = (json: JsonText | undefined) => {
+    const asked = question.ask(uid, json)
+    return { ...asked, continues: [{ id, unknown: unknown() }, ...(asked.continues ?? [])] }
+  }
   try {
-    await serveFree(request, { ...question, catalog: now, model: model as Model, paidRequest }, deps)
+    await serveFree(request, { ...question, catalog: now, model: model as Model, uid, ask }, deps)
   } catch (error) {
     if (!(error instanceof Fault) || error.details.internal?.status !== 404) throw error
     // What is gone at the vendor is gone. Of something inside it, or that was sent along, that says nothing.
@@ -263,27 +271,37 @@ async function askObjectOwner(request: RequestContext, question: Question, deps:
   if (question.removes) await removeVendorObject(database, accountId, id)
 }
 
-const NO_BODY = readJson(Buffer.from('{}'))
-
-interface FreeCall extends Pick<Question, 'spec' | 'out'> {
+interface FreeCall extends Pick<Question, 'spec' | 'out' | 'json'> {
   readonly catalog: Catalog
   readonly model: Model
-  readonly paidRequest: PaidRequest
+  readonly uid: string
+  ask(json: JsonText | undefined): PaidRequest
 }
+
+const NO_BODY = readJson(Buffer.from('{}'))
 
 async function serveFree(
   request: RequestContext,
-  { spec, out, catalog, model, paidRequest }: FreeCall,
-  { path, byokKeys }: VendorObjectDeps,
+  { spec, out, catalog, model, uid, json: sent, ask }: FreeCall,
+  { path, byokKeys, read }: VendorObjectDeps,
 ): Promise<void> {
   const { id: requestId, principal } = request
-  const own = byokKeys.use(principal.accountId, model, catalog, model.routes)
+  const { accountId: account, keyId: key } = principal
+  const { document } = catalog
+  const own = byokKeys.use(account, model, catalog, model.routes)
   const header = (name: string) => headerOf(request, name)
-  const able = routesFor(paidRequest, model, catalog.document)
-  const preference = readPreference({ json: NO_BODY, spec, principal, header }, catalog.document)
-  const about = { product: model, paidRequest, json: NO_BODY, name: paidRequest.product }
-  const routes = preference ? allowedRoutes(able, preference, about, catalog.document).routes : able
-  const asked = { paidRequest, product: model, routes, preference, ...(own ? { own } : {}) }
+  const preference = readPreference({ json: NO_BODY, spec, principal, header }, document)
+  const whose = { account, key, products: [uid], isModel: true, labels: undefined }
+  const guard = document.guardrails && read.guardrails.find(document, whose)
+  const reread = (json: JsonText): Read => {
+    const paidRequest = ask(sent && json)
+    const able = routesFor(paidRequest, model, document)
+    const about = { product: model, paidRequest, json: NO_BODY, name: uid }
+    const routes = preference ? allowedRoutes(able, preference, about, document).routes : able
+    const guarded = guard && { guard, json, reread }
+    return { paidRequest, product: model, routes, preference, ...(own ? { own } : {}), guard: guarded }
+  }
+  const asked = reread(guard && sent ? guard.redact(sent) : (sent ?? NO_BODY))
   await serve(arrive({ requestId, principal, endpoint: spec.id, out, header }, asked, catalog, path), path)
 }
 

@@ -31,10 +31,12 @@ const redact = z.strictObject({
   on,
 })
 
+const deadlineMs = z.number().int().min(50).max(30_000)
+
 const hook = z.strictObject({
   url: z.string().refine((value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), 'must be an http(s) address'),
   on,
-  deadlineMs: z.number().int().min(50).max(30_000).default(2_000),
+  deadlineMs: deadlineMs.default(2_000),
   onFailure,
 })
 
@@ -44,6 +46,7 @@ const moderate = z.strictObject({
   /** Only these block; absent: whatever the model flags. */
   categories: z.array(z.string().min(1).max(100)).min(1).optional(),
   on,
+  deadlineMs: deadlineMs.default(5_000),
   onFailure,
 })
 

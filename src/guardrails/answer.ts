@@ -15,6 +15,8 @@ interface AnswerRewriting {
   /** The caller asked for an answer in JSON. */
   readonly wantsJson: boolean
   readonly found: (pattern: Pattern) => void
+  /** Hears what is streamed, as the vendor said it. */
+  readonly said: (text: string) => void
 }
 
 /** Whether a request of any format asks for an answer in JSON. */
@@ -194,6 +196,7 @@ export class GuardedRelay implements StreamRelay {
     for (const { channel, holder, name } of slots) {
       const { rewriter } = this.#channel(channel, event, name)
       const isLast = ended.some((start) => channel.startsWith(start))
+      this.#by.said(String(holder[name]))
       holder[name] = rewriter.push(String(holder[name])) + (isLast ? rewriter.end() : '')
     }
     const before = ended.map((start) => this.#flush(start)).join('')

@@ -9,9 +9,9 @@ import type { GuardrailReport } from '../ledger/views.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
 import { GuardedRelay, wantsJson, wholeAnswer } from './answer.ts'
 import { namedPattern, ownPattern, type Pattern } from './patterns.ts'
-import { editTexts, Redacted } from './redaction.ts'
+import { editSaid, editTexts, Redacted } from './redaction.ts'
 
-type Phase = 'request' | 'answer'
+export type Phase = 'request' | 'answer'
 
 /** What decides which rules are for a call. */
 interface GuardedCall {
@@ -23,9 +23,13 @@ interface GuardedCall {
   readonly labels: Readonly<Record<string, string>> | undefined
 }
 
-interface PreparedRule {
+/** A rule that asks somebody else. */
+export interface Check {
   readonly name: string
   readonly rule: GuardrailRule
+}
+
+interface PreparedRule extends Check {
   readonly patterns: readonly Pattern[]
 }
 
@@ -94,6 +98,7 @@ export class Guard {
   readonly #redacted: Redacted
   readonly #did = new Map<string, GuardrailReport>()
   #wantsJson = false
+  #said = ''
 
   constructor(rules: readonly PreparedRule[], placeholderOf: ConstructorParameters<typeof Redacted>[0]) {
     this.#rules = rules
@@ -115,9 +120,41 @@ export class Guard {
     return JSON.stringify([this.#rules.map(({ name, rule }) => [name, rule]), [...this.#redacted.secrets]])
   }
 
+  /** The rules that ask somebody else, in the order of the catalog. */
+  checks(phase: Phase): readonly Check[] {
+    return this.#rules.filter(({ rule }) => (rule.hook ?? rule.moderate)?.on.includes(phase))
+  }
+
+  asks(phase: Phase): boolean {
+    return this.checks(phase).length > 0
+  }
+
+  /** What was said in a request or an answer. */
+  readonly textsOf = (json: string): string[] => {
+    const texts: string[] = []
+    editSaid(json, (text) => {
+      texts.push(text)
+      return text
+    })
+    return texts
+  }
+
+  /** The same request or answer with other texts in their places. */
+  readonly withTexts = (json: string, texts: readonly string[]): string => {
+    let at = 0
+    return editSaid(json, (text) => texts[at++] ?? text)
+  }
+
+  /** What a stream has said since this was asked last. */
+  takeSaid(): string {
+    const said = this.#said
+    this.#said = ''
+    return said
+  }
+
   /** Nothing of an answer has to be looked at. */
   get isIdle(): boolean {
-    return this.#redacted.secrets.size === 0 && this.#patterns('answer').length === 0
+    return !this.asks('answer') && this.#redacted.secrets.size === 0 && this.#patterns('answer').length === 0
   }
 
   answer(body: string | Buffer): string | Buffer {
@@ -147,6 +184,9 @@ export class Guard {
       patterns: this.#patterns('answer'),
       wantsJson: this.#wantsJson,
       found: ({ rule }: Pattern) => this.note(rule, 'answer', 'redacted'),
+      said: (text: string) => {
+        this.#said += text
+      },
     }
   }
 }

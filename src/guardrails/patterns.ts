@@ -95,10 +95,11 @@ function* cards(text: string): Generator<Span> {
 
 function lastOfCard(run: string, groups: readonly Span[], first: number): number | undefined {
   let digits = ''
+  if (!/[2-6]/.test(run[groups[first]?.[0] ?? 0] ?? '')) return undefined
   for (let last = first; last < groups.length; last++) {
     digits += run.slice(...(groups[last] ?? []))
     if (digits.length > 19) return undefined
-    if (digits.length >= 13 && /^[2-6]/.test(digits) && hasLuhnDigit(digits)) return last
+    if (digits.length >= 13 && hasLuhnDigit(digits)) return last
   }
   return undefined
 }

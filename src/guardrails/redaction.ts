@@ -11,6 +11,8 @@ const PLACEHOLDER_CHARS_MAX = 36
 const PLACEHOLDER_BEGUN = /^\[[A-Z_0-9]*$/
 /** Released text that patterns may look back at. */
 const CONTEXT_CHARS = 64
+/** So little is searched with every piece. */
+const EAGER_CHARS_MAX = 80
 /** A match that is still growing is held back as far as this. */
 const HELD_CHARS_MAX = 24_000
 
@@ -124,6 +126,34 @@ export function editTexts(json: string, edit: (text: string) => string): string 
   })
 }
 
+/** Members of all formats that hold what was said, by people, models and tools. */
+const SAID = new Set([
+  ...['content', 'text', 'input', 'instructions', 'system', 'prompt', 'query', 'documents', 'arguments', 'output'],
+  ...[
+    'refusal',
+    'thinking',
+    'reasoning_content',
+    'reasoning',
+    'summary',
+    'transcript',
+    'args',
+    'response',
+    'negative_prompt',
+  ],
+])
+
+/** Each text exchanged that somebody said: what checks by others are about. */
+export function editSaid(json: string, edit: (text: string) => string): string {
+  return editLeaves(json, (leaf, path, kind) => {
+    const isSaid =
+      SAID.has(path.findLast((name) => name !== '') ?? '') || path.slice(1, -1).some((name) => SAID_IN.has(name))
+    return kind === 'string' && leaf !== '' && isSaid && !isStructure(leaf, path) ? edit(leaf) : leaf
+  })
+}
+
+/** Members that hold a tool's own JSON, of which every text was said. */
+const SAID_IN = new Set(['input', 'args', 'response'])
+
 function editText(text: string, edit: (text: string) => string): string {
   if (!isJson(text)) return edit(text)
   return editLeaves(text, (leaf, _, kind) => (kind === 'number' && leaf.length < NUMBER_CHARS_MIN ? leaf : edit(leaf)))
@@ -157,6 +187,7 @@ export class Rewriter {
   #held = ''
   #quoted = false
   #escaped = false
+  #lookAt = 0
 
   constructor(by: Rewriting) {
     this.#by = by
@@ -168,7 +199,7 @@ export class Rewriter {
 
   push(piece: string): string {
     this.#held += piece
-    return this.#release(false)
+    return this.#held.length < this.#lookAt ? '' : this.#release(false)
   }
 
   end(): string {
@@ -193,6 +224,9 @@ export class Rewriter {
     out += this.#plain(text.slice(done, to))
     this.#before = text.slice(Math.max(0, to - CONTEXT_CHARS), to)
     this.#held = text.slice(to)
+    // What is held back is searched again only when it has grown by a part of itself, or a long one would cost its square.
+    const { length } = this.#held
+    this.#lookAt = length < EAGER_CHARS_MAX ? 0 : length + length / 2
     return out
   }
 

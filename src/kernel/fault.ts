@@ -17,6 +17,12 @@ export const FAULTS = {
   method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not support that method.' },
   no_websocket: { code: 10000, status: 426, blame: 'caller', text: 'WebSockets are not offered here.' },
   websocket_required: { code: 10000, status: 426, blame: 'caller', text: 'This address takes WebSockets only.' },
+  guardrail_blocked: {
+    code: 10000,
+    status: 400,
+    blame: 'caller',
+    text: 'A guardrail of this gateway does not let this through.',
+  },
   schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The vendor could not process these fields.' },
   key_missing: {
     code: 20000,
@@ -196,6 +202,8 @@ export const ADVICE: Record<FaultName, string> = {
   method_not_allowed: 'Use one of the methods in the `allow` header.',
   no_websocket: 'Send a POST, with `"stream": true` for events. Programs that know both ways change by themselves.',
   websocket_required: 'Open a WebSocket to it, with the key in the `Authorization` header of the handshake.',
+  guardrail_blocked:
+    'The message names the guardrail, and may say why. Change the texts; a repetition is blocked again. Ask the operator if it should not be.',
   schema_invalid:
     'The vendor understood the request but cannot process it. Read the message and change the fields that it names.',
   key_missing:

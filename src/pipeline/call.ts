@@ -19,6 +19,7 @@ import type { Refusals } from '../telemetry/refusals.ts'
 import type { StreamWatch } from '../telemetry/stream-watch.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Logins } from '../upstream/login.ts'
+import type { Hooks } from './guard-hook.ts'
 import type { GuardedRead } from './read.ts'
 import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
@@ -37,6 +38,7 @@ export interface PathDeps {
   readonly monitor: Monitor
   readonly watch: StreamWatch
   readonly cache: ResponseCache
+  readonly hooks: Hooks
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
 }

@@ -1,7 +1,6 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
 import { replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
-import type { Guard } from '../guardrails/chain.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { Usage } from '../meter/usage.ts'
@@ -11,6 +10,7 @@ import { describe, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, isRepeatable, type PathDeps } from './call.ts'
+import { checkAnswer, gateOf, isBlocked, isChecked } from './guard.ts'
 import type { CachedResponse } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
 import {
@@ -30,7 +30,6 @@ const PASS_BYTES_MIN = 1024 * 1024
 const DRAIN_MS_MAX = 30_000
 /** What the usage row of a call says whose caller did not wait for the end. */
 export const CLIENT_CLOSED_STATUS = 499
-const JSON_TYPE = /^application\/json/
 const STREAM_TYPE = 'text/event-stream; charset=utf-8'
 /** A vendor that has said its last event but does not close gets this long. */
 const LINGER_MS = 1_000
@@ -49,7 +48,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const body = await reply.read(ANSWER_BYTES_MAX)
     const reading = exchange.answer(body, reply.headers)
     const read = reading instanceof Promise ? await reading : reading
-    const answer = answered.guard ? guarded(read, answered.guard.guard) : read
+    const answer = answered.guard ? await guarded(answered, read, deps) : read
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     if (answered.flight) offerToCache(answered, answer.storedAs, answer.fault ? undefined : { ...answer, usage })
     const status = answer.fault?.status ?? answer.status ?? 200
@@ -92,13 +91,14 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   throw unfit
 }
 
-/** An answer that guardrails have to see cannot go out unread. */
-function isChecked({ guard, attempted }: Answered): boolean {
-  return guard !== undefined && !guard.guard.isIdle && JSON_TYPE.test(attempted.reply.headers['content-type'] ?? '')
-}
-
-function guarded(answer: Answer, guard: Guard): Answer {
-  return JSON_TYPE.test(answer.contentType) ? { ...answer, body: guard.answer(answer.body) } : answer
+/** What a guardrail does not let through was made all the same, and is charged. */
+async function guarded(answered: Answered, answer: Answer, deps: PathDeps): Promise<Answer> {
+  try {
+    return answer.fault ? answer : await checkAnswer(answered, answer, deps)
+  } catch (error) {
+    if (isBlocked(error)) return { ...answer, fault: error }
+    throw error
+  }
 }
 
 /** The replay for a repeated idempotency key. */
@@ -220,12 +220,14 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     return caller.write(piece, relay.encoding)
   }
 
+  const gate = answered.guard && gateOf(answered, forward, deps)
   try {
-    await readAll(relay, answered, deps, forward)
+    await readAll(relay, answered, deps, gate ? gate.forward : forward)
     if (relay.state.fault) throw relay.state.fault
     if (!relay.state.terminal)
       throw new Fault('upstream_garbled', { internal: { why: 'the stream ended without a terminal event' } })
     await relay.ready?.()
+    await gate?.end()
     const usage = relay.state.usage ?? seenUsage(answered, relay.state)
     settling = true
     const { storedAs } = relay.state
@@ -251,12 +253,16 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     reply.abort()
     await attempted.exchange.discard?.()
     if (!settling && hasLeft(out, error)) return await settleLeft(answered, relay, kept, deps)
-    const { usage } = relay.state
-    const fault = asFault(toCallerFault(error, answered, deps))
-    // What the vendor reported is owed even if it broke afterwards; what it did not report is not.
+    // What the vendor reported is owed even if it broke afterwards; what it did not report is not, unless a guardrail stopped it.
+    const usage = relay.state.usage ?? (isBlocked(error) ? seenUsage(answered, relay.state) : undefined)
+    const fault = isBlocked(error) ? error : asFault(toCallerFault(error, answered, deps))
     const settled =
       usage && !settling
-        ? await settle(answered, { usage, estimated: false, status: fault.status, fault }, deps)
+        ? await settle(
+            answered,
+            { usage, estimated: relay.state.usage === undefined, status: fault.status, fault },
+            deps,
+          )
         : undefined
     if (!out.started) throw fault
     deps.log.warn(
@@ -267,6 +273,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     if (settled) return settled
     throw fault
   } finally {
+    gate?.stop()
     caller.unwatch()
     drained()
   }

@@ -13,6 +13,7 @@ import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
+import { checkRequest } from './guard.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -25,7 +26,8 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   try {
     // What a vendor keeps is looked for here, where every client format comes by.
     if (arrived.labels) await deps.labelNames.check(arrived.principal.accountId, arrived.labels)
-    const found = arrived.paidRequest.continues ? await withObjectOwner(arrived, deps) : arrived
+    const checked = arrived.guard ? await checkRequest(arrived, deps) : arrived
+    const found = checked.paidRequest.continues ? await withObjectOwner(checked, deps) : checked
     seen.end(await begin(found, seen, deps))
   } catch (error) {
     const ending = endingOf(error)

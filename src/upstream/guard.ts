@@ -71,7 +71,7 @@ export interface GuardedFetch {
   /** Makes one call without following redirects and returns the whole answer, of at most `bytesMax`. Rejects with upstream_failed. */
   request(
     call: { method: 'GET' | 'POST'; url: string; headers: Readonly<Record<string, string>>; body?: string | undefined },
-    options: { bytesMax: number; signal: AbortSignal },
+    options: { bytesMax: number; signal: AbortSignal; deadlineMs?: number },
   ): Promise<{ status: number; headers: UpstreamReply['headers']; body: Buffer }>
   /** As the HTTP client for vendors does, to an address that is not trusted: the answer has arrived whole. Rejects with upstream_failed or upstream_timeout. */
   send: Upstream['send']
@@ -263,11 +263,11 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       }
     },
 
-    async request({ method, url, headers, body }, { bytesMax, signal }) {
+    async request({ method, url, headers, body }, { bytesMax, signal, deadlineMs }) {
       const own = { ...headers, 'user-agent': USER_AGENT }
       const call = { method, url, headers: own, ...(body === undefined ? {} : { body }) }
       try {
-        return await walk(call, POST_LIMITS, signal, async (reply) => ({
+        return await walk(call, limitsWithin(deadlineMs), signal, async (reply) => ({
           ...{ status: reply.status, headers: reply.headers },
           body: await reply.read(bytesMax),
         }))
@@ -299,6 +299,11 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       }
     },
   }
+}
+
+function limitsWithin(ms: number | undefined): Limits {
+  if (ms === undefined) return POST_LIMITS
+  return { ...POST_LIMITS, connectMs: Math.min(POST_LIMITS.connectMs, ms), firstByteMs: ms, totalMs: ms }
 }
 
 /** An answer that has been read. */

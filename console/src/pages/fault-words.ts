@@ -11,6 +11,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   method_not_allowed: 'Method not allowed',
   no_websocket: 'No WebSockets',
   websocket_required: 'Needs a WebSocket',
+  guardrail_blocked: 'Blocked by a guardrail',
   schema_invalid: 'Invalid fields',
   key_missing: 'No API key',
   key_unknown: 'Unknown API key',

@@ -1,0 +1,288 @@
+// The checks of a call by others: an operator's hook, or a moderation model. Requests are asked about before anything is held, whole answers before they
+// are sent, and streams window by window, so that what was not asked about does not leave.
+import type { Check, Guard, Phase } from '../guardrails/chain.ts'
+import { Fault } from '../kernel/fault.ts'
+import { readJson } from '../kernel/json.ts'
+import { isObject, objects } from '../protocols/check.ts'
+import type { Answer } from '../protocols/protocol.ts'
+import { readModerationsRequest } from '../protocols/text/rerank-and-moderation.ts'
+import { attempt } from '../routing/attempt.ts'
+import { routeRequest, routesFor } from '../routing/route.ts'
+import type { Answered, Arrived, PathDeps } from './call.ts'
+
+/** What a check says of some texts. */
+export type Verdict =
+  | { readonly action: 'allow' }
+  | { readonly action: 'block'; readonly reason: string }
+  | { readonly action: 'replace'; readonly texts: readonly string[] }
+
+/** The call, as a hook is told of it. */
+export interface CheckedCall extends Pick<Arrived, 'requestId' | 'principal' | 'endpoint' | 'labels'> {
+  readonly product: string
+  readonly signal: AbortSignal
+}
+
+/** The request as the checks leave it. Throws for one that is blocked: nothing was held or sent for it. */
+export async function checkRequest(arrived: Arrived, deps: PathDeps): Promise<Arrived> {
+  const { guard } = arrived
+  if (!guard?.guard.asks('request')) return arrived
+  let json = guard.json
+  for (const check of guard.guard.checks('request')) {
+    const texts = guard.guard.textsOf(json.text)
+    const put = texts.length === 0 ? undefined : await askAbout(check, { on: 'request', texts }, arrived, deps)
+    // What a hook puts in is looked at as well.
+    if (put) json = guard.guard.redact(readJson(Buffer.from(guard.guard.withTexts(json.text, put))))
+  }
+  if (json === guard.json) return arrived
+  const { paidRequest, routes, guard: again, fallbacks } = guard.reread(json)
+  // Its prices stay, as those of a batch are others. An answer to other texts is not what was asked for, so it is not kept.
+  const others = fallbacks?.map((one, at) => ({ ...one, product: arrived.fallbacks?.[at]?.product ?? one.product }))
+  return { ...arrived, paidRequest, routes, guard: again, fallbacks: others, cache: undefined }
+}
+
+const JSON_TYPE = /^application\/json/
+
+/** An answer that guardrails have to see cannot go out unread. */
+export function isChecked({ guard, attempted }: Answered): boolean {
+  return guard !== undefined && !guard.guard.isIdle && JSON_TYPE.test(attempted.reply.headers['content-type'] ?? '')
+}
+
+/** A whole answer as its caller may see it. */
+export async function checkAnswer(answered: Answered, answer: Answer, deps: PathDeps): Promise<Answer> {
+  const { guard } = answered
+  if (!guard || !JSON_TYPE.test(answer.contentType)) return answer
+  let body = answer.body
+  for (const check of guard.guard.checks('answer')) {
+    const texts = guard.guard.textsOf(String(body))
+    const put = texts.length === 0 ? undefined : await askAbout(check, { on: 'answer', texts }, answered, deps)
+    if (put) body = guard.guard.withTexts(String(body), put)
+  }
+  return { ...answer, body: guard.guard.answer(body) }
+}
+
+export function isBlocked(error: unknown): error is Fault {
+  return error instanceof Fault && error.kind === 'guardrail_blocked'
+}
+
+// Streams.
+
+/** So much text, or what came in this time, is asked about at once. */
+const WINDOW_CHARS = 400
+const WINDOW_MS = 1_000
+/** Of what was sent before, for whoever judges the next piece. */
+const CONTEXT_CHARS = 200
+/** The end of a window waits for the next: a word that is cut in two is judged as a whole. */
+const TAIL_CHARS = 60
+
+type Forward = (piece: string | Buffer | undefined) => Promise<void> | undefined
+
+export interface Gate {
+  readonly forward: Forward
+  /** All that came was asked about, and has been sent. */
+  end(): Promise<void>
+  /** Nothing is sent any more. */
+  stop(): void
+}
+
+/** Holds back what the checks have not seen. Undefined: nobody has to be asked. */
+export function gateOf(answered: Answered, forward: Forward, deps: PathDeps): Gate | undefined {
+  const guard = answered.guard?.guard
+  return guard?.asks('answer') ? new StreamGate(guard, answered, forward, deps) : undefined
+}
+
+class StreamGate implements Gate {
+  readonly #guard: Guard
+  readonly #answered: Answered
+  readonly #send: Forward
+  readonly #deps: PathDeps
+  /** Each with how much had been said when it came. */
+  readonly #held: { readonly piece: string | Buffer; readonly chars: number }[] = []
+  #chars = 0
+  #isOver = false
+  /** The end of what was asked about, and what was not. */
+  #context = ''
+  #said = ''
+  #asking: Promise<void> | undefined
+  #failure: { readonly error: unknown } | undefined
+  #timer: (() => void) | undefined
+  #stopped = false
+
+  constructor(guard: Guard, answered: Answered, send: Forward, deps: PathDeps) {
+    this.#guard = guard
+    this.#answered = answered
+    this.#send = send
+    this.#deps = deps
+  }
+
+  readonly forward: Forward = (piece) => {
+    this.#listen()
+    if (piece !== undefined && piece.length > 0) this.#held.push({ piece, chars: this.#chars })
+    if (this.#asking) return this.#asking.then(() => this.#look())
+    return this.#look()
+  }
+
+  async end(): Promise<void> {
+    this.#listen()
+    this.#isOver = true
+    await this.#asking
+    await this.#next()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.()
+  }
+
+  #listen(): void {
+    const said = this.#guard.takeSaid()
+    this.#said += said
+    this.#chars += said.length
+  }
+
+  #look(): Promise<void> | undefined {
+    if (this.#failure) throw this.#failure.error
+    if (this.#stopped) return undefined
+    if (this.#said.length >= WINDOW_CHARS) return this.#next()
+    if (this.#held.length > 0)
+      this.#timer ??= this.#deps.world.after(WINDOW_MS, () => void this.#next(true).catch(() => {}))
+    return undefined
+  }
+
+  async #next(isQuiet = this.#isOver): Promise<void> {
+    this.#timer?.()
+    this.#timer = undefined
+    this.#asking ??= this.#ask(isQuiet).catch((error: unknown) => {
+      this.#failure = { error }
+    })
+    await this.#asking
+    this.#asking = undefined
+    await this.#look()
+  }
+
+  /** While nothing more comes, all that was asked about may go. */
+  async #ask(isQuiet: boolean): Promise<void> {
+    const isNew = this.#said !== ''
+    const text = this.#context + this.#said
+    this.#said = ''
+    const checked = isQuiet ? this.#chars : this.#chars - TAIL_CHARS
+    this.#context = text.slice(-CONTEXT_CHARS)
+    if (isNew)
+      for (const check of this.#guard.checks('answer')) {
+        const put = await askAbout(check, { on: 'answer', texts: [text] }, this.#answered, this.#deps)
+        // What stands in events that are already written cannot be exchanged.
+        if (put && put[0] !== text) throw blocked(check, 'answer', '', this.#answered)
+      }
+    while (this.#held[0] && this.#held[0].chars <= checked && !this.#stopped)
+      await this.#send(this.#held.shift()?.piece)
+  }
+}
+
+// One check.
+
+/** Undefined: the texts stay. Throws if the check blocks them, or cannot be made and may not be left out. */
+async function askAbout(
+  check: Check,
+  { on, texts }: { readonly on: Phase; readonly texts: readonly string[] },
+  call: Arrived,
+  deps: PathDeps,
+): Promise<readonly string[] | undefined> {
+  const { guard, out, paidRequest } = call
+  const { requestId, principal, endpoint, labels } = call
+  const about = { requestId, principal, endpoint, labels, product: paidRequest.product, signal: out.signal }
+  const { name, rule } = check
+  let verdict: Verdict
+  try {
+    verdict = rule.hook
+      ? await deps.hooks.ask(name, rule.hook, { on, texts, about })
+      : await moderate(check, texts, call, deps)
+  } catch (error) {
+    if (out.signal.aborted) throw out.signal.reason
+    const { onFailure } = rule.hook ?? rule.moderate ?? {}
+    const why = error instanceof Fault ? { fault: error.kind, ...error.details.internal } : { error }
+    deps.log.warn({ requestId, rule: name, on, ...why }, 'a guardrail could not be asked')
+    guard?.guard.note(name, on, 'unchecked')
+    if (onFailure === 'allow') return undefined
+    throw new Fault('unavailable', {
+      message: `The guardrail "${name}" could not be asked about this ${on}. You were not charged; try again shortly.`,
+      retryAfterSeconds: 2,
+      cause: error,
+    })
+  }
+  if (verdict.action === 'block') throw blocked(check, on, verdict.reason, call)
+  if (verdict.action === 'allow') return undefined
+  guard?.guard.note(name, on, 'replaced')
+  return verdict.texts
+}
+
+function blocked({ name }: Check, on: Phase, reason: string, { guard }: Pick<Arrived, 'guard'>): Fault {
+  guard?.guard.note(name, on, 'blocked')
+  const because = reason === '' ? '' : ` ${reason}`
+  const paid = on === 'answer' ? ' The vendor had made it, so it is charged.' : ''
+  return new Fault('guardrail_blocked', {
+    message: `The guardrail "${name}" does not let this ${on} through.${because}${paid}`,
+    vendorCode: 'content_filter',
+    headers: { 'x-tollgate-guardrail': name },
+  })
+}
+
+// Moderation: the model's own route, on the operator's bill.
+
+const TEXTS_AT_ONCE = 500
+const REPORT_BYTES_MAX = 8 * 1024 * 1024
+
+async function moderate(
+  { rule }: Check,
+  texts: readonly string[],
+  call: Pick<Arrived, 'catalog' | 'requestId' | 'principal' | 'out'>,
+  deps: PathDeps,
+): Promise<Verdict> {
+  const { model: uid, categories, deadlineMs } = rule.moderate! // A check without a hook is one.
+  const late = new AbortController()
+  const cancel = deps.world.after(deadlineMs, () => late.abort(new Fault('upstream_timeout')))
+  const signal = AbortSignal.any([call.out.signal, late.signal])
+  try {
+    for (let at = 0; at < texts.length; at += TEXTS_AT_ONCE) {
+      const found = await flagged(texts.slice(at, at + TEXTS_AT_ONCE), uid, { ...call, signal }, deps)
+      const named = found?.filter((one) => categories?.includes(one) ?? true) ?? []
+      if (found && (categories === undefined || named.length > 0))
+        return { action: 'block', reason: named.length > 0 ? `It was flagged as ${named.join(', ')}.` : '' }
+    }
+    return { action: 'allow' }
+  } finally {
+    cancel()
+  }
+}
+
+/** The categories by which any of the texts is flagged; undefined: none is. */
+async function flagged(
+  input: readonly string[],
+  uid: string,
+  {
+    catalog,
+    requestId,
+    principal,
+    signal,
+  }: Pick<Arrived, 'catalog' | 'requestId' | 'principal'> & { signal: AbortSignal },
+  deps: PathDeps,
+): Promise<readonly string[] | undefined> {
+  const model = catalog.document.models[uid]! // The check of the catalog has seen that there is one.
+  const ask = readModerationsRequest(readJson(Buffer.from(JSON.stringify({ model: uid, input }))), uid)
+  const pool = routesFor(ask, model, catalog.document)
+  const candidates = routeRequest(ask, { ...model, pool }, catalog.document, deps.routes)
+  const createdSeconds = Math.floor(deps.world.nowMs() / 1000)
+  const account = principal.accountId
+  const recorder = { all: false, add: () => {} }
+  const opening = { requestId, account, recorder, isRepeatable: false, createdSeconds, signal }
+  const attempted = await attempt(ask, candidates, opening, deps)
+  try {
+    const { exchange, reply } = attempted
+    const { body } = await exchange.answer(await reply.read(REPORT_BYTES_MAX), reply.headers)
+    const report: unknown = JSON.parse(String(body))
+    const results = objects(isObject(report) ? report.results : undefined).filter((one) => one.flagged === true)
+    const named = results.flatMap(({ categories }) => Object.entries(isObject(categories) ? categories : {}))
+    const names = named.flatMap(([name, is]) => (is === true ? [name] : []))
+    return results.length === 0 ? undefined : [...new Set(names)]
+  } finally {
+    attempted.leave()
+  }
+}
