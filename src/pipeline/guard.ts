@@ -76,7 +76,7 @@ const TAIL_CHARS = 60
 
 type Forward = (piece: string | Buffer | undefined) => Promise<void> | undefined
 
-export interface Gate {
+interface Gate {
   readonly forward: Forward
   /** All that came was asked about, and has been sent. */
   end(): Promise<void>
