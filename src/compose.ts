@@ -129,9 +129,8 @@ export async function createGateway(options: GatewayOptions) {
     results: createResultStore({ assets, signer, world }),
   })
   const path: PathDeps = {
-    ...{ database, ledger, upstream, logins, vendors, routes, world, log, monitor, watch, jobs, refusals },
-    hooks: createHooks({ guard, secrets, world }),
-    ...{ sealer: store.sealer, cache: createResponseCache(world), labelNames: createLabelNames(store) },
+    ...{ ...load, database, routes, world, log, jobs, sealer: store.sealer, cache: createResponseCache(world) },
+    ...{ labelNames: createLabelNames(store), hooks: createHooks({ guard, secrets, world }) },
   }
   const read = readerOf(options, { ...store, guard, assets })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
