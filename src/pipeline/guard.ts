@@ -271,7 +271,7 @@ async function flagged(
   const candidates = routeRequest(ask, { ...model, pool }, catalog.document, deps.routes)
   const createdSeconds = Math.floor(deps.world.nowMs() / 1000)
   const account = principal.accountId
-  const recorder = { all: false, add: () => {} }
+  const recorder = { all: false, add() {}, decided() {} }
   const opening = { requestId, account, recorder, isRepeatable: false, createdSeconds, signal }
   const attempted = await attempt(ask, candidates, opening, deps)
   try {
