@@ -19,6 +19,7 @@ import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { type ByokKeys, openByokKeys } from './credentials/byok-keys.ts'
 import { openCredentials } from './credentials/credentials.ts'
+import { openToolConnections } from './credentials/tool-connections.ts'
 import { createAudit } from './database/audit.ts'
 import { createChanges } from './database/changes.ts'
 import { type Database, openDatabase, statement } from './database/database.ts'
@@ -105,8 +106,9 @@ export async function readDefaultCatalog(): Promise<unknown> {
 
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
-  const store = await openStore(options)
+  const store = await openStore(options, () => publicUrlOf(app, config))
   const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, branding } = store
+  const { guard, toolServers, toolConnections } = store
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, logins, tracer, monitor, ledger, overload, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
@@ -120,7 +122,6 @@ export async function createGateway(options: GatewayOptions) {
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
   const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
   mountAssets(app, { store: files, signer, world })
-  const guard = createOutboundGuard(world, config)
   const mailer = openMailer(options, branding)
   const mails = mailer !== undefined
   const jobs: JobEngine = startJobs({
@@ -156,7 +157,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
-    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers: store.toolServers },
+    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers, toolConnections },
     probe: (target, call, isForeign = false) => probeVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
   })
@@ -198,7 +199,7 @@ function openExports(deps: Parameters<typeof createExports>[0] & Parameters<type
 }
 
 /** What is kept in the database, and what is read from it at the start. */
-async function openStore(options: GatewayOptions) {
+async function openStore(options: GatewayOptions, publicUrl: () => string) {
   const { config, world, log } = options
   const database = openDatabase({
     connection: options.connection,
@@ -224,14 +225,30 @@ async function openStore(options: GatewayOptions) {
   const upstream = createUpstream({ world })
   const sources = { sandboxUrl: options.sandboxUrl, credential: credentials.get }
   const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
+  const guard = createOutboundGuard(world, config)
+  const toolConnections = await openToolConnections({ database, changes, audit, secrets, world, guard })
   const toolServers = await openToolServers({
-    ...{ database, changes, audit, catalog, upstream, logins, world, log, sources },
+    ...{ database, changes, audit, catalog, upstream, logins, world, log, sources, publicUrl },
+    connections: toolConnections,
   })
   await changes.start()
   const invoices = createInvoices({ database, world, audit, branding })
   const billing = createBilling({ database, audit, world })
   const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
-  return { database, storeVersion, migrations, secrets, sealer, guardrails, changes, audit, catalog, ...kept }
+  const people = { guard, toolConnections }
+  return {
+    database,
+    storeVersion,
+    migrations,
+    secrets,
+    sealer,
+    guardrails,
+    changes,
+    audit,
+    catalog,
+    ...kept,
+    ...people,
+  }
 }
 
 /** The clouds' own logins. Their tokens are shared by all processes. */

@@ -395,6 +395,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   usage_month: 'how a total is made up that statements take from transfers',
   ...{ credential: 'sealed secrets of vendors', byok_key: 'sealed secrets of vendors' },
   login_token: 'sealed tokens of vendors',
+  tool_connection: 'sealed sign-ins of people at tool servers',
   ...{
     alert: 'what was told',
     alert_delivery: 'what was told',

@@ -11,6 +11,7 @@ import { openBranding } from '../src/branding/branding.ts'
 import { type CatalogStore, openCatalog } from '../src/catalog/store.ts'
 import { openByokKeys } from '../src/credentials/byok-keys.ts'
 import { type Credentials, openCredentials } from '../src/credentials/credentials.ts'
+import { openToolConnections } from '../src/credentials/tool-connections.ts'
 import { type Audit, createAudit } from '../src/database/audit.ts'
 import { type Changes, createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
@@ -133,6 +134,7 @@ export async function startOperatorServer(
   const mailing = { mailboxKey: secrets.key('mailbox'), mails: undefined }
   const members = createMembers({ ...identity, keys })
   const guard = createGuardedFetch({ world, allow: options.outboundAllow ?? [] })
+  const toolConnections = await openToolConnections({ database, changes, audit, secrets, world, guard })
   const login = createLogin({
     ...{ ...identity, credentials, members, guard, factorKey: secrets.key('second-factor') },
     publicUrl: () => url,
@@ -143,8 +145,11 @@ export async function startOperatorServer(
     budgets: createBudgets({ database, world, audit, ledger }),
     teams: createTeams({ database, world, audit }),
     byokKeys: await openByokKeys({ database, changes, world, audit, secrets }),
+    flows,
+    toolConnections,
     toolServers: await openToolServers({
       ...{ database, changes, audit, log, catalog, world, upstream: createUpstream({ world }) },
+      ...{ connections: toolConnections, publicUrl: () => url },
       logins: { open: () => assert.fail('no tool server here has a login') },
       sources: { sandboxUrl: () => undefined, credential: credentials.get },
     }),

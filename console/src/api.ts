@@ -406,6 +406,14 @@ export const api = {
   statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),
   margins: (query: MarginFilter, signal?: AbortSignal) => get<wire.Margins>('/margins', { ...query }, signal),
   marginsCsv: (query: MarginFilter) => csv('/margins', { ...query }),
+  toolSignIns: (id: string | undefined, signal?: AbortSignal) =>
+    get<wire.Page<wire.ToolSignIn>>(scoped(id, '/tool-connections'), undefined, signal),
+  beginToolSignIn: (id: string | undefined, server: string, shared: boolean) =>
+    post<{ redirect: string }>(scoped(id, `/tool-connections/${encode(server)}`), { shared }),
+  finishToolSignIn: (id: string | undefined, parameters: string) =>
+    put<unknown>(scoped(id, '/tool-connections'), { parameters }),
+  endToolSignIn: (id: string | undefined, server: string, shared: boolean) =>
+    remove<unknown>(scoped(id, `/tool-connections/${encode(server)}`), { shared: String(shared) }),
   productPresets: (signal?: AbortSignal) => get<wire.Page<wire.ProductPreset>>('/products/presets', undefined, signal),
   readProduct: (input: { document: string; operations?: string[] }) =>
     post<wire.ImportedDocument>('/products/read', input),

@@ -57,6 +57,12 @@ const ACCOUNT: readonly Section[] = [
       { to: '/keys', label: 'Keys', also: 'rotate revoke limits permissions expiry byok', right: 'keys:read' },
       { to: '/budgets', label: 'Budgets', also: 'end users tags sessions quota cap', right: 'budgets:read' },
       {
+        to: '/sign-ins',
+        label: 'Tool sign-ins',
+        also: 'mcp oauth connect server agents',
+        right: 'tool-connections:read',
+      },
+      {
         to: '/content-logging',
         label: 'Content logging',
         also: 'recorded requests responses delete privacy',

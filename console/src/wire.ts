@@ -152,7 +152,13 @@ export type {
   UsageSums,
   VendorError,
 } from '../../src/reports/views.ts'
-export type { ForeignTool, ToolServerView as ToolServer, VendorHistory, VendorTest } from '../../src/routing/views.ts'
+export type {
+  ForeignTool,
+  ToolConnectionView as ToolSignIn,
+  ToolServerView as ToolServer,
+  VendorHistory,
+  VendorTest,
+} from '../../src/routing/views.ts'
 export type {
   AccountPlanView as AccountPlan,
   ChosenPlanView as ChosenPlan,

@@ -1071,6 +1071,21 @@ create table team_member (
 );
 CREATE INDEX team_member_person ON public.team_member USING btree (account_id, person_id);
 
+create table tool_connection (
+  id text collate "C" not null,
+  account_id text collate "C",
+  person_id text collate "C",
+  server text collate "C" not null,
+  url text not null,
+  issuer text not null,
+  sealed bytea not null,
+  connected_at timestamp with time zone not null default now(),
+  constraint tool_connection_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint tool_connection_person_id_account_id_fkey FOREIGN KEY (person_id, account_id) REFERENCES membership(person_id, account_id) ON DELETE CASCADE,
+  constraint tool_connection_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX tool_connection_of ON public.tool_connection USING btree (COALESCE(account_id, ''::text), COALESCE(person_id, ''::text), server);
+
 create table tool_listing (
   server text collate "C" not null,
   looked_at timestamp with time zone not null default now(),

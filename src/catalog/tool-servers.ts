@@ -45,6 +45,8 @@ export const toolServers = z
     z.strictObject({
       vendor: z.string(),
       title: z.string().max(100).optional(),
+      /** Each person signs in there (OAuth), and calls by their own token. Absent: all callers share the vendor's credential. */
+      auth: z.literal('person').optional(),
       resultBytesMax: z.number().int().min(1_000).max(RESULT_BYTES_MAX).default(1_048_576),
       /** By the last part of their ids. */
       tools: z.record(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/), soldTool).default({}),
@@ -224,13 +226,13 @@ export function toolServerProblems({
   vendors,
   endpoints,
 }: Pick<CatalogDocument, 'toolServers' | 'vendors'> & {
-  endpoints: Readonly<Record<string, { routes: readonly { protocol: string }[] }>>
+  endpoints: Readonly<Record<string, { routes: readonly { protocol: string }[]; cache?: unknown }>>
 }) {
   const problems: { path: string[]; message: string }[] = []
   for (const [name, { vendor }] of Object.entries(toolServers))
     if (!Object.hasOwn(vendors, vendor))
       problems.push({ path: ['toolServers', name, 'vendor'], message: `there is no vendor "${vendor}"` })
-  for (const [id, { routes }] of Object.entries(endpoints)) {
+  for (const [id, { routes, cache }] of Object.entries(endpoints)) {
     const [shelf, server = '', slug = ''] = id.split('/')
     const isOurs = routes.some(({ protocol }) => protocol === 'mcp')
     if (isOurs !== (shelf === 'mcp'))
@@ -240,6 +242,11 @@ export function toolServerProblems({
       })
     else if (isOurs && !(Object.hasOwn(toolServers, server) && Object.hasOwn(toolServers[server]?.tools ?? {}, slug)))
       problems.push({ path: ['endpoints', id], message: `the tool server "${server}" has no tool "${slug}"` })
+    else if (isOurs && cache !== undefined && toolServers[server]?.auth === 'person')
+      problems.push({
+        path: ['endpoints', id, 'cache'],
+        message: 'does not go with a server at which each person signs in',
+      })
   }
   return problems
 }

@@ -129,6 +129,8 @@ const DEEDS = {
   'system.branding': () => 'changed the branding',
   'system.limits': changedLimits,
   'system.sign-up': () => 'changed the settings of sign-up',
+  'tool-connection.store': ({ it, detail }) => `signed in at the tool server ${detail('server')} for ${it}`,
+  'tool-connection.remove': ({ it, detail }) => `ended the sign-in at the tool server ${detail('server')} for ${it}`,
   'tool-server.look': of('found that tools changed at the tool server'),
   'token.create': ({ it, detail }) => `created the token ${it} (${detail('scopes')})`,
   'token.revoke': of('revoked the token'),

@@ -3,7 +3,15 @@
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
-type Topic = 'catalog' | 'keys' | 'credentials' | 'byok-keys' | 'branding' | 'reports' | 'tool-servers'
+type Topic =
+  | 'catalog'
+  | 'keys'
+  | 'credentials'
+  | 'byok-keys'
+  | 'branding'
+  | 'reports'
+  | 'tool-servers'
+  | 'tool-connections'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 
-type FlowKind = 'sso' | 'link-identity' | 'passkey' | 'passkey-new' | 'login-link'
+type FlowKind = 'sso' | 'link-identity' | 'passkey' | 'passkey-new' | 'login-link' | 'tool-connection'
 
 interface Flow<T> {
   readonly person: string | null

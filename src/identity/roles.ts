@@ -112,6 +112,11 @@ const TABLE = {
     read: [...STAFF, ...USERS, 'viewer'],
     write: MANAGERS,
   },
+  'tool-connections': {
+    about: 'sign-ins of people at tool servers',
+    read: [...STAFF, ...USERS, 'viewer'],
+    write: USERS,
+  },
   'byok-keys': {
     about: 'the account’s own vendor keys',
     read: [...STAFF, ...USERS, 'viewer'],

@@ -56,6 +56,12 @@ export const FAULTS = {
     blame: 'caller',
     text: "The vendor does not accept this account's BYOK key. Replace or remove it in the console. You were not charged.",
   },
+  tool_sign_in_needed: {
+    code: 20001,
+    status: 403,
+    blame: 'caller',
+    text: 'This tool needs a sign-in at its server. Nothing was charged.',
+  },
   not_found: { code: 30000, status: 404, blame: 'caller', text: 'There is nothing at this address.' },
   model_unknown: {
     code: 30000,
@@ -219,6 +225,8 @@ export const ADVICE: Record<FaultName, string> = {
   model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
   byok_key_rejected:
     'The owner of the account must replace or remove its BYOK key for this vendor, or allow calls with the gateway’s credential at the full price.',
+  tool_sign_in_needed:
+    'The message has the address at which the person of this key (for keys of nobody: somebody who manages the account) signs in, once.',
   not_found: 'Check the path. Analytics and social paths are listed in the reference.',
   model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
   job_unknown: 'Use the digits of `data.jobId` as a string: they are too long for a JavaScript number.',

@@ -29,6 +29,7 @@ import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { teamResources } from './resources/teams.ts'
 import { type TokenDeps, tokenResources } from './resources/tokens.ts'
+import { type ToolConnectionDeps, toolConnectionResources } from './resources/tool-connections.ts'
 import { type ToolServerDeps, toolServerResources } from './resources/tool-servers.ts'
 import {
   type BatchResourceDeps,
@@ -66,6 +67,7 @@ export interface ResourceDeps
     BatchResourceDeps,
     VendorDeps,
     ToolServerDeps,
+    ToolConnectionDeps,
     ByokKeyDeps,
     OperationsDeps,
     TokenDeps,
@@ -104,6 +106,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),
     ...toolServerResources(deps),
+    ...toolConnectionResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

@@ -59,6 +59,7 @@ type BackOfficeParts = Omit<
   | 'signUp'
   | 'sessions'
   | 'browsers'
+  | 'flows'
   | keyof Login
 > & {
   readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
@@ -104,7 +105,7 @@ export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): Ba
   const budgets = createBudgets({ ...identity, ledger: parts.ledger })
   const teams = createTeams(identity)
   const own = { sales, codes, budgets, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
-  const deps = { ...parts, ...login, ...own, teams }
+  const deps = { ...parts, ...login, ...own, teams, flows: identity.flows }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountPaymentWebhooks(app, sales.payments)

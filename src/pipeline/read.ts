@@ -123,7 +123,7 @@ export interface ReadDeps {
   readonly guardrails: Guardrails
   readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
   /** Absent: no tool of a foreign server is sold. */
-  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack'>
+  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack' | 'tokenFor'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
   /** Tokens for further pages, bound to an account and an endpoint. */
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
@@ -445,7 +445,13 @@ function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps)
   if (!product?.enabled || !toolServers || toolServers.heldBack(spec))
     throw new Fault('not_found', { message: 'This tool is not offered now.' })
   const perRow = product.pricing.tiers.some((tier) => tier.row !== undefined)
-  const facts = { account: principal.accountId, perRow, simulated: catalog.simulated, client: toolServers.client }
+  const person = principal.place?.[':member'] ?? null
+  const token = catalog.simulated
+    ? undefined
+    : toolServers.tokenFor({ account: principal.accountId, person }, spec.server)
+  // A sign-in is a person's, and so is what a server keeps for it.
+  const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
+  const facts = { session, token, perRow, simulated: catalog.simulated, client: toolServers.client }
   return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
 }
 

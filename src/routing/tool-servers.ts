@@ -10,6 +10,7 @@ import {
   type ToolSpec,
   visible,
 } from '../catalog/tool-servers.ts'
+import { type ConnectionOwner, needed, type ToolConnections } from '../credentials/tool-connections.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -46,6 +47,8 @@ export interface ToolServers {
   readonly client: ToolClient
   /** Why a tool is not sold now; undefined: it is. */
   heldBack(spec: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined
+  /** The token of the caller, at a server at which each person signs in. Throws where they have not: before anything is held. */
+  tokenFor(owner: ConnectionOwner, server: string): (() => string | Promise<string>) | undefined
   /** By server; another map whenever one may have changed. */
   readonly listings: ReadonlyMap<string, Listing>
   look(server: string): Promise<void>
@@ -94,6 +97,8 @@ interface Deps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
+  readonly connections: Pick<ToolConnections, 'find'>
+  readonly publicUrl: () => string
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
 }
 
@@ -133,15 +138,30 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     )
   }
 
-  async function listed(target: Target) {
+  /** Where each person signs in, the operator's own sign-in is used for looking; without one, the vendor's credential if it has any. */
+  async function listed(server: string, target: Target) {
     const at = await loggedIn(target, deps)
-    return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers: {} }, at), LOOK)
+    const isPersonal = catalog.current.document.toolServers[server]?.auth === 'person'
+    const owner = { account: null, person: null }
+    const token = isPersonal ? deps.connections.find(owner, { name: server, url: at.baseUrl }) : undefined
+    const headers = token ? { authorization: `Bearer ${await token()}` } : {}
+    return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK)
+  }
+
+  function tokenFor(owner: ConnectionOwner, name: string) {
+    const { toolServers, vendors } = catalog.current.document
+    const server = toolServers[name]
+    if (server?.auth !== 'person') return undefined
+    const token = deps.connections.find(owner, { name, url: vendors[server.vendor]?.baseUrl ?? '' })
+    if (token) return token
+    const at = `${deps.publicUrl()}/console/a/${owner.account}/sign-ins`
+    throw needed(name, `open ${at}`)
   }
 
   async function look(server: string): Promise<void> {
     const target = targetAt(server)
     const before = allHeld(server)
-    const seen = await listed(target).then(
+    const seen = await listed(server, target).then(
       (tools) => JSON.stringify(tools.map(seenTool)),
       (error: unknown) => new Failure(lookError(error, target)),
     )
@@ -173,6 +193,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   return {
     client,
     heldBack,
+    tokenFor,
     look,
     get listings() {
       return listings

@@ -73,12 +73,26 @@ const foreignTool = z.object({
 })
 export type ForeignTool = z.infer<typeof foreignTool>
 
+/** The sign-ins at a server: when each was made; null: there is none, or its address has changed since. */
+export const toolConnectionView = z.object({
+  server: z.string(),
+  title: z.string().nullable(),
+  url: z.string(),
+  /** Of whoever asks. */
+  mine: time.nullable(),
+  /** For keys that belong to nobody; of the gateway: for looking at tools. */
+  shared: time.nullable(),
+})
+export type ToolConnectionView = z.infer<typeof toolConnectionView>
+
 export const toolServerView = z.object({
   name: z.string(),
   title: z.string().nullable(),
   url: z.string(),
   vendor: z.string(),
   credential: z.object({ name: z.string(), present: z.boolean() }).nullable(),
+  /** Each person signs in there. */
+  personal: z.boolean(),
   timeoutMs: count,
   concurrencyMax: count,
   resultBytesMax: count,

@@ -351,6 +351,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'operator-payments', path: '/operator/payments' },
     { name: 'operator-payment-settings', path: '/operator/payments/settings' },
     { name: 'operator-plans', path: '/operator/plans' },
+    { name: 'sign-ins', path: `${base}/sign-ins` },
     { name: 'operator-products', path: '/operator/products' },
     {
       name: 'operator-product-new',

@@ -31,6 +31,8 @@ export interface ForeignServer {
   readonly left: string[]
   /** What is asked for instead of what would be answered. */
   refuse: ((method: string) => number | undefined) | undefined
+  /** Wants a token, and says of itself where there are any. */
+  protects: { isGood(token: string): Promise<boolean>; description: unknown } | undefined
   /** Takes requests and never answers. */
   mute: boolean
   /** Pages of the listing; undefined: all on one. */
@@ -43,7 +45,15 @@ export const text = (said: string) => ({ content: [{ type: 'text', text: said }]
 export async function startForeignServer(era: 'modern' | 'legacy', tools: ForeignTool[] = []): Promise<ForeignServer> {
   let sessions = 0
   const server = createServer(async (req, res) => {
+    if (made.protects && req.url?.startsWith('/.well-known/oauth-protected-resource'))
+      return void res
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(made.protects.description))
     if (req.method !== 'POST') return void res.writeHead(405).end()
+    if (made.protects && !(await made.protects.isGood((req.headers.authorization ?? '').replace('Bearer ', '')))) {
+      const where = `http://${req.headers.host}/.well-known/oauth-protected-resource/mcp`
+      return void res.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${where}"` }).end()
+    }
     let body = ''
     for await (const piece of req) body += piece
     const message = JSON.parse(body)
@@ -88,6 +98,7 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     seen: [],
     left: [],
     refuse: undefined,
+    protects: undefined,
     mute: false,
     page: undefined,
     close: () =>

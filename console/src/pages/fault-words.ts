@@ -20,6 +20,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   account_inactive: 'Account not active',
   model_restricted: 'Model not allowed',
   byok_key_rejected: 'BYOK key rejected',
+  tool_sign_in_needed: 'Sign-in at the tool server needed',
   not_found: 'Not found',
   model_unknown: 'Unknown model',
   job_unknown: 'Unknown job',

@@ -23,7 +23,10 @@ export interface ToolServerDeps {
 const registration = z.strictObject({
   url: z.string().max(2000).optional(),
   title: text(100, 0).optional(),
-  auth: auth.optional(),
+  auth: z
+    .union([auth, z.literal('person')])
+    .optional()
+    .describe('`person`: each person signs in there (OAuth).'),
   credential: z.strictObject({ name: credentialName.optional(), value: secret.optional() }).optional(),
   timeoutMs: z.number().int().min(100).max(600_000).optional(),
   concurrencyMax: z.number().int().min(1).max(1_000).optional(),
@@ -130,7 +133,7 @@ async function register(
         ...known,
         baseUrl,
         ...(credential === undefined ? {} : { credential }),
-        ...(body.auth === undefined ? {} : { auth: body.auth }),
+        ...(body.auth === undefined || body.auth === 'person' ? {} : { auth: body.auth }),
         timeouts: { connectMs: Math.min(5_000, totalMs), firstByteMs: totalMs, idleMs: totalMs, totalMs },
         concurrencyMax: body.concurrencyMax ?? known?.concurrencyMax ?? 20,
         // A server that does not answer must not gather calls without end.
@@ -140,13 +143,16 @@ async function register(
       if (credential !== undefined && value !== undefined && credentials.source(credential) !== 'env')
         await credentials.storeWith(tx, credential, value, by)
       const { title, resultBytesMax } = body
+      const { auth: knownAuth, ...kept } = server ?? {}
+      const isPersonal = body.auth === undefined ? knownAuth === 'person' : body.auth === 'person'
       return {
         ...current,
         vendors: { ...current.vendors, [vendorName]: vendor },
         toolServers: {
           ...current.toolServers,
           [name]: {
-            ...server,
+            ...kept,
+            ...(isPersonal ? { auth: 'person' as const } : {}),
             vendor: vendorName,
             ...(title ? { title } : {}),
             ...(resultBytesMax === undefined ? {} : { resultBytesMax }),
@@ -226,6 +232,7 @@ function viewOf(name: string, { catalog, credentials, toolServers, vendorHealth 
     url: vendor.baseUrl,
     vendor: server.vendor,
     credential: credential ? { name: credential.name, present: credentials.source(credential.name) !== 'none' } : null,
+    personal: server.auth === 'person',
     timeoutMs: vendor.timeouts.totalMs,
     ...{ concurrencyMax: vendor.concurrencyMax, resultBytesMax: server.resultBytesMax },
     lookedAt: listing?.lookedAt.toISOString() ?? null,

@@ -3,7 +3,7 @@
 import type { JsonSchema } from '../../catalog/endpoint.ts'
 import { checkValue, sampleOf } from '../../catalog/json-schema.ts'
 import { type ToolSpec, visible } from '../../catalog/tool-servers.ts'
-import { invalid } from '../../kernel/fault.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import type { ToolClient } from '../../upstream/tool-client.ts'
 import { isObject, type Json, objectOf } from '../check.ts'
@@ -18,7 +18,10 @@ const CALLERS_CODES = [-32602, -32601]
 
 interface ToolDeps {
   readonly client: ToolClient
-  readonly account: string
+  /** Whose state the server may keep. */
+  readonly session: string
+  /** Of a server at which each person signs in: the token of the caller. */
+  readonly token?: (() => string | Promise<string>) | undefined
   readonly perRow: boolean
   /** Answered by the simulated vendor, in one request. */
   readonly simulated: boolean
@@ -28,6 +31,7 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
   const { sold, server } = spec
   const problem = problemOf(sold.inputSchema, args)
   if (problem !== undefined) throw invalid(`Arguments: ${problem}.`, /^[\w-]+/.exec(problem)?.[0])
+  let headers: Readonly<Record<string, string>> = {}
   const usageOf = (rows: number): Usage => (deps.perRow ? { call: 1, row: rows } : { call: 1 })
   return {
     product: spec.product,
@@ -36,8 +40,11 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
     worst: usageOf(sold.resultsMax),
     sent: JSON.stringify(args),
     ...(sold.repeatable ? {} : { once: true }),
+    ...(deps.token
+      ? { gather: async () => void (headers = { authorization: `Bearer ${await deps.token?.()}` }) }
+      : {}),
     open(target): Exchange {
-      const call = { method: 'POST', url: target.baseUrl, headers: {} } as const
+      const call = { method: 'POST', url: target.baseUrl, headers } as const
       const facts: Pick<Exchange, 'answer' | 'vendorError'> = {
         answer(body) {
           const result = resultIn(body, server)
@@ -51,13 +58,20 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
       return {
         ...facts,
         call,
-        send: ({ url, headers }, { deadlines, signal }) =>
-          deps.client.call(
-            { url, headers },
+        async send({ url, headers: sent }, { deadlines, signal }) {
+          const reply = await deps.client.call(
+            { url, headers: sent },
             // A schema of an object: the definition was read as one, and the library only looks for headers in it.
             { name: sold.tool, args, inputSchema: { ...sold.inputSchema, type: 'object' } },
-            { deadlines, signal, bytesMax: spec.resultBytesMax, session: deps.account },
-          ),
+            { deadlines, signal, bytesMax: spec.resultBytesMax, session: deps.session },
+          )
+          // It concerns this person alone, and no other caller of the server.
+          if (deps.token && reply.status === 401)
+            throw new Fault('tool_sign_in_needed', {
+              message: `The tool server "${server}" no longer takes your sign-in. Sign out and in again in the console.`,
+            })
+          return reply
+        },
       }
     },
   }

@@ -7,11 +7,12 @@ import { useMay } from '../../session.tsx'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, FormDialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { Checkbox, TextField } from '../../ui/field.tsx'
 import { Badge, Card, Facts, Note, Page, When } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { Named, Table, TableCard } from '../../ui/table.tsx'
 import type { ForeignTool, ToolServer } from '../../wire.ts'
+import { SignIn } from '../sign-ins.tsx'
 
 const HOME = '/operator/tools'
 const to = ({ name }: ToolServer) => `${HOME}/${name}`
@@ -88,6 +89,7 @@ const seen = () => refresh('tool-servers', 'tool-server/')
 
 /** Registers a server, or changes one; its name stays. */
 function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => void }) {
+  const [personal, setPersonal] = useState(given?.personal ?? false)
   return (
     <FormDialog
       right="vendors:write"
@@ -101,6 +103,7 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
         const made = await api.registerToolServer(given?.name ?? name ?? '', {
           ...{ url, title },
           ...(value ? { credential: { value } } : {}),
+          ...(personal === (given?.personal ?? false) ? {} : { auth: personal ? 'person' : 'bearer' }),
           timeoutMs: Number(form.get('seconds')) * 1000,
           concurrencyMax: Number(form.get('calls')),
         })
@@ -134,6 +137,12 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
         required
         defaultValue={given?.url ?? ''}
         placeholder="https://mcp.example.com/mcp"
+      />
+      <Checkbox
+        label="Each person signs in there (OAuth)"
+        hint="Calls use the caller’s own sign-in. A credential, or your own sign-in, is then for looking at its tools only."
+        checked={personal}
+        onCheck={setPersonal}
       />
       <TextField
         label="Credential"
@@ -204,6 +213,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
                   'Credential',
                   row.credential ? `${row.credential.name}${row.credential.present ? '' : ' (missing)'}` : 'none',
                 ],
+                row.personal && ['Your sign-in, for looking', <LookSignIn key="look" server={name} />],
                 ['Calls since the start', `${row.calls.requests}, ${row.calls.errors} failed`],
                 ['Last failure', row.calls.lastError ?? 'none'],
               ]}
@@ -233,6 +243,13 @@ export function ToolServerPage({ server: name }: { server: string }) {
       ) : null}
     </Page>
   )
+}
+
+/** Without it a server that lists its tools only to people shows none. */
+function LookSignIn({ server }: { server: string }) {
+  const list = useList('tool-sign-ins', (_, signal) => api.toolSignIns(undefined, signal))
+  const at = list.data?.find((one) => one.server === server)?.shared ?? null
+  return <SignIn account={undefined} server={server} shared at={at} />
 }
 
 function ToolTable({ tools, onOpen }: { tools: readonly ForeignTool[]; onOpen: (tool: ForeignTool) => void }) {

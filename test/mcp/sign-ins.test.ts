@@ -1,0 +1,213 @@
+// Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with hostile ones.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
+import { until } from '../until.ts'
+import { connect } from './client.ts'
+import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
+import { startToolAuthority, type ToolAuthority } from './tool-authority.ts'
+
+const BY = { actor: 'test', ip: null, requestId: null }
+
+let authority: ToolAuthority
+let server: ForeignServer
+let protection: NonNullable<ForeignServer['protects']>
+let home: TestConsole
+let operator: Visitor
+let account = ''
+let person = ''
+/** Who the server took the caller of each call for. */
+const callers: (string | undefined)[] = []
+
+/** Describes itself as a test tells it. */
+let description: (path: string) => unknown = () => ({})
+const hostile = createServer((request, response) => {
+  const said = description(request.url ?? '')
+  if (request.method === 'POST' || said === undefined)
+    return void response.writeHead(said === undefined ? 404 : 401).end()
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(typeof said === 'string' ? said : JSON.stringify(said))
+})
+
+before(async () => {
+  authority = await startToolAuthority()
+  server = await startForeignServer('modern', [{ name: 'my_notes', description: 'Notes of a person.' }])
+  server.acts.set('my_notes', async ({ headers }) => {
+    const subject = await authority.subjectOf((headers.authorization ?? '').replace('Bearer ', ''))
+    callers.push(subject)
+    return text(`notes of ${subject}`)
+  })
+  protection = {
+    isGood: async (token) => (await authority.subjectOf(token)) !== undefined,
+    description: { resource: server.url, authorization_servers: [authority.issuer], scopes_supported: ['notes'] },
+  }
+  server.protects = protection
+  await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve))
+  const hosts = [
+    authority.hostAndPort,
+    new URL(server.url).host,
+    `127.0.0.1:${(hostile.address() as AddressInfo).port}`,
+  ]
+  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: hosts.join(',') } })
+  account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
+  operator = await home.visitor()
+  await home.setUp(operator, 'op@example.com')
+  const [row] = await home.gateway.database.query<{ id: string }>({ text: 'select id from person' })
+  person = row?.id ?? ''
+  const member = { text: `insert into membership (account_id, person_id, role) values ($1, $2, 'owner')` }
+  await home.gateway.database.query(member, [account, person])
+})
+
+after(async () => {
+  await home?.close()
+  authority.close()
+  hostile.close()
+  await server.close()
+})
+
+const ask = (method: string, path: string, body?: object) =>
+  operator.page.evaluate(
+    async ([how, where, sent]) => {
+      const init = { method: how, headers: { 'content-type': 'application/json' }, ...(sent ? { body: sent } : {}) }
+      const answer = await fetch(`/console/api${where}`, init)
+      const { data, error, message } = (await answer.json()) as any
+      return { status: answer.status, data, message: String(error?.message ?? message ?? '') }
+    },
+    [method, path, body ? JSON.stringify(body) : ''] as const,
+  )
+
+async function call(key: string): Promise<string> {
+  const client = await connect(home.url, key)
+  const result: any = await client.callTool({ name: 'my_notes', arguments: {} })
+  await client.close()
+  return result.content[0].text
+}
+
+const keyOf = async (memberId: string | null, of = account) =>
+  (await home.gateway.keys.create(of, { name: 'k', ...(memberId ? { memberId } : {}) } as never, BY)).key
+
+test('each person signs in at a server, and calls of their keys alone use that sign-in, renewed ahead, until they sign out', async () => {
+  const { page } = operator
+  const made = await home.operator<any>('PUT', '/tool-servers/notes', { url: server.url, auth: 'person' })
+  assert.match(made.data.error, /HTTP 401/)
+  authority.visitor = 'the operator'
+  await operator.go('/operator/tools/notes')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Signed in.').waitFor()
+  await page.getByRole('button', { name: 'Look now' }).click()
+  await page.getByRole('row', { name: /my_notes/ }).waitFor()
+  const { data } = await home.operator<any>('GET', '/tool-servers/notes')
+  const choice = {
+    tool: 'my_notes',
+    digest: data.tools[0].digest,
+    pricing: { unit: 'credits', tiers: [{ call: '1' }] },
+  }
+  assert.equal((await home.operator('PUT', '/tool-servers/notes/tools', choice)).status, 200)
+
+  const [mine, nobodys] = [await keyOf(person), await keyOf(null)]
+  const { key: strangers } = await home.account()
+  const place = `${home.url}/console/a/${account}/sign-ins`
+  assert.match(await call(mine), new RegExp(`Sign in to the tool server "notes" first: open ${place}`))
+  assert.equal(callers.length, 0)
+
+  authority.visitor = 'ann'
+  await page.goto(place)
+  await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).first().click()
+  await page.getByText('Signed in.').waitFor()
+  assert.equal(await call(mine), 'notes of ann')
+  for (const key of [nobodys, strangers]) assert.match(await call(key), /Sign in to the tool server "notes" first/)
+  authority.visitor = 'the team'
+  await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Signed in.').first().waitFor()
+  await until(async () => (await call(nobodys)) === 'notes of the team')
+  assert.equal(await call(mine), 'notes of ann')
+  assert.match(await call(strangers), /first/)
+
+  const spent = callers.length
+  server.protects = { ...protection, isGood: async () => false }
+  for (let tries = 0; tries < 8; tries++) assert.match(await call(mine), /"notes" no longer takes your sign-in/)
+  server.protects = protection
+  assert.equal(await call(nobodys), 'notes of the team', 'one person’s trouble is nobody else’s')
+  assert.equal(callers.length, spent + 1)
+
+  // A token lives for four seconds: it is renewed, by a refresh token that is good for one use.
+  const tokens = () => new Set(server.seen.filter(({ method }) => method === 'tools/call').map(({ key }) => key))
+  const before = tokens().size
+  await until(async () => (await call(mine)) === 'notes of ann' && tokens().size > before + 1)
+  const last = (server.seen.at(-1)?.key ?? '').replace('Bearer ', '')
+  assert.equal(await authority.subjectOf(last), 'ann')
+  const rows = await home.gateway.database.query<{ sealed: Buffer }>({ text: 'select sealed from tool_connection' })
+  assert.equal(rows.length, 3)
+  assert.ok(rows.every(({ sealed }) => !sealed.includes(last)))
+
+  await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign out' }).first().click()
+  await page.getByText('Signed out.').waitFor()
+  assert.match(await call(mine), /first/)
+  assert.equal(await authority.subjectOf(last), undefined, 'revoked there too')
+  await home.settled()
+  const paid = 100_000_000n - (await home.balance(account)).posted
+  assert.equal(paid, BigInt(callers.length) * 1_000_000n)
+})
+
+test('a sign-in is finished once, by the session that began it; whoever leaves the account loses theirs', async () => {
+  authority.visitor = 'eve'
+  const begun = await ask('POST', `/accounts/${account}/tool-connections/notes`, { shared: false })
+  const { searchParams } = new URL(begun.data.redirect)
+  assert.equal(searchParams.get('code_challenge_method'), 'S256')
+  const state = searchParams.get('state') ?? ''
+  for (const parameters of ['code=x', `code=x&state=${'a'.repeat(43)}`])
+    assert.equal((await ask('PUT', `/accounts/${account}/tool-connections`, { parameters })).status, 404)
+  const other = await ask('PUT', '/tool-connections', { parameters: `code=x&state=${state}` })
+  assert.equal(other.status, 404, 'of another account, or of none')
+  const again = await ask('PUT', `/accounts/${account}/tool-connections`, { parameters: `code=x&state=${state}` })
+  assert.equal(again.status, 404, 'once')
+  const fresh = await ask('POST', `/accounts/${account}/tool-connections/notes`, { shared: false })
+  const made = new URL(fresh.data.redirect).searchParams.get('state')
+  const wrong = await ask('PUT', `/accounts/${account}/tool-connections`, { parameters: `code=forged&state=${made}` })
+  assert.equal(wrong.status, 502)
+  assert.match(wrong.message, /cannot be used/)
+  const { database } = home.gateway
+  const { length } = await database.query({ text: 'select 1 from tool_connection where person_id is null' })
+  assert.equal(length, 2)
+  await database.query({ text: 'delete from membership where person_id = $1' }, [person])
+  const left = await database.query({ text: 'select 1 from tool_connection where person_id is not null' })
+  assert.equal(left.length, 0)
+})
+
+test('a hostile server cannot lead the sign-in to another issuer, an address within, a script or an endless document', async () => {
+  const base = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`
+  await home.operator('PUT', '/tool-servers/trap', { url: `${base}/mcp`, auth: 'person' })
+  const good = {
+    ...{ issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` },
+    ...{ registration_endpoint: `${base}/register`, response_types_supported: ['code'] },
+    code_challenge_methods_supported: ['S256'],
+  }
+  const resource = (more: object) => ({ resource: `${base}/mcp`, authorization_servers: [base], ...more })
+  const tried = async (ofResource: unknown, ofServer: unknown) => {
+    description = (path) =>
+      path.includes('protected-resource') ? ofResource : path.includes('.well-known') ? ofServer : {}
+    const { status, message } = await ask('POST', '/tool-connections/trap', { shared: true })
+    assert.equal(status, 502, message)
+    assert.ok(message.length < 400)
+    return message
+  }
+  assert.match(await tried(resource({}), { ...good, issuer: 'https://elsewhere.example' }), /cannot be used: .*issuer/i)
+  assert.match(await tried(resource({ authorization_servers: ['http://10.0.0.1'] }), good), /not public/)
+  assert.match(await tried(resource({ resource: 'https://elsewhere.example/mcp' }), good), /cannot be used/)
+  assert.match(await tried(resource({}), JSON.stringify({ ...good, x: 'y'.repeat(200_000) })), /cannot be used/)
+  assert.match(await tried(resource({}), { ...good, authorization_endpoint: 'javascript:alert(1)' }), /cannot be used/)
+  assert.match(
+    await tried(resource({}), {
+      ...good,
+      token_endpoint: 'http://169.254.169.254/token',
+      registration_endpoint: 'http://169.254.169.254/r',
+    }),
+    /cannot be used/,
+  )
+  assert.match(await tried(undefined, undefined), /cannot be used/)
+  const rows = await home.gateway.database.query({ text: `select 1 from tool_connection where server = 'trap'` })
+  assert.equal(rows.length, 0)
+})
