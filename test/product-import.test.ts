@@ -461,6 +461,6 @@ test('each preset is a valid product whose answers are simulated; list prices be
   assert.equal(deep.headers.get('x-tollgate-charge'), '0.5', 'one page and two at three quarters')
   const posts = await g.call('/v1/x-api/posts/search?query=cats', key)
   assert.equal(posts.headers.get('x-tollgate-charge'), '0.5')
-  const visits = await g.call('/v1/similarweb/websites/example.com/visits?start_date=2026-07&end_date=2026-09', key)
+  const visits = await g.call('/v1/similarweb/engagement?domain=example.com&start_date=2026-07&end_date=2026-09', key)
   assert.equal(visits.status, 200)
 })

@@ -251,7 +251,7 @@ test('every good value of every parameter is carried over or named in a rejectio
   assert.ok(carried > 500 && named > 20, `${carried} ${named}`)
 })
 
-test('what it cannot answer is said before money moves: an endpoint, a parameter, a country, too long a time', async () => {
+test('what it cannot answer is said before money moves: an endpoint, a parameter, a country', async () => {
   const { id, key } = await g.account()
   const asked = vendor.asked.length
   for (const uid of UNSERVED) {
@@ -269,7 +269,6 @@ test('what it cannot answer is said before money moves: an endpoint, a parameter
     ['visits?keys=a.com&country=0', /country=0 is no country/],
     ['visits?keys=a.com&country=123456', /country=123456 is no country/],
     ['traffic-sources?keys=a.com&sourceType=Mail', /sourceType must be one of Referral/],
-    ['visits?keys=a.com&from=1990-01-01&to=2026-01-01', /at most 4000 days/],
   ] as const) {
     const response = await g.call(`/v1/siteanalytics/websites/${path}`, key)
     const { error } = (await response.json()) as Told

@@ -2,8 +2,8 @@
 // names the request to send and, as a template, the answer that callers get. What it does not carry over is rejected, never left out.
 import * as z from 'zod'
 import type { Pricing } from '../meter/price.ts'
-import { type DataEndpointSpec, isDataEndpoint, type JsonSchema } from './endpoint.ts'
-import { boundOf, type Expression, type Known, readExpression } from './expression.ts'
+import { type DataEndpointSpec, isDataEndpoint } from './endpoint.ts'
+import { boundOf, type Expression, readExpression } from './expression.ts'
 import { ENDPOINTS } from './index.ts'
 import { requestSchema } from './product.ts'
 
@@ -93,8 +93,6 @@ const DERIVED: Readonly<Record<string, readonly string[]>> = {
   lastMonth: ['from', 'to'],
   countryCode: ['country'],
 }
-/** A longer time is rejected: the number of days is a bound of what a vendor may bill. */
-export const DAYS_MAX = 4_000
 
 export const NAME = /\{(\w+)\}/g
 /** `$.data.visits` is below the answer, `@.visits` below the row. */
@@ -189,20 +187,12 @@ export function bridgeProblems(bridge: VendorBridge): Problem[] {
     if (wrong !== undefined) problems.push({ path: [...at, 'answer'], message: wrong })
     if (entry.metered !== undefined) {
       const read = readExpression(entry.metered)
-      const bound = typeof read === 'string' ? read : boundOf(read, { request: billedRequest(spec), answer: {} })
+      const bound =
+        typeof read === 'string' ? read : boundOf(read, { request: requestSchema(spec.params, undefined), answer: {} })
       if (typeof bound === 'string') problems.push({ path: [...at, 'metered'], message: bound })
     }
     return problems
   })
-}
-
-const PERIOD: JsonSchema = { minimum: 1, maximum: DAYS_MAX }
-
-/** The request as an expression sees it: with the days and the complete months that it spans. */
-export function billedRequest({ params }: Pick<DataEndpointSpec, 'params'>): Known {
-  const { schema } = requestSchema(params, undefined)
-  const properties = schema?.properties as Readonly<Record<string, JsonSchema>> // As it was just made.
-  return { schema: { properties: { ...properties, days: PERIOD, months: PERIOD } } }
 }
 
 interface Sold {

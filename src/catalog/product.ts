@@ -322,7 +322,10 @@ function scopeOf({
   return { request: requestSchema(params, body), answer: { schema: answer ?? {}, root: answer } }
 }
 
-/** The parameters by their names, and the body as `request.body`. */
+/** From the year 1 to the year 9999. */
+const DAYS: JsonSchema = { minimum: 1, maximum: 3_652_059 }
+
+/** The parameters by their names, the days and complete months from `from` to `to`, and the body as `request.body`. */
 export function requestSchema(params: Readonly<Record<string, Field>>, body: JsonSchema | undefined): Known {
   const properties = Object.fromEntries(
     Object.entries(params).map(([name, one]) => [
@@ -330,7 +333,8 @@ export function requestSchema(params: Readonly<Record<string, Field>>, body: Jso
       one.kind === 'integer' || one.kind === 'number' ? { minimum: one.min, maximum: one.max } : {},
     ]),
   )
-  return { schema: { properties: { ...properties, ...(body ? { body } : {}) } }, root: body }
+  const period = params.from?.kind === 'date' && params.to?.kind === 'date' ? { days: DAYS, months: DAYS } : {}
+  return { schema: { properties: { ...properties, ...period, ...(body ? { body } : {}) } }, root: body }
 }
 
 // Every endpoint: those of the code, and those of the catalog's products.

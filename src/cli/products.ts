@@ -1,9 +1,10 @@
 // Products: an OpenAPI document on disk, as endpoints of the gateway.
 import { readFile } from 'node:fs/promises'
-import type { Applied, CheckView, CurrentView, ImportedView, ProductPresetView } from '../catalog/views.ts'
+import type { Applied, CurrentView, ImportedView, ProductPresetView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { CliError, type Command, type Invocation, text } from './command.ts'
+import { CliError, type Command, type Invocation, text, told } from './command.ts'
 import { list } from './table.ts'
+import { checked, isInForce } from './vendors.ts'
 
 async function readText(call: Invocation): Promise<string> {
   const [file = '-'] = call.args
@@ -42,7 +43,14 @@ function priceOf(call: Invocation): object | undefined {
   }
 }
 
-const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
+/** Of the variable that --key-env names. */
+function keyOf(call: Invocation): string | undefined {
+  const variable = text(call, 'key-env')
+  if (variable === undefined) return undefined
+  const value = call.settings.environment?.(variable)
+  if (value === undefined) throw new CliError(`${variable} is not in this environment.`)
+  return value
+}
 
 export const PRODUCT_COMMANDS: readonly Command[] = [
   {
@@ -107,16 +115,13 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     },
     async run(call) {
       const [preset = ''] = call.args
-      const [credits, variable] = ['credits-per-dollar', 'key-env'].map((name) => text(call, name))
-      const value = variable === undefined ? undefined : call.settings.environment?.(variable)
-      if (variable !== undefined && value === undefined) throw new CliError(`${variable} is not in this environment.`)
-      const price = priceOf(call)
-      const applied = await call.api.call<Applied>('POST', '/products', {
+      const [credits, value, price] = [text(call, 'credits-per-dollar'), keyOf(call), priceOf(call)]
+      const applied = call.api.call<Applied>('POST', '/products', {
         ...{ id: preset, preset, vendor: { credential: value === undefined ? {} : { value } } },
         ...(price ? { price } : {}),
         ...(credits === undefined ? {} : { creditsPerDollar: Number(credits) }),
       })
-      return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
+      return told(applied, isInForce)
     },
   },
   {
@@ -181,10 +186,8 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     async run(call) {
       const [id = ''] = call.args
       const document = await readText({ ...call, args: call.args.slice(1) })
-      const [choose, url, name, variable] = ['choose', 'url', 'credential', 'key-env'].map((one) => text(call, one))
-      const value = variable === undefined ? undefined : call.settings.environment?.(variable)
-      if (variable !== undefined && value === undefined) throw new CliError(`${variable} is not in this environment.`)
-      const price = priceOf(call)
+      const [choose, url, name] = ['choose', 'url', 'credential'].map((one) => text(call, one))
+      const [value, price] = [keyOf(call), priceOf(call)]
       const body = {
         ...{ id, document, trusted: call.values.trusted === true },
         ...(choose === undefined ? {} : { operations: choose.split(',').map((one) => one.trim()) }),
@@ -194,17 +197,8 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
           credential: { ...(name === undefined ? {} : { name }), ...(value === undefined ? {} : { value }) },
         },
       }
-      if (call.values['dry-run'] === true) {
-        const check = await call.api.call<CheckView & { notes: string[] }>('POST', '/products?dryRun=true', body)
-        const lines = [
-          ...check.problems.map((one) => `Problem: ${one}`),
-          ...check.notes.map((one) => `Note: ${one}`),
-          ...check.changes,
-        ]
-        return { answer: check, words: indented(lines), failed: check.problems.length > 0 }
-      }
-      const applied = await call.api.call<Applied>('POST', '/products', body)
-      return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
+      if (call.values['dry-run'] === true) return checked(call.api.call('POST', '/products?dryRun=true', body))
+      return told(call.api.call<Applied>('POST', '/products', body), isInForce)
     },
   },
   {
@@ -214,16 +208,8 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     options: { 'dry-run': { type: 'boolean', help: 'Shows what would change.' } },
     async run(call) {
       const path = `/products/${encodeURIComponent(call.args[0] ?? '')}`
-      if (call.values['dry-run'] === true) {
-        const check = await call.api.call<CheckView>('DELETE', `${path}?dryRun=true`)
-        return {
-          answer: check,
-          words: indented([...check.problems, ...check.changes]),
-          failed: check.problems.length > 0,
-        }
-      }
-      const applied = await call.api.call<Applied>('DELETE', path)
-      return { answer: applied, words: `Version ${applied.version} is in force.\n${indented(applied.changes)}` }
+      if (call.values['dry-run'] === true) return checked(call.api.call('DELETE', `${path}?dryRun=true`))
+      return told(call.api.call<Applied>('DELETE', path), isInForce)
     },
   },
 ]

@@ -1,5 +1,12 @@
 // Vendors, how one is connected, and credentials on the command line.
-import type { Applied, ConnectCheckView, CurrentView, PresetView, VendorCheckView } from '../catalog/views.ts'
+import type {
+  Applied,
+  CheckView,
+  ConnectCheckView,
+  CurrentView,
+  PresetView,
+  VendorCheckView,
+} from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { Page } from '../kernel/view.ts'
@@ -172,15 +179,16 @@ export const VENDOR_COMMANDS: readonly Command[] = [
   },
 ]
 
-async function checked(asked: Promise<VendorCheckView>): Promise<Told> {
+export async function checked(asked: Promise<CheckView & { readonly notes?: readonly string[] }>): Promise<Told> {
   const answer = await asked
-  const { problems, changes } = answer
+  const { problems, changes, notes = [] } = answer
   if (problems.length > 0) return { answer, words: `It would not be valid:\n${indented(problems)}`, failed: true }
+  const told = notes.map((note) => `Note: ${note}\n`).join('')
   const words = changes.length === 0 ? 'Nothing would change.' : `${indented(changes)}\nNothing was applied.`
-  return { answer, words }
+  return { answer, words: told + words }
 }
 
-const isInForce = ({ version, changes }: Applied) =>
+export const isInForce = ({ version, changes }: Applied) =>
   changes.length === 0 ? 'Nothing differs.' : `Version ${version} is in force.\n${indented(changes)}`
 
 async function changeVendor(call: Invocation): Promise<Told> {

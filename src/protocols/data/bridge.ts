@@ -1,6 +1,6 @@
 // The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that the endpoint promises. Pure, with a
 // bound on its steps. A member that is not there becomes null, a table that is not there becomes empty.
-import { type Bridge, DAYS_MAX, NAME, operatorOf, PATH, type Template } from '../../catalog/bridge.ts'
+import { type Bridge, NAME, operatorOf, PATH, type Template } from '../../catalog/bridge.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { NormalisedQuery } from '../../catalog/query.ts'
 import { DAY_MS, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
@@ -80,7 +80,6 @@ export function periodOf(asked: NormalisedQuery): Period | undefined {
   const [from, to] = ['from', 'to'].map((name) => parseDay(asked.find(([one]) => one === name)?.[1] ?? ''))
   if (from === undefined || to === undefined) return undefined
   const days = to - from + 1
-  if (days > DAYS_MAX) throw invalid(`from and to must span at most ${DAYS_MAX} days.`, 'from')
   const isWhole = monthStart(to, 1) === to + 1
   const last = monthStart(to, isWhole ? 0 : -1)
   const first = Math.min(monthStart(from), last)

@@ -1,7 +1,7 @@
 // Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. What the vendor answers is relayed byte for
 // byte, whatever its shape: JSON, a file or a stream. Site analytics and the products of the catalog are such endpoints.
 import { isUtf8 } from 'node:buffer'
-import { type Bridge, billedRequest, bridgeOf } from '../../catalog/bridge.ts'
+import { type Bridge, bridgeOf } from '../../catalog/bridge.ts'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
 import { boundOf, countOf, type Known } from '../../catalog/expression.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
@@ -145,6 +145,8 @@ function requestOf({ params, body }: DataEndpointSpec, query: NormalisedQuery, j
     values[name] = kind === 'integer' || kind === 'number' ? Number(value) : kind === 'boolean' ? value === 'true' : value
   }
   if (json) values.body = json.value
+  const { days, months } = periodOf(query) ?? {}
+  if (days !== undefined) Object.assign(values, { days, months })
   return { ...requestSchema(params, body), json: values }
 }
 
@@ -160,15 +162,9 @@ function unbridged(spec: DataEndpointSpec, query: NormalisedQuery, bridge: Bridg
   }
 }
 
-function billedOf(spec: DataEndpointSpec, query: NormalisedQuery): Known {
-  const { days, months } = periodOf(query) ?? { days: 1, months: 1 }
-  const { json } = requestOf(spec, query, undefined)
-  return { ...billedRequest(spec), json: { ...objectOf(json), days, months } }
-}
-
 /** The most that any of the vendors bills. */
 function mostBilled(spec: DataEndpointSpec, query: NormalisedQuery, bridges: ReadonlyMap<string, Bridge>): number {
-  const request = billedOf(spec, query)
+  const request = requestOf(spec, query, undefined)
   const bounds = [...bridges.values()].flatMap(({ metered }) => {
     const bound = metered && boundOf(metered, { request, answer: {} })
     return typeof bound === 'number' ? [bound] : []
@@ -186,7 +182,7 @@ function openBridged(spec: DataEndpointSpec, { query, priced, worst }: Read, tar
       const value = parsed(bytes)
       const made = Buffer.from(JSON.stringify(bridgedAnswer(bridge, query, value)))
       const body = key === undefined ? made : withoutKey(made, key)
-      const billed = bridge.metered && countOf(bridge.metered, { request: billedOf(spec, query), answer: { json: value } })
+      const billed = bridge.metered && countOf(bridge.metered, { request: requestOf(spec, query, undefined), answer: { json: value } })
       const rows = priced.has('row') ? { row: countRows(body) } : {}
       if (billed === undefined) return { body, contentType: 'application/json', usage: priced.has('metered') ? undefined : { call: 1, ...rows } }
       // A vendor that counts more than there can be is not believed; the hold covers no more.
