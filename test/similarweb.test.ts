@@ -289,6 +289,8 @@ test('its errors become ours, cost nothing and name neither it nor its key', asy
     [undefined, 'busy.example', 429, 40001, /./],
     ['<html>', 'example.com', 502, 50000, /./],
     ['"text"', 'example.com', 502, 50000, /./],
+    ['{"meta":{"status":"Error","error_message":"Similarweb is not well"}}', 'example.com', 502, 50000, /./],
+    ['{"meta":{"status":"Error","error_message":"Data not found"}}', 'example.com', 404, 30000, /has no data for this/],
     ['{"data":', 'example.com', 502, 50000, /./],
   ] as const) {
     if (plan !== undefined) vendor.next(json(plan))

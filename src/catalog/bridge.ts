@@ -9,6 +9,9 @@ import { requestSchema } from './product.ts'
 
 export type Template = z.core.util.JSONType
 
+/** `$.data.visits` is below the answer, `@.visits` below the row. */
+export const PATH = /^[$@](?:\.\w+)*$/
+
 const path = z
   .string()
   .max(300)
@@ -41,6 +44,8 @@ const endpoint = z.strictObject({
 export const vendorBridge = z.strictObject({
   /** An address that costs nothing, to test the credential with. */
   check: path.optional(),
+  /** Where an answer says that it is an error after all, such as `$.meta.error_message`. */
+  error: z.string().regex(PATH, 'must be a path such as $.meta.error_message').optional(),
   /** Errors with one of these texts say that there are no data. */
   noData: z.array(z.string().min(1).max(100)).max(10).default([]),
   requests: z.record(z.string().max(40), request),
@@ -95,8 +100,6 @@ const DERIVED: Readonly<Record<string, readonly string[]>> = {
 }
 
 export const NAME = /\{(\w+)\}/g
-/** `$.data.visits` is below the answer, `@.visits` below the row. */
-export const PATH = /^[$@](?:\.\w+)*$/
 
 const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   $of: ['is'],

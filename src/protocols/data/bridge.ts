@@ -1,6 +1,6 @@
 // The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that the endpoint promises. Pure, with a
 // bound on its steps. A member that is not there becomes null, a table that is not there becomes empty.
-import { type Bridge, NAME, operatorOf, PATH, type Template } from '../../catalog/bridge.ts'
+import { type Bridge, NAME, operatorOf, PATH, type Template, type VendorBridge } from '../../catalog/bridge.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { NormalisedQuery } from '../../catalog/query.ts'
 import { DAY_MS, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
@@ -124,6 +124,12 @@ interface Walk {
 export function bridgedAnswer({ answer: template }: Bridge, asked: NormalisedQuery, answer: unknown): unknown {
   if (!isObject(answer) && !Array.isArray(answer)) throw garbled('the answer is neither an object nor a list')
   return filled(template, { answer, names: namesOf(asked), steps: 0 }, undefined)
+}
+
+/** What the vendor says of itself where its status does not: undefined for an answer. */
+export function errorIn({ error }: VendorBridge, answer: unknown): string | undefined {
+  const said = error === undefined ? undefined : found(error, { answer, names: new Map(), steps: 0 }, undefined)
+  return typeof said === 'string' && said !== '' ? said : undefined
 }
 
 function filled(template: Template, walk: Walk, row: unknown): unknown {

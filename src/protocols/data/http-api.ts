@@ -16,7 +16,9 @@ import type { Usage } from '../../meter/usage.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import { isObject, objectOf } from '../check.ts'
 import { type Answer, type Exchange, garbled, type PaidRequest, type Target } from '../protocol.ts'
-import { bridgedAddress, bridgedAnswer, periodOf } from './bridge.ts'
+import { vendorFault } from '../vendor-fault.ts'
+import type { VendorError } from '../vendor-words.ts'
+import { bridgedAddress, bridgedAnswer, errorIn, periodOf } from './bridge.ts'
 import { dataWords } from './data-words.ts'
 
 export interface DataRequest extends PaidRequest {
@@ -174,12 +176,21 @@ function mostBilled(spec: DataEndpointSpec, query: NormalisedQuery, bridges: Rea
 
 function openBridged(spec: DataEndpointSpec, { query, priced, worst }: Read, target: Target, bridge: Bridge): Exchange {
   const { noData = [] } = target.bridge ?? {}
+  const meant = (said: VendorError): VendorError =>
+    noData.some((text) => said.message.toLowerCase().includes(text.toLowerCase()))
+      ? { ...said, message: 'The source has no data for this.', as: 'not_found' }
+      : said
   const key = keyInAddress(target)
   return {
     call: { method: 'GET', url: target.baseUrl + bridgedAddress(bridge, spec, query), headers: DATA_HEADERS },
     answer(bytes, headers) {
       jsonType(headers)
       const value = parsed(bytes)
+      const said = target.bridge && errorIn(target.bridge, value)
+      if (said !== undefined) {
+        const { as, message } = meant({ message: said, words: [] })
+        throw as === undefined ? vendorFault({ message }) : new Fault(as, { message })
+      }
       const made = Buffer.from(JSON.stringify(bridgedAnswer(bridge, query, value)))
       const body = key === undefined ? made : withoutKey(made, key)
       const billed = bridge.metered && countOf(bridge.metered, { request: requestOf(spec, query, undefined), answer: { json: value } })
@@ -191,8 +202,7 @@ function openBridged(spec: DataEndpointSpec, { query, priced, worst }: Read, tar
     },
     vendorError(body) {
       const said = dataWords(body, saidIn)
-      const isEmpty = said && noData.some((text) => said.message.toLowerCase().includes(text.toLowerCase()))
-      return isEmpty ? { ...said, message: 'The source has no data for this.', as: 'not_found' } : said
+      return said && meant(said)
     },
   }
 }
