@@ -141,6 +141,7 @@ export async function startOperatorServer(
   })
   const deps: ConsoleDeps = {
     ...login,
+    guard,
     ...{ database, changes, catalog, audit, world, accounts, keys, credentials, people, sessions, browsers },
     budgets: createBudgets({ database, world, audit, ledger }),
     teams: createTeams({ database, world, audit }),

@@ -477,6 +477,8 @@ export const api = {
   openFormats: (allClientFormats: boolean) => patch<wire.Applied>('/catalog', { allClientFormats }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
+  comparePrices: () => post<wire.PriceComparison>('/prices/compare', {}),
+  applyPrices: (rows: readonly string[]) => post<wire.Applied>('/prices', { rows }),
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
   checkRollback: (version: number) =>
     call<wire.VendorCheck>('POST', '/catalog/rollback', { body: { version }, query: { dryRun: 1 } }),

@@ -39,6 +39,7 @@ export type {
   CurrentView as Catalog,
   ImportedView as ImportedDocument,
   PresetView as Preset,
+  PriceComparisonView as PriceComparison,
   ProductCheckView as ProductCheck,
   ProductPresetView as ProductPreset,
   VendorCheckView as VendorCheck,

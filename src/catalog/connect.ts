@@ -8,7 +8,7 @@ import { withCredentialNamed } from './vendor-credentials.ts'
 
 type ModelInput = CatalogInput['models'][string]
 type RouteInput = ModelInput['routes'][number]
-type PricingInput = ModelInput['pricing']
+export type PricingInput = ModelInput['pricing']
 
 export interface ChosenModel {
   /** Its name at the vendor. */
@@ -230,7 +230,7 @@ function inDecimals(tier: PriceTier): PricingInput['tiers'][number] {
 const ONE = 1_000_000n
 
 /** Every rate times a factor, rounded up to what a price can say. */
-function scaled(price: PricingInput, factor: string): PricingInput {
+export function scaled(price: PricingInput, factor: string): PricingInput {
   const by = parseCredits(factor) ?? ONE
   const rate = (value: string | number) => formatCredits(((parseCredits(value) ?? 0n) * by + ONE - 1n) / ONE)
   return {

@@ -118,6 +118,42 @@ export const productCheckView = checkView.extend({
 })
 export type ProductCheckView = z.infer<typeof productCheckView>
 
+/** What a table of list prices would change. */
+export const priceComparisonView = z.object({
+  /** The day on which the table was made. */
+  made: z.iso.date(),
+  /** Who vouches for it: the key of a release, the operator's own key, or a digest that the operator gave. */
+  proof: z.enum(['release', 'key', 'digest']),
+  /** What an operator should know before applying anything. */
+  warnings: z.array(z.string()),
+  rows: z.array(
+    z.object({
+      /** The vendor in the catalog and the model's name there. */
+      id: z.string(),
+      kind: z.enum(['changed', 'new', 'gone', 'deprecated', 'unreadable']),
+      vendor: z.string(),
+      /** The model's name at the vendor, and the product in the catalog. null: it is not offered. */
+      model: z.string(),
+      uid: z.string().nullable(),
+      /** In credits. */
+      before: pricing.nullable(),
+      after: pricing.nullable(),
+      /** The product's own price; null: it stays. */
+      price: pricing.nullable(),
+      /** When the list price was noted, and from where. */
+      noted: z.string().nullable(),
+      from: z.string().nullable(),
+      /** The cost in the catalog is no list price. */
+      byHand: z.boolean(),
+      notes: z.array(z.string()),
+      selectable: z.boolean(),
+      /** What is applied if nobody chooses. */
+      preselected: z.boolean(),
+    }),
+  ),
+})
+export type PriceComparisonView = z.input<typeof priceComparisonView>
+
 /** A product that is known beforehand. */
 export const productPresetView = z.object({
   name: z.string(),

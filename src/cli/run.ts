@@ -26,6 +26,7 @@ import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
 import { PAYMENT_COMMANDS } from './payments.ts'
 import { PLAN_COMMANDS } from './plans.ts'
+import { PRICE_COMMANDS } from './prices.ts'
 import { PRODUCT_COMMANDS } from './products.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
@@ -73,6 +74,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...VENDOR_COMMANDS,
       ...TOOL_SERVER_COMMANDS,
       ...CATALOG_COMMANDS,
+      ...PRICE_COMMANDS,
       ...PRODUCT_COMMANDS,
       ...IMPORT_COMMANDS,
     ],

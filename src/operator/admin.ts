@@ -25,6 +25,7 @@ import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type PaymentDeps, paymentResources } from './resources/payments.ts'
 import { type PlanDeps, planResources } from './resources/plans.ts'
+import { type PriceDeps, priceResources } from './resources/prices.ts'
 import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { teamResources } from './resources/teams.ts'
@@ -61,6 +62,7 @@ export interface ResourceDeps
     InvoiceDeps,
     ExportDeps,
     PlanDeps,
+    PriceDeps,
     VendorReportDeps,
     AlertDeps,
     DeliveryDeps,
@@ -102,6 +104,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...catalogResources(deps),
     ...connectResources(deps),
     ...productResources(deps),
+    ...priceResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
+import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
@@ -252,4 +253,29 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await page.getByText('…mine').waitFor({ state: 'detached' })
   assert.deepEqual(home.mishaps, [])
+})
+
+test('list prices are compared, chosen and applied as one version', async () => {
+  const { page } = operator
+  const document = structuredClone(home.gateway.catalog.current.input) as CatalogInput
+  document.vendors.mistral = { baseUrl: 'https://api.mistral.ai/v1', credential: 'MISTRAL_API_KEY' }
+  document.models['mistral-large-latest'] = {
+    ...{ name: 'Large', type: 'text', family: 'mistral', clientFormats: ['openai-chat'] },
+    routes: [{ vendor: 'mistral', protocol: 'openai-chat' }],
+    pricing: { unit: 'credits', tiers: [{ input: '99', output: '199' }] },
+  }
+  await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  const { version } = home.gateway.catalog.current
+  await operator.go('/operator/catalogue/list-prices')
+  const large = page.getByRole('checkbox', { name: 'mistral-large-latest' })
+  await large.waitFor()
+  assert.equal(await large.isChecked(), true)
+  assert.equal(await page.getByRole('checkbox', { name: 'mistral-small-latest' }).isChecked(), false)
+  assert.deepEqual(await home.violations(page), [])
+  await page.getByRole('button', { name: 'Apply 1 row' }).click()
+  await page.getByText(`Version ${version + 1} is current now.`).waitFor()
+  await large.waitFor({ state: 'detached' })
+  const { routes, pricing } = home.gateway.catalog.current.input.models['mistral-large-latest']!
+  assert.deepEqual(routes[0]?.cost?.tiers, [{ input: '50', cachedInput: '5', output: '150' }])
+  assert.deepEqual(pricing.tiers, [{ input: '99', output: '199' }])
 })

@@ -404,6 +404,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
       },
     },
     { name: 'operator-versions', path: '/operator/catalogue/versions' },
+    { name: 'operator-list-prices', path: '/operator/catalogue/list-prices' },
     {
       name: 'operator-connect',
       path: '/operator/vendors/new',

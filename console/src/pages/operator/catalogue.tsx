@@ -6,9 +6,11 @@ import { RouteTabs } from '../../ui/tabs.tsx'
 import { CatalogueEditor } from './catalogue-editor.tsx'
 import { CatalogueModels } from './catalogue-models.tsx'
 import { CatalogueVersions } from './catalogue-versions.tsx'
+import { ListPrices } from './list-prices.tsx'
 
 const TABS = [
   { name: 'models', label: 'Models and prices', to: '/operator/catalogue' },
+  { name: 'list-prices', label: 'List prices', to: '/operator/catalogue/list-prices' },
   { name: 'document', label: 'JSON document', to: '/operator/catalogue/document' },
   { name: 'versions', label: 'Versions', to: '/operator/catalogue/versions' },
 ] as const
@@ -39,6 +41,8 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
       <RouteTabs label="Catalog" current={tab} tabs={TABS} />
       {tab === 'versions' ? (
         <CatalogueVersions current={catalog.data?.version} />
+      ) : tab === 'list-prices' ? (
+        <ListPrices />
       ) : (
         <Loaded query={catalog}>
           {(data) =>
