@@ -8,6 +8,7 @@ import { bridgeProblems, routeProblems, vendorBridge } from './bridge.ts'
 import { guardrailProblems, guardrails } from './guardrails.ts'
 import { QUANTIZATIONS, region } from './preference-body.ts'
 import { products, productsProblems } from './product.ts'
+import { routingProblems, routingRules } from './routing-rules.ts'
 import { sales } from './sales.ts'
 import { toolServerProblems, toolServers } from './tool-servers.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
@@ -214,6 +215,8 @@ const modelFields = {
   traits,
   routes: z.array(route).min(1),
   routing: routing.prefault({}),
+  /** The text model that gets requests that are too long for this one. */
+  contextFallback: z.string().min(1).max(100).optional(),
   pricing,
   /** In place of the vendors' own. */
   byokFee: byokFee.optional(),
@@ -245,6 +248,8 @@ const dataEndpoint = z.strictObject(
 const gatewayRouting = z.strictObject({
   /** In which callers say the highest price that they pay in dollars. Absent: they say it in credits. */
   creditsPerDollar: positive.optional(),
+  /** By key, label, header or model; all that match apply. */
+  rules: routingRules.optional(),
 })
 
 export const document = z
@@ -286,7 +291,12 @@ export const document = z
           context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
     for (const { path, message } of productsProblems(doc.products, doc.endpoints))
       context.addIssue({ code: 'custom', path: [...path], message })
-    for (const { path, message } of [...salesProblems(doc), ...toolServerProblems(doc), ...guardrailProblems(doc)])
+    for (const { path, message } of [
+      ...salesProblems(doc),
+      ...routingProblems(doc),
+      ...toolServerProblems(doc),
+      ...guardrailProblems(doc),
+    ])
       context.addIssue({ code: 'custom', path: [...path], message })
     return doc
   })

@@ -94,13 +94,13 @@ export function isRepeatable({ idempotency }: Arrived): boolean {
 /** What every answer of the path tells besides its body, put behind what `headers` has. */
 export function addAnswerHeaders(
   headers: Record<string, string>,
-  { paidRequest, admitted, cache, fallbacks }: Held,
+  { paidRequest, admitted, cache, fallbacks, decided }: Held,
   route: number,
   isKept = false,
 ): Record<string, string> {
   headers['x-tollgate-route'] = String(route)
   if (paidRequest.leftOut) headers['x-tollgate-left-out'] = paidRequest.leftOut
-  if (fallbacks) headers['x-tollgate-model'] = paidRequest.product
+  if (fallbacks || decided) headers['x-tollgate-model'] = paidRequest.product
   if (cache) headers['x-cache'] = isKept ? 'hit' : 'miss'
   return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers
 }

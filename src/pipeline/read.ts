@@ -9,6 +9,7 @@ import type { Model, Route } from '../catalog/document.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { cacheKey } from '../catalog/query.ts'
+import type { RoutingRule } from '../catalog/routing-rules.ts'
 import { type Catalog, type DataProduct, findDataProduct, type Product } from '../catalog/store.ts'
 import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
@@ -43,6 +44,7 @@ import { type ModelFacts, readModelName, readTextRequest } from '../protocols/te
 import {
   allowedRoutes,
   isExcluded,
+  matchingRules,
   type Preference,
   ROUTING_HEADERS,
   readPreference,
@@ -146,12 +148,21 @@ const READERS: Record<KindName, Reader> = {
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   const { body, spec, principal, header, catalog } = incoming
-  const preference = readPreference({ json: body.json, spec, principal, header }, catalog.document)
-  const asked = preference
+  const rules = catalog.document.routing?.rules
+  const ruled = rules && rulesFor(incoming, rules, deps)
+  const preference = readPreference({ json: body.json, spec, principal, header, ruled }, catalog.document)
+  const plain = preference
     ? { ...incoming, preference, body: { ...body, json: withoutProvider(body.json, spec) } }
     : incoming
+  const override = spec.sells === 'data' ? undefined : ruled?.find(({ model }) => model)
+  const asked = override?.model === undefined ? plain : redirected(plain, override.model, `The rule "${override.name}"`)
   // Off for nearly all gateways; then this check is its whole cost.
   return catalog.document.guardrails ? readGuarded(asked, deps) : readModels(asked, deps)
+}
+
+function rulesFor(incoming: Incoming, rules: readonly RoutingRule[], deps: ReadDeps) {
+  const { model } = incoming.spec.sells === 'data' ? {} : withPreset(incoming, deps).value
+  return matchingRules(rules, { ...incoming, labels: labelsOf(incoming), model })
 }
 
 function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
@@ -177,7 +188,14 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
 
 function readModels(incoming: Preferring, deps: ReadDeps): Read {
   const models = incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
-  if (!models) return readOne(incoming, deps)
+  if (!models) {
+    const one = readOne(incoming, deps)
+    const longer = 'contextFallback' in one.product ? one.product.contextFallback : undefined
+    if (longer === undefined || !isTooLong(one) || !mayUse(incoming.principal, longer)) return one
+    // The catalog's check has seen that the next one reads more, so that this ends.
+    const why = `The request is too long for "${one.paidRequest.product}", which`
+    return readModels(redirected(incoming, longer, why), deps)
+  }
   const all = eachAllowed(models, (model) => readOne(withModel(incoming, model), deps))
   // What is too long for one model may fit into the next.
   const fitting = all.filter((one) => !isTooLong(one))
@@ -210,6 +228,14 @@ function eachAllowed(models: readonly string[], readModel: (model: string) => Re
 
 interface Preferring extends Incoming {
   readonly preference?: Preference | undefined
+  /** What was decided about the model, in words. */
+  readonly redirects?: readonly string[] | undefined
+}
+
+/** The same request to a model that the catalog names instead. */
+function redirected(incoming: Preferring, model: string, why: string): Preferring {
+  const redirects = [...(incoming.redirects ?? []), `${why} leads to "${model}".`]
+  return { ...withModel(incoming, model), redirects }
 }
 
 function readOne(incoming: Preferring, deps: ReadDeps): Read {
@@ -241,11 +267,12 @@ function readOne(incoming: Preferring, deps: ReadDeps): Read {
 function preferred(
   routes: readonly Route[],
   { paidRequest, product }: Pick<Read, 'paidRequest' | 'product'>,
-  { preference, body: { json }, catalog }: Preferring,
+  { preference, redirects, body: { json }, catalog }: Preferring,
 ) {
-  if (!preference) return { routes, decided: undefined }
+  if (!preference) return { routes, decided: redirects }
   const about = { paidRequest, product, json, name: paidRequest.product }
-  return allowedRoutes(routes, preference, about, catalog.document)
+  const left = allowedRoutes(routes, preference, about, catalog.document)
+  return redirects ? { ...left, decided: [...redirects, ...left.decided] } : left
 }
 
 /** Only calls that say the same about their vendors share an answer. */

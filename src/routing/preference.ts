@@ -11,6 +11,7 @@ import {
   type Sort,
   takesProvider,
 } from '../catalog/preference-body.ts'
+import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Product } from '../catalog/store.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -60,20 +61,24 @@ interface Said {
   readonly spec: EndpointSpec
   readonly principal: Pick<Principal, 'routing'>
   readonly header?: ((name: string) => string | undefined) | undefined
+  /** Rules of the catalog that match the call. */
+  readonly ruled?: readonly RoutingRule[] | undefined
 }
 
 /** Undefined, and at no cost, when nobody says anything. */
 export function readPreference(said: Said, document: CatalogDocument): Preference | undefined {
-  const { json, spec, principal, header } = said
+  const { json, spec, principal, header, ruled } = said
   const provider = takesProvider(spec) && json.member('provider') ? json : undefined
   const [vendors, regions, price] = header ? [header(VENDORS), header(REGIONS), header(MAX_PRICE)] : []
   const own = principal.routing
-  if (!provider && vendors === undefined && regions === undefined && price === undefined && !own) return undefined
+  if (!provider && vendors === undefined && regions === undefined && price === undefined && !own && !ruled)
+    return undefined
   const body = provider ? readProvider(provider) : {}
   const rules = [
     ...(own?.vendors ? [byVendor('The restriction of this key to vendors', own.vendors)] : []),
     ...(own?.regions ? [byRegion('The restriction of this key to regions', own.regions)] : []),
     ...(own?.maxPrice ? [byPrice('The highest price of this key', own.maxPrice)] : []),
+    ...(ruled ?? []).flatMap(ofCatalog),
     ...(vendors === undefined ? [] : [byVendor(`"${VENDORS}"`, listIn(VENDORS, vendors), VENDORS)]),
     ...(regions === undefined ? [] : [byRegion(`"${REGIONS}"`, listIn(REGIONS, regions), REGIONS)]),
     ...(price === undefined ? [] : [byPrice(`"${MAX_PRICE}"`, pricesIn(price), MAX_PRICE)]),
@@ -81,13 +86,43 @@ export function readPreference(said: Said, document: CatalogDocument): Preferenc
   ]
   return {
     rules,
-    order: body.order ?? [],
+    order: [...(body.order ?? []), ...(ruled?.find(({ prefer }) => prefer)?.prefer ?? [])],
     sort: body.sort ?? undefined,
     latencyMsMax: body.preferred_max_latency == null ? undefined : body.preferred_max_latency * 1000,
     throughputMin: body.preferred_min_throughput ?? undefined,
     isAlone: body.allow_fallbacks === false && !body.order,
-    text: JSON.stringify([own, vendors, regions, price, body]),
+    text: JSON.stringify([own, ruled, vendors, regions, price, body]),
   }
+}
+
+/** What a rule of the operator rules out is denied, as what a key may not use is. */
+function ofCatalog({ name, only, ignore, regions }: RoutingRule): Rule[] {
+  const said = `The rule "${name}" of this gateway`
+  return [
+    ...(only ? [byVendor(said, only)] : []),
+    ...(ignore ? [{ name: said, allows: ({ vendor }: Route) => !ignore.some((one) => isNamed(vendor, one)) }] : []),
+    ...(regions ? [byRegion(said, regions)] : []),
+  ]
+}
+
+interface Caller {
+  readonly principal: Pick<Principal, 'keyId' | 'firstKeyId'>
+  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly model: unknown
+}
+
+/** Undefined: none of the rules is for this call. */
+export function matchingRules(rules: readonly RoutingRule[], caller: Caller): readonly RoutingRule[] | undefined {
+  const { principal, header, labels, model } = caller
+  const found = rules.filter(
+    ({ when: { keys, labels: labelled, headers, models } }) =>
+      (!keys || keys.some((key) => key === principal.keyId || key === principal.firstKeyId)) &&
+      Object.entries(labelled ?? {}).every(([name, value]) => labels?.[name] === value) &&
+      Object.entries(headers ?? {}).every(([name, value]) => header?.(name) === value) &&
+      (!models || models.some((one) => one === model)),
+  )
+  return found.length === 0 ? undefined : found
 }
 
 /** The body as it would be without what is only for the gateway. */
