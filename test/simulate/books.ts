@@ -13,6 +13,8 @@ interface Row {
   readonly tokens: number
   readonly atMs: number
   readonly recalledMs: number | null
+  /** Of a lease: what it has of limits and budgets in requests. */
+  readonly requests?: number | null
 }
 
 interface Counter {
@@ -38,6 +40,8 @@ interface Spent {
   readonly key: string
   readonly kind: string
   readonly amount: number
+  /** Neither expired nor given up. */
+  readonly isCall: boolean
 }
 
 interface LotRow {
@@ -71,13 +75,13 @@ const SEE = {
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', case when job then 'jobs' else process_id end, 'amount', amount,
        'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold) as holds,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', process_id, 'amount', amount,
-       'recalledMs', extract(epoch from recalled_at) * 1000)), '[]') from lease) as leases,
+       'recalledMs', extract(epoch from recalled_at) * 1000, 'requests', (select sum((s.value ->> 0)::int) from jsonb_each(slices) s))), '[]') from lease) as leases,
     (select coalesce(json_agg(json_build_object('id', id, 'amount', charged)), '[]') from journal) as journal,
     (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'name', name, 'unit', unit, 'span', span, 'max', max, 'soft', soft,
        'used', used + case when account_id = '' and unit = 'credits' then (select coalesce(sum(x.charged), 0) from (
          select u.charged from usage_hour u where u.hour >= counter.since union all select j.charged from journal j) x) else 0 end)), '[]') from counter) as counters,
     (select coalesce(json_agg(json_build_object('process', process_id, 'unit', unit, 'amount', amount)), '[]') from quota_slice) as shares,
-    (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'kind', outcome, 'amount', charged)), '[]') from usage) as spent`,
+    (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'kind', outcome, 'amount', charged, 'isCall', endpoint <> '')), '[]') from usage) as spent`,
 }
 
 interface Admitted {
@@ -277,10 +281,15 @@ export class Books {
       if (unit === 'calls' && own.length > max) wrong.push(`${scope} has ${own.length} calls at once of ${max}`)
       const lately = [...this.#counted].map(([id, call]) => ({ id, ...call })).filter(within)
       if (name !== 'budget') wrong.push(...this.#minute(`${name} of ${scope}`, { unit, max }, lately, ended))
-      else if (unit === 'requests' && !soft && lately.length > max)
-        wrong.push(`${scope}: ${lately.length} of ${max} requests were admitted`)
-      else if (unit === 'requests' && used < lately.length)
-        wrong.push(`${scope} counts ${used} requests, and ${lately.length} were admitted`)
+      else if (unit === 'requests') {
+        // What a process lost by its death is none. One that is settled after all counts, though others may have had its place.
+        const calls = spent.filter((row) => row.isCall && within(row))
+        const late = calls.filter(({ id }) => id.endsWith('+late') || this.#covered.get(id)?.unheld).length
+        const given = own.length + leases.filter(within).reduce((sum, lease) => sum + (lease.requests ?? 0), 0)
+        if (used !== calls.length + given)
+          wrong.push(`${scope} counts ${used} requests: ${calls.length} calls have ended, and ${given} are given`)
+        if (used > max + late && !soft) wrong.push(`${scope}: ${used} of ${max} requests were admitted, ${late} late`)
+      }
     }
     return wrong
   }
