@@ -33,6 +33,7 @@ export function Verdict({ call }: { call: UsageDetail }) {
     return (
       <>
         {call.status >= 400 || attempt ? <Survived call={call} /> : null}
+        <Guarded call={call} />
         <Decided call={call} />
       </>
     )
@@ -58,6 +59,7 @@ export function Verdict({ call }: { call: UsageDetail }) {
         </p>
       ) : null}
       {seesVendors && attempt ? <ForOperators attempt={attempt} /> : null}
+      <Guarded call={call} />
       <Decided call={call} />
     </Card>
   )
@@ -81,6 +83,20 @@ function ForOperators({ attempt }: { attempt: Attempt }) {
       ) : null}
     </Note>
   )
+}
+
+const DID = {
+  redacted: 'took something out of',
+  replaced: 'replaced texts of',
+  blocked: 'blocked',
+  unchecked: 'could not be asked about',
+} as const
+
+function Guarded({ call }: { call: UsageDetail }) {
+  const said = call.attemptLog?.guardrails?.map(
+    ({ rule, on, did, times }) => `“${rule}” ${DID[did]} the ${on}${times > 1 ? ` (${times} times)` : ''}.`,
+  )
+  return said ? <Note>Guardrails: {said.join(' ')}</Note> : null
 }
 
 function Survived({ call }: { call: UsageDetail }) {
