@@ -1,1 +1,1 @@
-ldiwOFETcG/kMxOpIDYsdM1uHWetx+RFUasvDBi0vrH4g1KNnCv0KKY8koiKCmPMML3pQ6F9LBlB+DgoZfrLAA==
+qimC+bs4cyDnUXeLuRoC6lbSuyac+GZm+uuLzxbDFt76cVli67dx8G0RGWnSJ6IgBH9W4NNYg75c5hZZdjtrBg==
