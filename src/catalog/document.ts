@@ -131,6 +131,8 @@ const vendor = z.strictObject(
     passesUnknown: z.boolean().default(false),
     /** What not every vendor of a format has: of the Responses format, more than responses themselves; of images, edits with a mask. */
     offers: z.array(z.enum(OFFERS)).optional(),
+    /** It charges less for the beginning of a prompt that it has seen before, so that conversations stay with it. */
+    promptCache: z.boolean().optional(),
     /** Where it works, such as `eu` or `us-east-1`: calls and keys can be kept to regions. Absent: in none that is known. */
     region: region.optional(),
     /** What it does with prompts and answers: it stores nothing, or stores them but does not use them. Absent: not known. */
@@ -163,14 +165,14 @@ const route = z.strictObject({
   cost: pricing.optional(),
 })
 
-const POLICIES = ['weighted', 'least-latency', 'cheapest-first'] as const
+const POLICIES = ['weighted', 'least-latency', 'least-busy', 'cheapest-first'] as const
 
 /** How routes of equal order share the calls. */
 const routing = z.strictObject({
-  /** By their weights; the one that answers fastest first; or the one that costs least first. */
+  /** By their weights; the one that answers fastest first; the one with the fewest calls of this process first; or the one that costs least first. */
   policy: z.enum(POLICIES).default('weighted'),
-  /** Calls of one conversation take the same route while it works, where the vendor's prompt cache pays. */
-  sticky: z.boolean().default(false),
+  /** Calls of one conversation or session take the same route while it works. Absent: where a vendor has `promptCache`. */
+  sticky: z.boolean().optional(),
   /** In place of the vendors' own. */
   firstTokenMs: milliseconds.optional(),
   /** When a stream has no token after this time, a second route is called too, once; the first token wins, and only that is charged. Absent: never. */

@@ -169,7 +169,7 @@ function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidat
   const { routing } = product
   const routed = routeRequest(
     paidRequest,
-    { routes: product.routes, routing, pool: held.routes, preference },
+    { routes: product.routes, routing, pool: held.routes, preference, session: held.labels?.session },
     catalog.document,
     routes,
   )

@@ -26,16 +26,30 @@ assert.ok(checked.ok)
 const document: CatalogDocument = checked.document
 const routes: readonly Route[] = document.models['alpha-5.4']?.routes ?? []
 
-function order(routing: Partial<Routing>, more: { sent?: string; latencies?: Record<string, number> } = {}): string[] {
+function order(
+  routing: Partial<Routing>,
+  more: {
+    sent?: string
+    session?: string
+    latencies?: Record<string, number>
+    busy?: Record<string, number>
+    in?: CatalogDocument
+  } = {},
+): string[] {
   const sources = {
     world: realWorld,
     sandboxUrl: () => undefined,
     credential: () => undefined,
-    vendors: { latencyMs: (vendor: string) => more.latencies?.[vendor], tokensPerSecond: () => undefined },
+    vendors: {
+      latencyMs: (vendor: string) => more.latencies?.[vendor],
+      tokensPerSecond: () => undefined,
+      inFlight: (vendor: string) => more.busy?.[vendor] ?? 0,
+    },
   }
   const ask = { product: 'alpha-5.4', ...(more.sent === undefined ? {} : { sent: more.sent }) }
-  const whole: Routing = { policy: 'weighted', sticky: false, ...routing }
-  return routeRequest(ask, { routes, routing: whole, pool: routes }, document, sources).map(
+  const whole: Routing = { policy: 'weighted', ...routing }
+  const { session, in: catalog = document } = more
+  return routeRequest(ask, { routes, routing: whole, pool: routes, session }, catalog, sources).map(
     ({ vendorName }) => vendorName,
   )
 }
@@ -103,4 +117,27 @@ test('a route that is switched off is not taken', () => {
   const pool = routesFor({}, { routes: off }, document)
   const taken = routeRequest({ product: 'alpha-5.4' }, { routes: off, routing, pool }, document, sources)
   assert.deepEqual(taken.map(({ number }) => number).sort(), [2, 3])
+})
+
+test('sessions and conversations stay with a route by themselves where a vendor caches prompts', () => {
+  const caching = structuredClone(document)
+  Object.assign(caching.vendors.two ?? {}, { promptCache: true })
+  const sent = (words: string) => JSON.stringify({ messages: [{ role: 'user', content: words }] })
+  for (let number = 0; number < 20; number++) {
+    const of = (words: string) => order({}, { in: caching, session: `s${number}`, sent: sent(words) })
+    assert.deepEqual(of('one question'), of('quite another'))
+    const plain = () => order({}, { in: caching, sent: sent(`Question ${number}`) })
+    assert.deepEqual(plain(), plain())
+  }
+  const shared = firsts(400, () => order({}, { in: caching, session: String(Math.random()) }))
+  assert.equal(Object.keys(shared).length, 3)
+  // Switched off, and without such a vendor, calls are shared out.
+  assert.ok(Object.keys(firsts(400, () => order({ sticky: false }, { in: caching, session: 's' }))).length === 3)
+  assert.ok(Object.keys(firsts(400, () => order({}, { session: 's' }))).length === 3)
+})
+
+test('the vendor with the fewest calls is first, and equals take turns', () => {
+  const busy = { one: 3, two: 1, three: 2 }
+  assert.deepEqual(order({ policy: 'least-busy' }, { busy }), ['two', 'three', 'one'])
+  assert.equal(Object.keys(firsts(400, () => order({ policy: 'least-busy' }))).length, 3)
 })

@@ -40,7 +40,7 @@ export interface RouteSources {
   readonly sandboxUrl: () => string | undefined
   readonly credential: (name: string) => string | undefined
   /** What this process measured of vendors lately. */
-  readonly vendors?: Pick<Vendors, 'latencyMs' | 'tokensPerSecond'>
+  readonly vendors?: Pick<Vendors, 'latencyMs' | 'tokensPerSecond' | 'inFlight'>
 }
 
 /** Refuses every connection. Used while the simulated vendors do not run. */
@@ -119,17 +119,26 @@ export function routeRequest(
     routing,
     pool,
     preference,
+    session,
   }: {
     readonly routes: readonly Route[]
     readonly routing: Routing
     readonly pool: readonly Route[]
     readonly preference?: Preference | undefined
+    /** What the caller calls the session, by which a conversation is known. */
+    readonly session?: string | undefined
   },
   document: CatalogDocument,
   sources: RouteSources,
 ): Candidate[] {
   const ordered =
-    pool.length === 1 ? pool : inOrder(pool, paidRequest.clientFormat, rankOf(paidRequest, routing, sources))
+    pool.length === 1
+      ? pool
+      : inOrder(
+          pool,
+          paidRequest.clientFormat,
+          rankOf(turnOf(paidRequest, { routing, pool, session }, document), routing, sources),
+        )
   const lot = preference && pool.length > 1 ? byPreference(ordered, preference, sources) : ordered
   return lot.map((route) => {
     const vendor = withDeadline(document.vendors[route.vendor]!, paidRequest.timeoutMs)
@@ -142,7 +151,14 @@ export function routeRequest(
       firstTokenMs: route.firstTokenMs ?? routing.firstTokenMs ?? vendor.timeouts.firstTokenMs,
     }
     if (!vendor.credentials) return candidate // The usual case.
-    return { ...candidate, credentials: heldCredentials(vendor, lotOf(paidRequest, routing, sources), sources) }
+    return {
+      ...candidate,
+      credentials: heldCredentials(
+        vendor,
+        lotOf(turnOf(paidRequest, { routing, pool, session }, document), sources),
+        sources,
+      ),
+    }
   })
 }
 
@@ -206,14 +222,34 @@ function byPreference(routes: readonly Route[], preference: Preference, sources:
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
-function rankOf(paidRequest: Pick<PaidRequest, 'product' | 'sent'>, routing: Routing, sources: RouteSources): Rank {
-  const { policy } = routing
+/** Whether staying with one of these routes pays. */
+function isCaching(pool: readonly Route[], { vendors }: CatalogDocument): boolean {
+  return pool.some(({ vendor }) => vendors[vendor]?.promptCache === true)
+}
+
+/** By what a conversation is known. */
+interface Turn {
+  readonly sent: string | undefined
+  readonly session: string | undefined
+  readonly isSticky: boolean
+}
+
+function turnOf(
+  { sent }: Pick<PaidRequest, 'sent'>,
+  { routing, pool, session }: { routing: Routing; pool: readonly Route[]; session: string | undefined },
+  document: CatalogDocument,
+): Turn {
+  return { sent, session, isSticky: routing.sticky ?? isCaching(pool, document) }
+}
+
+function rankOf(turn: Turn, { policy }: Routing, sources: RouteSources): Rank {
   const { world, vendors } = sources
   if (policy === 'cheapest-first') return costRank
+  if (policy === 'least-busy') return ({ vendor }) => (vendors?.inFlight(vendor) ?? 0) + chance(world)
   if (policy === 'least-latency' && chance(world) > LOOK_AROUND)
     // A vendor without a measurement comes first, so that it gets measured.
     return (route) => vendors?.latencyMs(route.vendor) ?? 0
-  const lot = lotOf(paidRequest, routing, sources)
+  const lot = lotOf(turn, sources)
   return ({ weight, vendor, model, protocol }) => lot(weight, [vendor, model, protocol])
 }
 
@@ -221,12 +257,8 @@ function rankOf(paidRequest: Pick<PaidRequest, 'product' | 'sent'>, routing: Rou
 type Lot = (weight: number, who: readonly unknown[]) => number
 
 /** Random draws, or for a sticky conversation the same draws each time. */
-function lotOf(
-  paidRequest: Pick<PaidRequest, 'sent'>,
-  { sticky }: Routing,
-  { world }: Pick<RouteSources, 'world'>,
-): Lot {
-  const conversation = sticky ? conversationOf(paidRequest.sent) : undefined
+function lotOf({ sent, session, isSticky }: Turn, { world }: Pick<RouteSources, 'world'>): Lot {
+  const conversation = isSticky ? (session ?? conversationOf(sent)) : undefined
   if (conversation === undefined) return (weight) => -Math.log(chance(world)) / weight
   return (weight, who) => {
     const digest = createHash('sha256')

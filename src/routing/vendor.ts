@@ -71,6 +71,8 @@ export interface Vendors {
   wrote(name: string, tokens: number, ms: number): void
   /** How many output tokens it recently wrote in a second; undefined before the first stream. */
   tokensPerSecond(name: string): number | undefined
+  /** How many calls of this process it works on. */
+  inFlight(name: string): number
   health(): VendorHealth[]
 }
 
@@ -208,6 +210,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       const now = (tokens / ms) * 1000
       state.tokensPerSecond = (state.tokensPerSecond ?? now) * (1 - NEWEST) + now * NEWEST
     },
+    inFlight: (name) => states.get(name)?.places.used ?? 0,
     tokensPerSecond: (name) => states.get(name)?.tokensPerSecond,
     health() {
       return [...states].map(([name, state]) => {

@@ -81,6 +81,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
           options={[
             ['weighted', 'share the calls by weight'],
             ['least-latency', 'the fastest first'],
+            ['least-busy', 'the one with the fewest calls first'],
             ['cheapest-first', 'the cheapest first'],
           ]}
           // One of the options.
