@@ -1,6 +1,5 @@
 // Secrets by reference: a file that is kept in a repository says where a secret is, and never the secret. `env:NAME`, `file:/path`, and the secret managers
 // of Vault (KV v2), AWS and Google Cloud by their HTTP APIs, set up by the variables that their own tools read.
-import { sign } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -8,6 +7,8 @@ import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
 import { createUpstream } from '../upstream/exchange.ts'
+import { createLogins, loginProblem } from '../upstream/login.ts'
+import { createTokenCache } from '../upstream/token-cache.ts'
 import { CliError } from './command.ts'
 
 export interface SecretReferences {
@@ -69,11 +70,15 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
   let upstream: Upstream | undefined
   let gcpToken: Promise<string> | undefined
 
-  async function send(what: string, call: HttpCall): Promise<{ status: number; answer: unknown }> {
-    // Whoever runs the command chose the machine's own identity by naming no other.
+  /** Whoever runs the command chose the machine's own identity by naming no other. */
+  function client(): Upstream {
     upstream ??= createUpstream({ world, metadata: true })
+    return upstream
+  }
+
+  async function send(what: string, call: HttpCall): Promise<{ status: number; answer: unknown }> {
     try {
-      const reply = await upstream.send(call, { deadlines: DEADLINES, signal: NEVER })
+      const reply = await client().send(call, { deadlines: DEADLINES, signal: NEVER })
       const text = (await reply.read(ANSWER_BYTES_MAX)).toString()
       return { status: reply.status, answer: text === '' ? {} : JSON.parse(text) }
     } catch (error) {
@@ -165,7 +170,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
 
   async function askGcp(method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> {
     const base = environment('CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER') ?? 'https://secretmanager.googleapis.com/'
-    gcpToken ??= readGcpToken()
+    gcpToken ??= readGcpToken(base)
     const headers = { authorization: bearer(await gcpToken), ...(body ? { 'content-type': 'application/json' } : {}) }
     const url = `${base.replace(/(?<!\/)\/+$/, '')}/v1/${path}`
     const sent = { method, url, headers, ...(body ? { body: JSON.stringify(body) } : {}) }
@@ -175,41 +180,21 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
     return answer
   }
 
-  async function readGcpToken(): Promise<string> {
-    const file = environment('GOOGLE_APPLICATION_CREDENTIALS')
-    const asked = file ? await serviceAccountCall(file) : metadataCall()
-    const { status, answer } = await send(file ? 'The token endpoint of Google Cloud' : 'The metadata server', asked)
-    const token = memberOf(answer, 'access_token')
-    if (status !== 200 || typeof token !== 'string') throw refused('Google Cloud', status, undefined)
-    return token
-  }
-
-  function metadataCall(): HttpCall {
-    const host = environment('GCE_METADATA_HOST') ?? 'metadata.google.internal'
-    const url = `http://${host}/computeMetadata/v1/instance/service-accounts/default/token`
-    return { method: 'GET', url, headers: { 'metadata-flavor': 'Google' } }
-  }
-
-  async function serviceAccountCall(file: string): Promise<HttpCall> {
-    const account: unknown = JSON.parse(await readSmall(file).catch(() => '{}'))
-    const [email, key, uri] = ['client_email', 'private_key', 'token_uri'].map((name) => memberOf(account, name))
-    if (typeof email !== 'string' || typeof key !== 'string')
-      throw new CliError(`GOOGLE_APPLICATION_CREDENTIALS: ${file} is not the JSON of a service account.`)
-    const url = typeof uri === 'string' ? uri : 'https://oauth2.googleapis.com/token'
-    const iat = Math.floor(world.nowMs() / 1000)
-    const claims = {
-      iss: email,
-      scope: 'https://www.googleapis.com/auth/cloud-platform',
-      aud: url,
-      iat,
-      exp: iat + 600,
+  /** By the same login as vendors of Google Cloud: a service account, an external account, or the machine's own identity. */
+  async function readGcpToken(base: string): Promise<string> {
+    const workload = environment('GOOGLE_APPLICATION_CREDENTIALS') ? 'file' : 'metadata'
+    const hosts = new Set([URL.parse(base)?.host ?? ''])
+    const allows = new Set(['google', 'google-metadata'])
+    const logins = createLogins({
+      ...{ world, upstream: client(), tokens: createTokenCache({ world }) },
+      workload: { allows, hosts, environment, metadata: client() },
+    })
+    try {
+      const given = await logins.open({ google: { workload } }, { secret: undefined, baseUrl: base })
+      return 'token' in given ? given.token : ''
+    } catch (error) {
+      throw new CliError((error instanceof Fault && loginProblem(error)) || 'Google Cloud gave no token.')
     }
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const text = `${part({ alg: 'RS256', typ: 'JWT' })}.${part(claims)}`
-    const assertion = `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`
-    const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    return { method: 'POST', url, headers, body: new URLSearchParams(grant).toString() }
   }
 
   async function readGcp({ name }: Place): Promise<unknown> {
