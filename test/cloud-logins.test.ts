@@ -241,6 +241,26 @@ test('calls are sent with the token or the signature, charged, and no answer or 
   assert.equal(cloud.given.get('metadata'), undefined)
 })
 
+test('a token that the vendor refuses before its end is renewed once for the call; one that refuses every token is not asked for ever', async () => {
+  const { key } = await g.account()
+  const chat = () =>
+    g.call('/v1/chat/completions', key, { model: 'by-google', messages: [{ role: 'user', content: 'Hi' }] })
+  assert.equal((await chat()).status, 200)
+  const [given, asked] = [7, cloud.calls.length]
+  cloud.given.set('google', given)
+  const stale = String(cloud.calls.at(-1)?.headers.authorization)
+  cloud.answer = ({ headers }) =>
+    headers.authorization === stale ? [401, { error: { message: 'gone' } }] : [200, CHAT]
+  const statuses = await Promise.all([chat(), chat(), chat()].map(async (one) => (await one).status))
+  assert.deepEqual(statuses, [200, 200, 200])
+  assert.equal(cloud.given.get('google'), given + 1, 'one renewal for all of them')
+  assert.ok(cloud.calls.length - asked <= 6)
+  cloud.answer = () => [401, { error: { message: 'never' } }]
+  for (let times = 0; times < 3; times++) assert.notEqual((await chat()).status, 200)
+  assert.equal(cloud.given.get('google'), given + 1, 'and no other within half a minute')
+  cloud.answer = () => [200, CHAT]
+})
+
 test('the test of a vendor says why its login fails', async () => {
   const { data } = await g.operator<VendorTest>('POST', '/vendors/pod/test', {})
   assert.equal(data.ok, false)

@@ -116,8 +116,15 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       leave = entered instanceof Promise ? await entered : entered
       if (begin && !(await begin())) throw STOPPED
       const startedMs = world.elapsedMs()
-      const sent = vendorCall(call, await loggedIn(target, { logins, world, isForeign: isOwn }))
-      const reply = await upstream.send(sent, { deadlines: vendor.timeouts, signal: NEVER })
+      const send = async () => {
+        const used = await loggedIn(target, { logins, world, isForeign: isOwn })
+        const got = await upstream.send(vendorCall(call, used), { deadlines: vendor.timeouts, signal: NEVER })
+        return { got, isStale: got.status === 401 && used.dropToken?.() === true }
+      }
+      const first = await send()
+      // The token of a login may end early: once more with another.
+      if (first.isStale) await first.got.read(BODY_BYTES_MAX)
+      const reply = first.isStale ? (await send()).got : first.got
       const body = await reply.read(BODY_BYTES_MAX)
       const { status, headers } = reply
       heard = true

@@ -24,6 +24,8 @@ export interface Target {
   readonly auth?: Auth | undefined
   /** What the vendor's login gave, if it has one; the calls are signed with it at this time. */
   readonly signs?: (Extract<LoggedIn, { aws: unknown }> & { readonly nowMs: number }) | undefined
+  /** Of a login: the vendor refuses its token. True: another can be had. */
+  readonly dropToken?: (() => boolean) | undefined
   /** The cloud that offers the format under addresses of its own. */
   readonly cloud?: 'bedrock' | 'vertex' | undefined
   /** Extra headers for this vendor, from the catalog. */
@@ -277,7 +279,7 @@ export function loggedIn(
   if (!login) return target // The usual case.
   const use = (given: LoggedIn): Target =>
     'token' in given
-      ? { ...target, secret: given.token, auth: 'bearer' }
+      ? { ...target, secret: given.token, auth: 'bearer', dropToken: given.drop }
       : { ...target, secret: given.aws.secretAccessKey, signs: { ...given, nowMs: world.nowMs() } }
   const { secret, baseUrl } = target
   const given = logins.open(login, { secret, baseUrl, ...(isForeign ? { isForeign } : {}) })

@@ -238,6 +238,12 @@ async function run(
         return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
       }
       const said = await judge(reply, exchange, { paidRequest, target })
+      if (reply.status === 401 && target.dropToken?.()) {
+        last = renewsLogin(candidate, facts, said.fault, deps)
+        leave()
+        again = route
+        continue
+      }
       const verdict = candidate.credential === BYOK ? byByokKey(said, candidate, isAlone) : said
       const mayWork = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
       last = verdict.fault
@@ -331,6 +337,18 @@ function answeredBy(
   if (candidate.credentials) vendors.credentials.succeeded(candidate, open.account)
   if (open.recorder.all || !isFirst) open.recorder.add({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
   return latencyMs
+}
+
+/** The token of a login may end early. Another try with a new one counts against nobody; the cache sees to it that there is only one. */
+function renewsLogin(
+  candidate: Candidate,
+  { open, startMs, queuedMs }: Facts,
+  fault: Fault,
+  { vendors, world }: AttemptDeps,
+): Fault {
+  if (candidate.credential !== BYOK) vendors.undecided(candidate.vendorName, open.account)
+  open.recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, status: 401, fault })
+  return fault
 }
 
 /** Records an error answer of the vendor. Returns whether another of its credentials may work. */

@@ -12,7 +12,10 @@ import { bearer, type HttpCall, type Upstream } from './call.ts'
 import type { Token, TokenCache } from './token-cache.ts'
 
 /** What a call is sent with. */
-export type LoggedIn = { readonly token: string } | { readonly aws: AwsCredentials; readonly service: string }
+/** `drop`: the vendor refuses the token before its end. True: the login brings another. */
+export type LoggedIn =
+  | { readonly token: string; readonly drop?: () => boolean }
+  | { readonly aws: AwsCredentials; readonly service: string }
 
 export interface Logins {
   /** At once while the token is fresh. Rejects with upstream_unavailable; `loginProblem` says what is wrong. */
@@ -321,7 +324,7 @@ export function createLogins({ world, upstream, tokens, workload }: LoginDeps): 
         const { service } = login.sigv4
         return then(aws(login.sigv4, about.secret), (keys) => ({ aws: keys, service }))
       }
-      return then(tokenOf(login, about), (token) => ({ token }))
+      return then(tokenOf(login, about), (token) => ({ token, drop: () => tokens.drop(token) }))
     },
   }
 }

@@ -12,6 +12,8 @@ export interface Token {
 export interface TokenCache {
   /** At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at a time. */
   get(id: string, fetch: () => Promise<Token>): string | Promise<string>
+  /** The vendor refuses a token before its end. True: the next `get` brings another. */
+  drop(value: string): boolean
 }
 
 interface Kept extends Token {
@@ -24,6 +26,8 @@ interface Entry {
   /** After a failure: not before this time again. */
   retryMs: number
   failure?: unknown
+  /** The last that a vendor refused, and when. */
+  dropped?: { readonly value: string; readonly atMs: number }
 }
 
 /** Where all processes see the same token. */
@@ -41,6 +45,8 @@ const AHEAD_MS = 300_000
 const AHEAD_PART = 0.2
 /** Nobody is asked again sooner after a failure. */
 const RETRY_MS = 5_000
+/** A vendor that refuses every token must not have each call fetch one. */
+const DROP_MS = 30_000
 const LOOK_MS = 200
 /** As long as a claim holds, and a little more. */
 const LOOKS_MAX = 150
@@ -49,9 +55,14 @@ const TOKENS_MAX = 10_000
 export function createTokenCache({ world, store }: { world: World; store?: TokenStore | undefined }): TokenCache {
   const entries = new Map<string, Entry>()
 
-  async function renew(id: string, fetch: () => Promise<Token>): Promise<Kept> {
+  async function renew(id: string, entry: Entry, fetch: () => Promise<Token>): Promise<Kept> {
+    // All processes see the same one: another may have replaced the one that was refused.
+    const read = async () => {
+      const found = await store?.read(id)
+      return found?.value === entry.dropped?.value ? undefined : found
+    }
     for (let looks = 0; store && looks < LOOKS_MAX; looks++) {
-      const found = await store.read(id)
+      const found = await read()
       if (found && found.renewMs > world.nowMs()) return found
       if (await store.claim(id)) break
       // Another process renews it. A token that still works is good enough meanwhile.
@@ -60,7 +71,7 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
     }
     try {
       // Whoever renewed it may have finished between the look and the claim.
-      const found = await store?.read(id)
+      const found = await read()
       if (found && found.renewMs > world.nowMs()) {
         await store?.release(id)
         return found
@@ -89,7 +100,7 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
   }
 
   function begin(entry: Entry, id: string, fetch: () => Promise<Token>): Promise<Kept> {
-    entry.renewing ??= renew(id, fetch)
+    entry.renewing ??= renew(id, entry, fetch)
       .then(
         (kept) => {
           entry.kept = kept
@@ -124,6 +135,17 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
       }
       if (!mayAsk && entry.failure !== undefined && !entry.renewing) return Promise.reject(entry.failure)
       return begin(entry, id, fetch).then(({ value }) => value)
+    },
+    drop(value) {
+      const entry = [...entries.values()].find(({ kept, dropped }) => kept?.value === value || dropped?.value === value)
+      // Another call has dropped it already.
+      if (entry?.dropped?.value === value) return entry.kept?.value !== value
+      const nowMs = world.nowMs()
+      if (!entry || (entry.dropped && entry.dropped.atMs > nowMs - DROP_MS)) return false
+      entry.dropped = { value, atMs: nowMs }
+      delete entry.kept
+      entry.retryMs = 0
+      return true
     },
   }
 }
