@@ -107,6 +107,15 @@ test('teams are made from the command line, keys go into them, and a member of o
       ['DELETE', `/keys/${key.id}`, undefined],
     ] as const)
       assert.equal((await member(method, path, body)).status, 403, `${method} ${key.name}`)
+  // Who is support too sees all keys by that role, and changes those of their teams.
+  const as = (role: string | null) =>
+    server.database.query({ text: `update person set operator_role = $1 where email = 'ann@teams.example'` }, [role])
+  await as('support')
+  assert.deepEqual(await seen(), new Set(['red', 'search', 'blue', 'none']))
+  assert.equal((await member('PATCH', `/keys/${inBlue.id}`, { name: 'mine' })).status, 403)
+  assert.equal((await member('DELETE', `/keys/${inNone.id}`)).status, 403)
+  assert.equal((await member('POST', `/accounts/${id}/keys`, { name: 'x', teamId: blue.id })).status, 403)
+  await as(null)
   for (const teamId of [blue.id, null])
     assert.equal((await member('PATCH', `/keys/${inRed.id}`, { teamId })).status, 403, 'its keys stay in it')
   assert.equal((await member('POST', `/accounts/${id}/keys`, { name: 'x', teamId: blue.id })).status, 403)

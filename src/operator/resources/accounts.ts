@@ -7,6 +7,7 @@ import type { Teams } from '../../admission/teams.ts'
 import { keyRouting, keyView, newKey } from '../../admission/views.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
+import { roleMay } from '../../identity/roles.ts'
 import { linkView, memberView, operatorRole, operatorView, pendingInvite, role } from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -254,8 +255,12 @@ function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt
 
 export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of'> }): Resource[] {
   /** The teams to whose keys somebody is confined: with the role member, and in a team. Undefined: all keys of the account. */
-  async function fence(actor: Actor, account: string): Promise<ReadonlySet<string> | undefined> {
-    const person = confined(actor, account)
+  async function fence(
+    actor: Actor,
+    account: string,
+    right: KeyRight = 'keys:write',
+  ): Promise<ReadonlySet<string> | undefined> {
+    const person = confined(actor, account, right)
     const own = person === undefined ? undefined : await teams.of(account, person)
     return own?.size === 0 ? undefined : own
   }
@@ -295,7 +300,8 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     resource('GET /accounts/{id}/keys', 'keys:read', {
       query: z.strictObject(paging),
       answer: page(keyView),
-      run: async ({ params, query, actor }) => keys.list(params.id, { ...query, teams: await fence(actor, params.id) }),
+      run: async ({ params, query, actor }) =>
+        keys.list(params.id, { ...query, teams: await fence(actor, params.id, 'keys:read') }),
     }),
     resource('POST /accounts/{id}/keys', 'keys:write', {
       body: creation,
@@ -343,9 +349,15 @@ interface Place {
   readonly memberId?: string | null | undefined
 }
 
-/** The person, if their role in this account is member: in the console, or by an access token that they made. */
-function confined({ session, token, role, roles }: Actor, account: string): string | undefined {
-  if (role !== null || roles.get(ownAccountOf(account)) !== 'member') return undefined
+type KeyRight = 'keys:read' | 'keys:write'
+
+/** The person, if they have the right by the role member in this account: in the console, or by an access token that they made. What support may see in all accounts it sees here too. */
+function confined(
+  { session, token, role, roles }: Actor,
+  account: string,
+  right: KeyRight = 'keys:write',
+): string | undefined {
+  if ((role !== null && roleMay(role, right)) || roles.get(ownAccountOf(account)) !== 'member') return undefined
   return (session ?? token)?.person?.id
 }
 
