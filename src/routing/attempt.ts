@@ -218,7 +218,6 @@ async function run(
       continue
     }
     attempts += 1
-    const { vendor } = candidate
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
     const facts: Facts = { open, product, paidRequest, startMs, queuedMs, attempts, isFirst: last === undefined }
@@ -227,7 +226,7 @@ async function run(
       const target = found instanceof Promise ? await found : found
       const opening = paidRequest.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
-      const drains = drainsOf(exchange, vendor.onAbort, open.isRepeatable)
+      const drains = drainsOf(exchange, candidate.vendor.onAbort, open.isRepeatable)
       const signal = drains === 'call' && !open.signal.aborted && !open.awaitsToken ? NEVER : open.signal
       const call = vendorCall(exchange.call, target)
       const reply = await send({ call, exchange, candidate, signal }, paidRequest, open, deps)
@@ -238,17 +237,12 @@ async function run(
         return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
       }
       const said = await judge(reply, exchange, { paidRequest, target })
-      if (reply.status === 401 && target.dropToken?.()) {
-        last = renewsLogin(candidate, facts, said.fault, deps)
-        leave()
-        again = route
-        continue
-      }
-      const verdict = candidate.credential === BYOK ? byByokKey(said, candidate, isAlone) : said
-      const mayWork = refusedBy(candidate, { ...facts, status: reply.status }, verdict, deps)
+      const isStale = reply.status === 401 && target.dropToken?.() === true
+      const verdict = candidate.credential === BYOK && !isStale ? byByokKey(said, candidate, isAlone) : said
+      const mayWork = refusedBy(candidate, { ...facts, status: reply.status, isStale }, verdict, deps)
       last = verdict.fault
       leave()
-      if (!verdict.curable || (once && !mayWork)) throw verdict.fault
+      if (!isStale && (!verdict.curable || (once && !mayWork))) throw verdict.fault
       if (mayWork) again = route
     } catch (error) {
       if (error === last) throw error
@@ -320,6 +314,8 @@ interface Facts {
   readonly attempts: number
   /** No candidate was tried or skipped before. */
   readonly isFirst: boolean
+  /** It refused a token that can be renewed. */
+  readonly isStale?: boolean
   readonly status?: number
 }
 
@@ -345,19 +341,17 @@ function renewsLogin(
   { open, startMs, queuedMs }: Facts,
   fault: Fault,
   { vendors, world }: AttemptDeps,
-): Fault {
+): true {
   if (candidate.credential !== BYOK) vendors.undecided(candidate.vendorName, open.account)
   open.recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, status: 401, fault })
-  return fault
+  return true
 }
 
 /** Records an error answer of the vendor. Returns whether another of its credentials may work. */
-function refusedBy(
-  candidate: Candidate,
-  { open, product, startMs, queuedMs, attempts, status = 0 }: Facts,
-  verdict: Verdict,
-  { vendors, world, log }: AttemptDeps,
-): boolean {
+function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: AttemptDeps): boolean {
+  if (facts.isStale) return renewsLogin(candidate, facts, verdict.fault, deps)
+  const { open, product, startMs, queuedMs, attempts, status = 0 } = facts
+  const { vendors, world, log } = deps
   const { vendorName: vendor } = candidate
   const { fault, vendorError, ours: fix, curable } = verdict
   const endMs = world.elapsedMs()
