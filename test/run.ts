@@ -129,6 +129,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
   // but not listed, by the user who runs Postgres for root.
   const temporary = join(directory, 'tmp')
+  const times = join(temporary, 'times')
   await chmod(directory, 0o711)
   await mkdir(temporary)
   const interrupted = new AbortController()
@@ -145,8 +146,13 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
         ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
+        ...(values.times
+          ? { TOLLGATE_TEST_TIMES: times, NODE_OPTIONS: `--import ${join(ROOT, 'test/times.ts')}` }
+          : {}),
       }
-      return await runTests(files, suite, { env, signal: interrupted.signal })
+      const code = await runTests(files, suite, { env, signal: interrupted.signal })
+      if (values.times) console.log(await longest(times))
+      return code
     } finally {
       await server.stop()
     }
@@ -155,7 +161,17 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   }
 }
 
-const { values, positionals } = parseArgs({ options: { long: { type: 'boolean' } }, allowPositionals: true })
+/** The processes that took the most processor time, in seconds. */
+async function longest(times: string): Promise<string> {
+  const lines = (await readFile(times, 'utf8')).trim().split('\n')
+  const sorted = lines.sort((a, b) => Number.parseFloat(b) - Number.parseFloat(a))
+  return sorted.slice(0, 40).join('\n').replaceAll(`${ROOT}/`, '')
+}
+
+const { values, positionals } = parseArgs({
+  options: { long: { type: 'boolean' }, times: { type: 'boolean' } },
+  allowPositionals: true,
+})
 const suite = values.long ? LONG : ORDINARY
 const files = chooseFiles(suite, positionals)
 if (files.length === 0) {
