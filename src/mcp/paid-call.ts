@@ -58,6 +58,7 @@ export async function callEndpoint(
       query,
       body,
       header: given ? (name: string) => given(name) ?? header(name) : header,
+      ...(call.request._meta?.progressToken === undefined ? {} : { onProgress: call.progress }),
     }
     const { asked, catalog } = readFor(reading, deps)
     const { want, most } = estimate(asked)

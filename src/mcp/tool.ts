@@ -48,7 +48,7 @@ export interface ToolCall extends ToolCaller {
   /** Whether the client supports asking its user (elicitation). */
   readonly canAsk: boolean
   /** Reports progress to clients that asked for it; a no-op for the others. */
-  readonly progress: (done: number, total: number, message: string) => void
+  readonly progress: (done: number, total: number | undefined, message: string | undefined) => void
 }
 
 export interface ToolAnswer {

@@ -134,11 +134,14 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
     const answer = await runTool(tool, {
       ...guest,
       ...{ requestId, args, canAsk, client, request: mcpReq },
+      // A client may take a request back without leaving.
+      signal: AbortSignal.any([guest.signal, mcpReq.signal]),
       costMax: readCost(costMax),
       idempotencyKey: readIdempotencyKey(keyOf(mcpReq._meta) ?? guest.header('idempotency-key')),
       progress(done, total, message) {
         if (token === undefined) return
-        const params = { progressToken: token, progress: done, total, message }
+        const about = { ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) }
+        const params = { progressToken: token, progress: done, ...about }
         // A failure is ignored: the client has disconnected.
         mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
       },

@@ -53,6 +53,7 @@ import {
 import { routesFor } from '../routing/route.ts'
 import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
+import type { OnProgress } from '../upstream/tool-client.ts'
 import type { Fallback } from './call.ts'
 import type { CacheRule } from './response-cache.ts'
 
@@ -75,6 +76,8 @@ export interface Incoming extends Whose {
   readonly body: RequestBody
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly header?: ((name: string) => string | undefined) | undefined
+  /** Of a tool whose caller asked how far it is. */
+  readonly onProgress?: OnProgress | undefined
   /** Of background work: what the request that ordered it was labelled with. */
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
@@ -478,7 +481,8 @@ function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps)
     : toolServers.tokenFor({ account: principal.accountId, person }, spec.server)
   // A sign-in is a person's, and so is what a server keeps for it.
   const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
-  const facts = { session, token, perRow, simulated: catalog.simulated, client: toolServers.client }
+  const { onProgress } = incoming
+  const facts = { session, token, onProgress, perRow, simulated: catalog.simulated, client: toolServers.client }
   return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
 }
 

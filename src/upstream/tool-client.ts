@@ -14,13 +14,15 @@ interface Bounds {
   readonly requestsMax?: number
 }
 
+export type OnProgress = (done: number, total: number | undefined, message: string | undefined) => void
+
 export interface ToolClient {
   /** Calls a tool. The reply is the whole result as JSON, or the status with which the server refused. */
   call(
     to: Pick<HttpCall, 'url' | 'headers'>,
     tool: { readonly name: string; readonly args: Record<string, unknown>; readonly inputSchema: Tool['inputSchema'] },
     /** `session`: whose state the server may keep; calls of others never see it. */
-    bounds: Bounds & { readonly session: string },
+    bounds: Bounds & { readonly session: string; readonly onProgress?: OnProgress | undefined },
   ): Promise<UpstreamReply>
   /** All tools of the server as it lists them, of at most `toolsMax`. */
   list(to: Pick<HttpCall, 'url' | 'headers'>, bounds: Bounds & { readonly toolsMax: number }): Promise<Tool[]>
@@ -116,12 +118,17 @@ export function createToolClient({ upstream, world }: { upstream: Upstream; worl
 
   return {
     async call(to, { name, args, inputSchema }, bounds) {
+      const { onProgress } = bounds
+      const asking = onProgress && {
+        onprogress: (at: { progress: number; total?: number | undefined; message?: string | undefined }) =>
+          onProgress(at.progress, at.total, at.message),
+      }
       const run = () =>
         within(to, bounds, (client, signal) =>
           client.callTool(
             { name, arguments: args },
             // Without its output schema, which the library would compile: that is checked elsewhere, within bounds.
-            { signal, timeout: bounds.deadlines.totalMs, toolDefinition: { name, inputSchema } },
+            { signal, timeout: bounds.deadlines.totalMs, toolDefinition: { name, inputSchema }, ...asking },
           ),
         )
       try {

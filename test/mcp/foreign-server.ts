@@ -16,6 +16,7 @@ interface Asked {
   readonly id: unknown
   readonly res: ServerResponse
   readonly headers: IncomingMessage['headers']
+  readonly meta: Record<string, unknown> | undefined
 }
 
 type Act = (asked: Asked) => unknown
@@ -88,7 +89,8 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     res.on('close', () => {
       if (!res.writableEnded) made.left.push(message.params.name)
     })
-    const result = await act({ args: message.params.arguments, id: message.id, res, headers: req.headers })
+    const { _meta: meta } = message.params
+    const result = await act({ meta, args: message.params.arguments, id: message.id, res, headers: req.headers })
     if (result !== undefined) answer(result as object)
   })
   const made: ForeignServer = {

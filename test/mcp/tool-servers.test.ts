@@ -396,3 +396,55 @@ test('test keys get simulated results, restricted keys see no foreign tool, and 
   assert.equal((await shownTo(key)).has('rows'), false)
   await Promise.all([client.close(), tests.close(), refused.close()])
 })
+
+for (const era of ERAS)
+  test(`progress of a foreign tool reaches the caller who asked for it, and a call that is taken back ends there (${era})`, async () => {
+    const server = await foreign(era)
+    server.tools = [{ name: `slow_${era}` }]
+    const tokens: unknown[] = []
+    server.acts.set(`slow_${era}`, async ({ res, id, meta }) => {
+      tokens.push(meta?.progressToken)
+      if (meta?.progressToken === undefined) return text('done')
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      const send = (message: object) => res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
+      const tell = (progress: number, message: string) =>
+        send({
+          method: 'notifications/progress',
+          params: { progressToken: meta.progressToken, progress, total: 2, message },
+        })
+      tell(1, 'half\u200b way')
+      tell(1, 'not further')
+      tell(2, 'there')
+      await until(async () => told.length === 2)
+      if (isEndless) return
+      send({ id, result: { resultType: 'complete', ...text('done') } })
+      res.end()
+    })
+    let isEndless = false
+    const told: any[] = []
+    await sell(`slow-${era}`, server, { [`slow_${era}`]: by('1') })
+    const { key, id } = await g.account()
+    const client = await connect(g.url, key, { era })
+    const call = { name: `slow_${era}`, arguments: {} }
+    const onprogress = (at: object) => void told.push(at)
+    assert.match(said(await client.callTool(call, { onprogress })), /^done/)
+    assert.deepEqual(told, [
+      { progress: 1, total: 2, message: 'half way' },
+      { progress: 2, total: 2, message: 'there' },
+    ])
+    assert.match(said(await client.callTool(call)), /^done/)
+    assert.equal(tokens[1], undefined, 'nobody asked')
+    isEndless = true
+    told.length = 0
+    const leaving = new AbortController()
+    const taken = client.callTool(call, { onprogress, signal: leaving.signal }).catch(() => 'taken back')
+    await until(async () => told.length === 2)
+    leaving.abort()
+    assert.equal(await taken, 'taken back')
+    // In older revisions taking a request back is a request of its own, which names none of ours: there leaving ends the call.
+    if (era === 'legacy') await client.close()
+    await until(async () => server.left.includes(`slow_${era}`))
+    await client.close()
+    await g.settled()
+    assert.equal((await g.balance(id)).posted, 1_000_000_000n - 2_000_000n)
+  })

@@ -5,7 +5,7 @@ import { checkValue, sampleOf } from '../../catalog/json-schema.ts'
 import { type ToolSpec, visible } from '../../catalog/tool-servers.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
-import type { ToolClient } from '../../upstream/tool-client.ts'
+import type { OnProgress, ToolClient } from '../../upstream/tool-client.ts'
 import { isObject, type Json, objectOf } from '../check.ts'
 import { type Exchange, garbled, type PaidRequest } from '../protocol.ts'
 import { refusal } from '../vendor-fault.ts'
@@ -13,6 +13,8 @@ import { dataWords } from './data-words.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const SAID_CHARS_MAX = 500
+/** Notices of progress that one call may have. */
+const PROGRESS_MAX = 200
 /** Errors of the protocol that are about the request: invalid parameters, unknown method. */
 const CALLERS_CODES = [-32602, -32601]
 
@@ -22,6 +24,7 @@ interface ToolDeps {
   readonly session: string
   /** Of a server at which each person signs in: the token of the caller. */
   readonly token?: (() => string | Promise<string>) | undefined
+  readonly onProgress?: OnProgress | undefined
   readonly perRow: boolean
   /** Answered by the simulated vendor, in one request. */
   readonly simulated: boolean
@@ -31,6 +34,7 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
   const { sold, server } = spec
   const problem = problemOf(sold.inputSchema, args)
   if (problem !== undefined) throw invalid(`Arguments: ${problem}.`, /^[\w-]+/.exec(problem)?.[0])
+  const relayed = deps.onProgress && progressRelay(deps.onProgress)
   let headers: Readonly<Record<string, string>> = {}
   const usageOf = (rows: number): Usage => (deps.perRow ? { call: 1, row: rows } : { call: 1 })
   return {
@@ -63,7 +67,7 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
             { url, headers: sent },
             // A schema of an object: the definition was read as one, and the library only looks for headers in it.
             { name: sold.tool, args, inputSchema: { ...sold.inputSchema, type: 'object' } },
-            { deadlines, signal, bytesMax: spec.resultBytesMax, session: deps.session },
+            { deadlines, signal, bytesMax: spec.resultBytesMax, session: deps.session, onProgress: relayed },
           )
           // It concerns this person alone, and no other caller of the server.
           if (deps.token && reply.status === 401)
@@ -74,6 +78,16 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
         },
       }
     },
+  }
+}
+
+/** A model may read what a server says of its progress: it is cleaned, only goes forward, and there is not much of it. */
+function progressRelay(tell: OnProgress): OnProgress {
+  let [left, last] = [PROGRESS_MAX, Number.NEGATIVE_INFINITY]
+  return (done, total, message) => {
+    if (!(done > last) || left-- <= 0) return
+    last = done
+    tell(done, total, message && visible(message).slice(0, SAID_CHARS_MAX).toWellFormed())
   }
 }
 
