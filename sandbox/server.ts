@@ -1,8 +1,10 @@
 // The server of the simulated vendors, on loopback.
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { World } from '../src/kernel/world.ts'
 import { CallLog, type SandboxLog } from './log.ts'
+import type { openRealtimeVendor } from './realtime.ts'
 
 // Not imported: a module that imports node:http by name loads all of Node's fetch and WebSocket with it.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -30,6 +32,15 @@ export async function startSandbox({ world, speed = 1, port = 0 }: SandboxOption
     vendors ??= import('./vendors.ts').then(({ openVendors }) => openVendors({ world, speed, url, log }))
     void vendors.then((answer) => answer(request, response))
   })
+  let realtime: Promise<ReturnType<typeof openRealtimeVendor>> | undefined
+  const upgraded = new Set<Duplex>()
+  server.on('upgrade', (request, link, head) => {
+    upgraded.add(link.once('close', () => upgraded.delete(link)))
+    realtime ??= Promise.all([import('./realtime.ts'), import('ws')]).then(([{ openRealtimeVendor: open }, ws]) =>
+      open({ world, speed, log }, ws),
+    )
+    void realtime.then((take) => take(request, link, head))
+  })
   server.on('connection', (socket) => {
     log.connectionOpened()
     socket.once('close', () => log.connectionClosed())
@@ -45,6 +56,7 @@ export async function startSandbox({ world, speed = 1, port = 0 }: SandboxOption
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
+      for (const link of upgraded) link.destroy()
       await closed
     },
   }

@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
+import { createClientSecrets } from './admission/client-secrets.ts'
 import { createKeys } from './admission/keys.ts'
 import { createLabelNames } from './admission/labels.ts'
 import { createAlerts } from './alerts/alerts.ts'
@@ -236,6 +237,7 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
   const billing = createBilling({ database, audit, world })
   const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
   const people = { guard, toolConnections }
+  const clientSecrets = createClientSecrets(secrets.key('client-secret'), world)
   return {
     database,
     storeVersion,
@@ -246,6 +248,7 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
     changes,
     audit,
     catalog,
+    clientSecrets,
     ...kept,
     ...people,
   }

@@ -433,12 +433,14 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
     'Data.Records unpublished': [{ Data: { Records: [{}, {}, {}] } }, { call: 1, row: 3 }],
     'Records unpublished': [{ Records: [{}, {}] }, { call: 1, row: 2 }],
   },
+  // Reported on a socket: openai-realtime/response.test.ts has each member.
+  'openai-realtime': {},
   // No server reports usage; results are counted, which test/mcp/tool-servers.test.ts shows.
   mcp: {},
 }
 
 /** No vendor publishes what these report: the catalog says what is counted. Their own tests are those of products and of tools of other servers. */
-export const isByCatalog = (name: string) => ['http-api', 'mcp', 'byte', 'metered'].includes(name)
+export const isByCatalog = (name: string) => ['http-api', 'mcp', 'openai-realtime', 'byte', 'metered'].includes(name)
 
 export interface FormatCell extends Cell {
   readonly format: ProtocolName

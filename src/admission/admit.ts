@@ -76,9 +76,10 @@ const pricesOf = ({ product, own }: Pick<Offered, 'product' | 'own'>) => own?.pr
 function estimateAt(paidRequest: PaidRequestFacts, pricing: Pricing): Estimate {
   const want = chargeOf(pricing, paidRequest.worst, paidRequest.price).amount
   if (!paidRequest.outputOpen) return { want, floor: want, most: want }
-  const { floorTokens, mostTokens } = paidRequest.outputOpen
-  const reserve = paidRequest.worst.output ?? 0
-  const withOutput = (output: number) => chargeOf(pricing, { ...paidRequest.worst, output }, paidRequest.price).amount
+  const { floorTokens, mostTokens, unit = 'output' } = paidRequest.outputOpen
+  const reserve = paidRequest.worst[unit] ?? 0
+  const withOutput = (output: number) =>
+    chargeOf(pricing, { ...paidRequest.worst, [unit]: output }, paidRequest.price).amount
   return { want, floor: withOutput(Math.min(floorTokens, reserve)), most: withOutput(Math.max(mostTokens, reserve)) }
 }
 
@@ -188,11 +189,12 @@ export function createCreditCheck(
 
 /** How many output tokens of each choice the held amount covers beside the rest of the worst case, at whichever price it comes to. */
 function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
-  const most = Math.max(paidRequest.outputOpen?.mostTokens ?? 0, paidRequest.worst.output ?? 0)
+  const { mostTokens = 0, unit = 'output' } = paidRequest.outputOpen ?? {}
+  const most = Math.max(mostTokens, paidRequest.worst[unit] ?? 0)
   const tokens = prices.map((pricing) => {
-    const rate = rateFor('output', pricing, paidRequest.worst, paidRequest.price)
+    const rate = rateFor(unit, pricing, paidRequest.worst, paidRequest.price)
     if (!rate) return most
-    const rest = chargeOf(pricing, { ...paidRequest.worst, output: 0 }, paidRequest.price).amount
+    const rest = chargeOf(pricing, { ...paidRequest.worst, [unit]: 0 }, paidRequest.price).amount
     return Number(((held - rest) * 1_000_000n) / rate)
   })
   return Math.max(1, Math.floor(Math.min(most, ...tokens) / (paidRequest.choices ?? 1)))

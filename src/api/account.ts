@@ -130,7 +130,7 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
   const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
   const available = row ? row.posted - row.held : 0n
   const worst = paidRequest.outputOpen
-    ? { ...paidRequest.worst, output: paidRequest.outputOpen.mostTokens }
+    ? { ...paidRequest.worst, [paidRequest.outputOpen.unit ?? 'output']: paidRequest.outputOpen.mostTokens }
     : paidRequest.worst
   const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, worst, paidRequest.price))
   const lines = charges.find(({ amount }) => amount === most)?.lines ?? []

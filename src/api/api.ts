@@ -4,6 +4,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from '
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type ApiKeys, type Principal, requireEndpoint } from '../admission/api-key.ts'
+import { type ClientSecret, type ClientSecrets, isClientSecret } from '../admission/client-secrets.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
 import { accessNameOf } from '../catalog/endpoint-access.ts'
@@ -16,6 +17,7 @@ import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
+import { openaiError } from '../protocols/vendor-fault.ts'
 import type { Call, Recording } from '../recordings/recording.ts'
 import type { Recordings } from '../recordings/recordings.ts'
 import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from '../server/body.ts'
@@ -23,7 +25,7 @@ import { Caller, RecordingCaller } from '../server/caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
 import { Router } from '../server/router.ts'
 import { type ApiRoute, BODY_BYTES_MAX, logFault, rawQuery } from '../server/server.ts'
-import type { CallerSocket, SocketListener, Sockets } from '../server/sockets.ts'
+import { type CallerSocket, CLOSE, type SocketListener, type Sockets } from '../server/sockets.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -66,6 +68,8 @@ export interface SocketSession {
   readonly socket: CallerSocket
   /** That of the handshake. */
   readonly request: RequestContext
+  /** By which a browser has opened it. */
+  readonly secret: ClientSecret | undefined
   /** A call with an id of its own, whose key is not checked yet. */
   call(): RequestContext
   /** Checks the key anew, as that of every request. */
@@ -78,6 +82,8 @@ export interface SocketSession {
 
 interface ApiOptions {
   readonly keys: ApiKeys
+  /** Absent: none are taken. */
+  readonly clientSecrets?: ClientSecrets
   readonly strictErrors: boolean
   readonly log: Log
   readonly world: World
@@ -348,10 +354,39 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     refuse(request, callerOf(request, response), error)
   }
 
+  /** Browsers cannot send headers with a handshake, but a subprotocol. Only secrets that end soon may come so. */
+  function secretOf({ headers }: RequestContext): ClientSecret | undefined {
+    const offered = String(headers['sec-websocket-protocol'] ?? '').split(/ *, */)
+    const given = offered.find((one) => one.startsWith(KEY_PROTOCOL))?.slice(KEY_PROTOCOL.length)
+    const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+    const value = given ?? (isClientSecret(bearer) ? bearer : undefined)
+    if (value === undefined) return undefined
+    if (!options.clientSecrets || !isClientSecret(value))
+      throw new Fault('key_unknown', {
+        message:
+          'A subprotocol takes client secrets (ek_…) only. Send an API key in the Authorization header, never from a browser.',
+      })
+    return options.clientSecrets.open(value, headers.origin)
+  }
+
+  /** A browser does not see the answer to a handshake, so this is said on the socket. */
+  async function refuseAddress({ raw, id }: RequestContext, link: Duplex, head: Buffer): Promise<void> {
+    const message = 'A credential stands in the address, where others read it. Replace it, and send it in a header.'
+    await options.sockets?.accept({ request: raw, link, head, account: '' }, (socket) => {
+      const fault = new Fault('key_missing', { message })
+      socket.send(JSON.stringify({ type: 'error', status: fault.status, error: openaiError(fault), request_id: id }))
+      socket.close(CLOSE.policy, message)
+      return { frame: (_text, lease) => lease.release() }
+    })
+  }
+
   async function upgrade(request: RequestContext, link: Duplex, head: Buffer): Promise<void> {
     const { raw, route, params } = request
+    if (hasKeyInAddress(raw.url ?? '')) return refuseAddress(request, link, head)
+    const secret = secretOf(request)
     const enter = async (call: RequestContext) => {
-      call.known = await authenticate(call)
+      const whose = secret ? keys.holder(secret.keyId, secret.account) : authenticate(call)
+      call.known = (await whose) ?? keyUnknown()
       route.check?.(call.known, params)
       await options.admit()
     }
@@ -359,7 +394,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     const { accountId: account } = request.principal
     await options.sockets?.accept({ request: raw, link, head, account }, (socket) => {
       const session: SocketSession = {
-        ...{ socket, request, enter, record },
+        ...{ socket, request, secret, enter, record },
         call: () => new RequestContext(raw, `req_${newId(world)}`, route, params),
         refused(call, fault) {
           logFault(fault, call.id, options.log)
@@ -423,6 +458,18 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
       }
     },
   }
+}
+
+const KEY_PROTOCOL = 'openai-insecure-api-key.'
+const KEY_NAMES = /^(?:api[-_]?key|key|token|access_token|authorization|secret|client_secret)$/i
+
+function hasKeyInAddress(url: string): boolean {
+  const mark = url.indexOf('?')
+  return mark >= 0 && [...new URLSearchParams(url.slice(mark + 1)).keys()].some((name) => KEY_NAMES.test(name))
+}
+
+function keyUnknown(): never {
+  throw new Fault('key_unknown')
 }
 
 function firstOf(header: string | string[] | undefined): string | undefined {

@@ -5,8 +5,10 @@ import type { Overload } from '../telemetry/overload.ts'
 import { accountHandlers } from './account.ts'
 import { type Api, createApi, createRefused, mountApi } from './api.ts'
 import { batchHandlers } from './batches.ts'
+import { clientSecretHandlers } from './client-secrets.ts'
 import { jobHandlers } from './jobs.ts'
 import { paidHandler } from './paid.ts'
+import { realtimeSocket } from './realtime-socket.ts'
 import { responseSocket } from './response-socket.ts'
 import { storedHandlers } from './stored.ts'
 
@@ -16,7 +18,8 @@ type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'>
   Parameters<typeof storedHandlers>[0] &
   Parameters<typeof batchHandlers>[0] &
   Parameters<typeof paidHandler>[0] &
-  Parameters<typeof responseSocket>[0] & {
+  Parameters<typeof responseSocket>[0] &
+  Parameters<typeof clientSecretHandlers>[0] & {
     readonly apiKeys: ApiKeys
     readonly overload: Overload
     readonly refusals: Parameters<typeof createRefused>[0]
@@ -28,9 +31,15 @@ export function openApi(app: FastifyInstance, parts: Parts): Api {
   const api = createApi(app, { ...parts, keys, admit: overload.admit, refused: createRefused(refusals, monitor) })
   mountApi(api, {
     paid: paidHandler(parts),
-    sockets: { 'responses/socket': responseSocket(parts) },
+    sockets: { 'responses/socket': responseSocket(parts), realtime: realtimeSocket(parts) },
     catalog: parts.catalog,
-    free: { ...accountHandlers(parts), ...jobHandlers(parts), ...storedHandlers(parts), ...batchHandlers(parts) },
+    free: {
+      ...accountHandlers(parts),
+      ...jobHandlers(parts),
+      ...storedHandlers(parts),
+      ...batchHandlers(parts),
+      ...clientSecretHandlers(parts),
+    },
   })
   return api
 }

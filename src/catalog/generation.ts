@@ -41,6 +41,7 @@ import {
 import { imageEdits, images } from './images.ts'
 import { ocr } from './ocr.ts'
 import { withRouting } from './preference-body.ts'
+import { clientSecrets } from './realtime.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
@@ -177,6 +178,7 @@ export const FREE = define({
     answer: inputTokensAnswer,
   },
   'gemini/count_tokens': countGeminiTokens,
+  'realtime/client_secrets': clientSecrets,
   jobs: {
     route: 'GET /v1/jobs',
     tag: 'Video and jobs',
@@ -329,6 +331,24 @@ export type FreeId = keyof typeof FREE
 
 /** Addresses that take WebSockets, and nothing else. */
 export const SOCKETS = define({
+  realtime: {
+    route: 'GET /v1/realtime',
+    aliases: ['/alpha/realtime', '/alpha/v1/realtime'],
+    tag: 'Audio',
+    surface: 'responses',
+    sells: 'realtime',
+    title: 'Realtime session',
+    description:
+      'Opens a WebSocket for a conversation in text and sound, in the Realtime protocol. Each response is a call of its own, charged by the tokens that the vendor reports. Browsers connect with a client secret. An extension of the contract.',
+    returns: 'The WebSocket.',
+    params: {
+      model: {
+        kind: 'text',
+        description: 'A model of type `realtime` from GET /v1/models.',
+        example: 'alpha-realtime-1',
+      },
+    },
+  },
   'responses/socket': {
     route: 'GET /alpha/responses',
     aliases: ['/alpha/v1/responses', '/v1/responses'],

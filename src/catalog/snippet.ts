@@ -20,7 +20,7 @@ interface DataRequest {
 }
 
 /** Text models are asked in several formats; those of every other type in one, which has the type's name. */
-export type PostKind = 'chat' | 'responses' | 'messages' | 'gemini' | Exclude<KindName, 'text' | 'data'>
+export type PostKind = 'chat' | 'responses' | 'messages' | 'gemini' | Exclude<KindName, 'text' | 'data' | 'realtime'>
 type Body = Record<string, unknown>
 
 const DEFAULT_PROMPT = 'Say hello in three languages.'

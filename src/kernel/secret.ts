@@ -17,6 +17,7 @@ type Purpose =
   | 'asset-url'
   | 'audit-export'
   | 'browser'
+  | 'client-secret'
   | 'mailbox'
   | 'content'
   | 'credential'

@@ -139,6 +139,12 @@ export const KINDS = {
   },
   transcription: { protocols: { 'openai-audio': 'openai' }, priced: [['second']], typical: { second: 60 } },
   speech: { protocols: { 'openai-speech': 'openai' }, priced: [['character']], typical: { character: 500 } },
+  realtime: {
+    protocols: { 'openai-realtime': 'openai' },
+    priced: [['input'], ['output']],
+    usual: ['cachedInput', 'inputAudio', 'outputAudio'],
+    typical: { input: 500, inputAudio: 500, output: 100, outputAudio: 400 },
+  },
   video: {
     protocols: { 'video-task': 'ark' },
     priced: [['second', 'output']],

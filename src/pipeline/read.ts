@@ -32,6 +32,7 @@ import { readSpeechRequest } from '../protocols/media/openai-audio/speech.ts'
 import { readTranscriptionRequest } from '../protocols/media/openai-audio/transcription.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import { type ImageRequestDeps, readImageRequest } from '../protocols/media/openai-images/request.ts'
+import { type RealtimeLink, readRealtimeRequest } from '../protocols/media/openai-realtime/response.ts'
 import { asJob } from '../protocols/media/video-task/openai-videos.ts'
 import { ANY_MODEL, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
@@ -92,6 +93,8 @@ export interface RequestBody {
   readonly pictures?: ImageRequestBody & { readonly lease: ByteLease }
   /** Of a form: its file. */
   readonly file?: AudioFile
+  /** Of a response in a Realtime session: the way to its vendor. */
+  readonly realtime?: RealtimeLink
 }
 
 export interface Read {
@@ -144,6 +147,7 @@ const READERS: Record<KindName, Reader> = {
   ocr: byModel('ocr', readOcrRequest),
   transcription: readTranscription,
   speech: byModel('speech', readSpeechRequest),
+  realtime: readRealtime,
   image: readImage,
   video: readVideo,
   data: readData,
@@ -449,6 +453,14 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
     paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
     product: permit('transcription', uid, incoming),
   }
+}
+
+function readRealtime(incoming: Incoming): ReturnType<Reader> {
+  const { json, realtime } = incoming.body
+  const uid = readModelName(json)
+  const model = modelAt(incoming.catalog, uid)
+  const known = model?.enabled && model.type === 'realtime' ? model : undefined
+  return { paidRequest: readRealtimeRequest(json, uid, known, realtime), product: permit('realtime', uid, incoming) }
 }
 
 function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {

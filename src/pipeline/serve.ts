@@ -162,14 +162,15 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
   return ACCEPTED
 }
 
-function candidatesOf(held: Held & ExchangeCall, { routes }: PathDeps): Candidate[] {
-  const { paidRequest, product, catalog, own, objectOwner, preference } = held
+/** The routes that the call may take, the best first. */
+export function candidatesOf(call: ExchangeCall, { routes }: PathDeps): Candidate[] {
+  const { paidRequest, product, catalog, own, objectOwner, preference } = call
   // Fail closed: a test account must never reach a real vendor.
-  if (isTestAccount(held.principal.accountId) !== catalog.simulated) throw new Fault('internal')
+  if (isTestAccount(call.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
   const routed = routeRequest(
     paidRequest,
-    { routes: product.routes, routing, pool: held.routes, preference, session: held.labels?.session },
+    { routes: product.routes, routing, pool: call.routes, preference, session: call.labels?.session },
     catalog.document,
     routes,
   )

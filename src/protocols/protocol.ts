@@ -67,7 +67,14 @@ export interface PaidRequestFacts {
    * Set if the caller gave no output limit. The hold then depends on the account's balance: at most `mostTokens` of output (the model's own
    * maximum), `worst` while the balance allows it, at least `floorTokens`. The vendor's output limit is set to what the hold covers.
    */
-  readonly outputOpen?: { readonly floorTokens: number; readonly mostTokens: number } | undefined
+  readonly outputOpen?:
+    | {
+        readonly floorTokens: number
+        readonly mostTokens: number
+        /** The unit of `worst` that it is about; absent: `output`. */
+        readonly unit?: 'output' | 'outputAudio'
+      }
+    | undefined
   /** Vendor tool uses that are charged with any answer, because the format does not count them. */
   readonly uses?: Usage | undefined
   /** The probable usage, for calls that end without a report, where tokens do not show it. */

@@ -23,8 +23,8 @@ export interface CallerSocket {
 }
 
 export interface SocketListener {
-  /** A whole text frame, and the memory that it takes. */
-  frame(text: Buffer, lease: ByteLease): void
+  /** A whole text frame, and the memory that it takes. No more is read until the promise resolves. */
+  frame(text: Buffer, lease: ByteLease): Promise<void> | undefined | void
   /** The socket has lived as long as one may. */
   expired?(): void
   /** Called once. */
@@ -148,8 +148,12 @@ class Connection implements CallerSocket {
     if (isBinary) {
       lease.release()
       this.close(CLOSE.binary, 'Frames must be text: JSON events. Sound is base64 in them.')
-    } else if (this.#socket.readyState === this.#socket.OPEN) this.listener?.frame(data, lease)
-    else lease.release()
+    } else if (this.#socket.readyState === this.#socket.OPEN) {
+      const full = this.listener?.frame(data, lease)
+      if (!full) return
+      this.#socket.pause()
+      full.finally(() => this.#socket.resume())
+    } else lease.release()
   }
 
   send(text: string): Promise<void> | undefined {

@@ -171,6 +171,7 @@ const PINNED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ...{ status: 'cancelling', in_progress_at: null, finalizing_at: null, cancelled_at: null, output_file_id: null },
     request_counts: { total: 0, completed: 0, failed: 0 },
   },
+  'realtime/client_secrets': { value: 'ek_5Gk0s8Qm…' },
   'jobs/{id}/cancel': { status: 'CANCELLED', startedAt: null },
   // What runs at the same time is held.
   quote: { available: '1000' },

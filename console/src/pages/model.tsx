@@ -37,7 +37,7 @@ export function ModelPage({ account, uid }: { account: string; uid: string }) {
       back={{ to: `${base}/models`, label: 'Models' }}
       lead={<code>{uid}</code>}
       actions={
-        found ? (
+        found && found.model?.type !== 'realtime' ? (
           <LinkButton
             right="playground:write"
             account={account}
@@ -93,12 +93,15 @@ const DOORS: Record<Door, { label: string; kind: 'chat' | 'responses' | 'message
   gemini: { label: 'Gemini', kind: 'gemini' },
 }
 
+/** Undefined: it is not called by a POST. */
+const postKindOf = (type: Exclude<PublicModel['type'], 'text'>) =>
+  type === 'data' || type === 'realtime' ? undefined : type
+
 function ModelBody({ model }: { model: PublicModel }) {
   const [chosen, setChosen] = useState<Door>()
   const clientFormats = (model.clientFormats ?? []).filter((clientFormat) => DOORS[clientFormat])
   const clientFormat = chosen ?? clientFormats[0]
-  const kind =
-    model.type === 'text' ? clientFormat && DOORS[clientFormat].kind : model.type === 'data' ? undefined : model.type
+  const kind = model.type === 'text' ? clientFormat && DOORS[clientFormat].kind : postKindOf(model.type)
   const limits = model.limits ?? {}
   return (
     <>

@@ -115,7 +115,7 @@ export function BenchAnswer<Result extends { receipt?: Receipt }>(props: BenchAn
 }
 
 interface BenchFormProps {
-  kind: Exclude<ModelType, 'text' | 'data'>
+  kind: Exclude<ModelType, 'text' | 'data' | 'realtime'>
   action: string
   icon: IconName
   bench: Pick<BenchProps, 'models'> & {

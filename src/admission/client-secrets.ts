@@ -1,0 +1,43 @@
+// Client secrets: what a browser may open one Realtime session with, for a minute, in the name of a key that it never sees. They are sealed,
+// not stored: every process can read them, and nobody else.
+import { Fault } from '../kernel/fault.ts'
+import { seal, unseal } from '../kernel/secret.ts'
+import type { World } from '../kernel/world.ts'
+
+export interface ClientSecret {
+  readonly keyId: string
+  readonly account: string
+  readonly model: string
+  /** The sites whose pages may use it; absent: any. */
+  readonly origins?: readonly string[] | undefined
+  /** The session that it opens. */
+  readonly session: Readonly<Record<string, unknown>>
+  /** Unix seconds. */
+  readonly expiresAt: number
+}
+
+export interface ClientSecrets {
+  make(secret: ClientSecret): string
+  /** Throws key_unknown for what is none, or has expired. */
+  open(value: string, origin: string | undefined): ClientSecret
+}
+
+const PREFIX = 'ek_'
+const PLACE = 'client-secret|1'
+export const isClientSecret = (value: string) => value.startsWith(PREFIX)
+
+export function createClientSecrets(key: Buffer, world: World): ClientSecrets {
+  return {
+    make: (secret) => PREFIX + seal(key, PLACE, JSON.stringify(secret), world).toString('base64url'),
+    open(value, origin) {
+      const text = unseal(key, PLACE, Buffer.from(value.slice(PREFIX.length), 'base64url'))
+      const secret = text === undefined ? undefined : (JSON.parse(text) as ClientSecret) // Sealed by us.
+      if (!secret) throw new Fault('key_unknown')
+      if (secret.expiresAt * 1000 <= world.nowMs())
+        throw new Fault('key_unknown', { message: 'This client secret has expired: they live for a minute.' })
+      if (secret.origins && !secret.origins.includes(origin ?? ''))
+        throw new Fault('access_denied', { message: 'This client secret may not be used by pages of this site.' })
+      return secret
+    },
+  }
+}

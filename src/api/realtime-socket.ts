@@ -1,0 +1,355 @@
+// Realtime: a caller's WebSocket and one to the vendor, between which events pass. Each response is a call of its own: held with a cap that the
+// vendor is told, charged by what the vendor reports at its end, and logged. Responses that follow from the caller's pauses are made here too.
+import type { ObjectOwner } from '../admission/vendor-objects.ts'
+import { SOCKETS } from '../catalog/generation.ts'
+import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson } from '../kernel/json.ts'
+import { newId } from '../kernel/world.ts'
+import { BYOK } from '../ledger/operation.ts'
+import { type ArriveDeps, arrive, readFor } from '../pipeline/arrive.ts'
+import type { Arrived } from '../pipeline/call.ts'
+import type { PaidSpec } from '../pipeline/read.ts'
+import type { ResponseSink } from '../pipeline/response-sink.ts'
+import { candidatesOf, serve } from '../pipeline/serve.ts'
+import { isObject, text } from '../protocols/check.ts'
+import { contextOf, FRAME_END, type RealtimeLink } from '../protocols/media/openai-realtime/response.ts'
+import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
+import type { PaidRequest, Target } from '../protocols/protocol.ts'
+import { describe, openaiError, refusal } from '../protocols/vendor-fault.ts'
+import { readErrorBody } from '../protocols/vendor-words.ts'
+import type { Recording } from '../recordings/recording.ts'
+import { attempt } from '../routing/attempt.ts'
+import { rawQuery } from '../server/server.ts'
+import { type CallerSocket, CLOSE } from '../server/sockets.ts'
+import type { ByteLease } from '../upstream/budget.ts'
+import { openVendorSocket, type VendorListener, type VendorSocket } from '../upstream/socket.ts'
+import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
+import { headerOf } from './paid.ts'
+import { VendorResponse } from './vendor-response.ts'
+
+type Json = Record<string, unknown>
+
+export function realtimeSocket(deps: ArriveDeps): SocketHandle {
+  return (session) => new LiveSession(session, deps)
+}
+
+const SPEC = SOCKETS.realtime as PaidSpec // It sells realtime.
+const NOT_OFFERED = ['intent', 'call_id']
+/** How long a vendor may take until its session is set up. */
+const SET_UP_MS = 15_000
+
+class LiveSession {
+  readonly #session: SocketSession
+  readonly #deps: ArriveDeps
+  readonly #socket: CallerSocket
+  readonly #uid: string
+  readonly #state: RealtimeSession
+  readonly #ready: Promise<void>
+  #isReady = false
+  #vendor: VendorSocket | undefined
+  #target: Target | undefined
+  #owner: ObjectOwner | undefined
+  /** What the vendor says before its session is set up. */
+  #setUp = Promise.withResolvers<string>()
+  #created: Json | undefined
+  /** The response that runs, from the moment that it is asked for. */
+  #isResponding = false
+  #response: VendorResponse | undefined
+  #isVendorGone = false
+
+  constructor(session: SocketSession, deps: ArriveDeps) {
+    this.#session = session
+    this.#deps = deps
+    this.#socket = session.socket
+    this.#uid = new URLSearchParams(rawQuery(session.request)).get('model') ?? session.secret?.model ?? ''
+    this.#state = new RealtimeSession(this.#uid)
+    this.#setUp.promise.catch(() => undefined) // Whoever waits for it hears of it.
+    this.#ready = this.#open().then(
+      () => {
+        this.#isReady = true
+      },
+      (error: unknown) => this.#abandon(error),
+    )
+  }
+
+  /** Opens a session at a vendor that can have one: by the rules by which a call finds its vendor. */
+  async #open(): Promise<void> {
+    const { request, secret } = this.#session
+    const query = new URLSearchParams(rawQuery(request))
+    for (const name of NOT_OFFERED) if (query.has(name)) throw invalid(`"${name}" is not offered here.`, name)
+    if (secret && secret.model !== this.#uid) throw invalid('This client secret is for another model.', 'model')
+    const { world } = this.#deps.path
+    const { arrived } = this.#arrive(request, readJson(Buffer.from(JSON.stringify({ model: this.#uid }))), NOBODY)
+    const { once: _, ...asked } = arrived.paidRequest as PaidRequest // A session is no job.
+    const paidRequest: PaidRequest = {
+      ...asked,
+      open: (target) => ({
+        call: {
+          ...{ method: 'GET', headers: {} },
+          url: `${target.baseUrl}/realtime?model=${encodeURIComponent(target.model)}`,
+        },
+        send: (call, options) => openVendorSocket(call, options, this.#vendorListener(target)),
+        answer: () => ({ body: '', contentType: '', usage: {} }),
+        vendorError: readErrorBody,
+      }),
+    }
+    const { accountId: account } = arrived.principal
+    const attempted = await attempt(
+      paidRequest,
+      candidatesOf({ ...arrived, paidRequest }, this.#deps.path),
+      {
+        ...{ requestId: request.id, account, isRepeatable: false, signal: this.#socket.signal },
+        ...{ createdSeconds: Math.floor(world.nowMs() / 1000), recorder: { all: false, add: () => undefined } },
+      },
+      this.#deps.path,
+    )
+    attempted.leave()
+    this.#owner = { vendor: attempted.candidate.vendorName, credential: attempted.candidate.credential }
+    const cancel = world.after(SET_UP_MS, () => this.#setUp.reject(new Fault('upstream_timeout')))
+    this.#socket.send(await this.#setUp.promise.finally(cancel))
+  }
+
+  #vendorListener(target: Target): VendorListener {
+    return {
+      opened: (vendor) => {
+        this.#vendor = vendor
+        this.#target = target
+      },
+      frame: (data) => {
+        try {
+          this.#heard(data.toString())
+        } catch (error) {
+          this.#deps.path.log.warn({ requestId: this.#session.request.id, error }, 'a vendor sent what is no event')
+          this.#vendor?.close()
+        }
+      },
+      gone: (code) => {
+        const fault = new Fault('upstream_failed', { internal: { why: 'the vendor ended the session', code } })
+        this.#isVendorGone = true
+        this.#setUp.reject(fault)
+        this.#response?.fail(fault)
+        if (this.#isReady && !this.#isResponding) this.#abandon(fault)
+      },
+    }
+  }
+
+  #heard(frame: string): void {
+    const event: unknown = JSON.parse(frame)
+    if (!isObject(event)) throw new TypeError('an event is no object')
+    if (!this.#isReady) {
+      this.#begin(event)
+      return
+    }
+    if (event.type === 'error' && !this.#response?.isAbout(event)) {
+      const about = text(isObject(event.error) ? event.error.event_id : undefined)
+      // What is to be cancelled may have ended by itself.
+      if (about !== OWN_CANCEL) this.#tell(this.#vendorFault(event), about)
+      return
+    }
+    const { frame: shown, responds } = this.#state.heard(event, frame)
+    if (shown !== undefined) this.#relay(shown, event)
+    if (responds) this.#respond(RESPONSE_CREATE, undefined)
+  }
+
+  /** The vendor's session is told first that it makes no responses by itself. What the caller sees is the session after that. */
+  #begin(event: Json): void {
+    if (event.type !== (this.#created ? 'session.updated' : 'session.created')) {
+      this.#setUp.reject(this.#vendorFault(event))
+    } else if (!this.#created) {
+      this.#created = event
+      this.#vendor?.send(this.#state.setUp(event, this.#session.secret?.session ?? {}))
+    } else {
+      this.#isReady = true
+      this.#setUp.resolve(this.#state.heard({ ...this.#created, session: event.session }, '').frame ?? '')
+    }
+  }
+
+  /** While a response runs, all that the vendor says goes the way of its events, so that the order stays. */
+  #relay(frame: string, event: Json): void {
+    if (this.#response?.push(frame, event)) return
+    const full = this.#socket.send(frame)
+    if (!full) return
+    this.#vendor?.pause()
+    full.finally(() => this.#vendor?.resume())
+  }
+
+  frame(data: Buffer, lease: ByteLease): Promise<void> | undefined {
+    if (!this.#isReady) return this.#ready.then(() => this.#take(data, lease))
+    return this.#take(data, lease)
+  }
+
+  #take(data: Buffer, lease: ByteLease): Promise<void> | undefined {
+    lease.release()
+    if (this.#socket.signal.aborted || this.#isVendorGone) return undefined
+    let eventId: string | undefined
+    try {
+      const json = readJson(data)
+      eventId = text(json.value.event_id)
+      const told = this.#state.told(json)
+      if (json.value.type !== 'response.create') return this.#vendor?.send(told)
+      this.#respond(json, eventId)
+    } catch (error) {
+      this.#tell(error, eventId)
+    }
+    return undefined
+  }
+
+  #respond(json: JsonText, eventId: string | undefined): void {
+    if (this.#isResponding) {
+      const vendorCode = 'conversation_already_has_active_response'
+      const message = 'A response is in progress. Wait until it is done, or cancel it, before creating another.'
+      this.#tell(new Fault('conflict', { message, vendorCode }), eventId)
+      return
+    }
+    this.#isResponding = true
+    const ended = this.#socket.begin()
+    void this.#call(json, eventId).finally(() => {
+      this.#isResponding = false
+      this.#response = undefined
+      ended()
+      if (this.#socket.signal.aborted) this.#vendor?.close()
+      else if (this.#isVendorGone) this.#abandon(new Fault('upstream_failed'))
+    })
+  }
+
+  async #call(asked: JsonText, eventId: string | undefined): Promise<void> {
+    const call = this.#session.call()
+    let out: FrameSink | undefined
+    let recording: Recording | undefined
+    try {
+      await this.#session.enter(call)
+      recording = this.#session.record(call)
+      recording?.asked(asked.text)
+      out = new FrameSink(this.#socket, recording)
+      const json = readJson(Buffer.from(JSON.stringify({ ...asked.value, model: this.#uid })))
+      const { arrived } = this.#arrive(call, json, out, this.#link(asked, call))
+      const own = this.#owner?.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
+      await serve({ ...arrived, objectOwner: this.#owner, own }, this.#deps.path)
+    } catch (error) {
+      if (error === CLIENT_CLOSED || this.#socket.signal.aborted) return
+      this.#session.refused(call, asFault(error))
+      if (!out?.started) this.#tell(error, eventId)
+      if (asFault(error).status === 401) this.#socket.close(CLOSE.policy, asFault(error).message)
+    } finally {
+      recording?.end()
+    }
+  }
+
+  #link(asked: JsonText, { id }: RequestContext): RealtimeLink {
+    const { models } = this.#deps.catalog.current.document
+    const model = Object.hasOwn(models, this.#uid) ? models[this.#uid] : undefined
+    const response = isObject(asked.value.response) ? asked.value.response : {}
+    const context = contextOf(model?.type === 'realtime' ? model : undefined)
+    return {
+      turn: this.#state.response(response, context),
+      eventId: id,
+      cancel: () => this.#cancel(),
+      send: ({ body }, { deadlines, signal }) => {
+        const vendor = this.#vendor
+        if (!vendor || this.#isVendorGone)
+          throw new Fault('upstream_failed', { internal: { why: 'the session is over' } })
+        const { world } = this.#deps.path
+        const one = new VendorResponse({ vendor, world, deadlines, signal, eventId: id, cancel: () => this.#cancel() })
+        this.#response = one
+        vendor.send(String(body))
+        return one.begun
+      },
+    }
+  }
+
+  #cancel(): void {
+    this.#vendor?.send(JSON.stringify({ type: 'response.cancel', event_id: OWN_CANCEL }))
+  }
+
+  #arrive(call: RequestContext, json: JsonText, out: ResponseSink, realtime?: RealtimeLink): { arrived: Arrived } {
+    const { principal, id: requestId } = call
+    const header = (name: string) => headerOf(call, name)
+    const body = realtime ? { json, realtime } : { json }
+    const { asked, catalog } = readFor({ spec: SPEC, principal, params: {}, query: '', body, header }, this.#deps)
+    const arrival = { requestId, principal, endpoint: SPEC.id, out, header }
+    return { arrived: arrive(arrival, asked, catalog, this.#deps.path) }
+  }
+
+  /** A vendor's error in words that a caller may hear. */
+  #vendorFault(event: Json): Fault {
+    const said = readErrorBody(Buffer.from(JSON.stringify(event)))
+    const { fault } = refusal(400, said, this.#target?.model ?? '', {})
+    const paidRequest = { product: this.#uid, clientFormat: 'openai-realtime' as const }
+    return asFault(this.#target ? describe(fault, { paidRequest, target: this.#target }) : fault)
+  }
+
+  #tell(error: unknown, eventId?: string): void {
+    const fault = asFault(error)
+    const about = { ...openaiError(fault), event_id: eventId ?? null }
+    const event_id = `event_${newId(this.#deps.path.world)}`
+    this.#socket.send(JSON.stringify({ type: 'error', event_id, status: fault.status, error: about }))
+  }
+
+  /** The session cannot go on. */
+  #abandon(error: unknown): void {
+    this.#vendor?.close()
+    if (this.#socket.signal.aborted) return
+    const fault = asFault(error)
+    this.#session.refused(this.#session.request, fault)
+    this.#tell(fault)
+    this.#socket.close(fault.blame === 'caller' ? CLOSE.policy : CLOSE.failed, fault.message)
+  }
+
+  expired(): void {
+    const message = 'A session lives for 60 minutes at most. Connect again.'
+    this.#tell(new Fault('request_invalid', { message, vendorCode: 'session_expired' }))
+  }
+
+  gone(): void {
+    if (!this.#isResponding) this.#vendor?.close()
+  }
+}
+
+const OWN_CANCEL = 'tollgate_cancel'
+const RESPONSE_CREATE = readJson(Buffer.from('{"type":"response.create"}'))
+
+/** The caller's end of one response: the relay's pieces, each as its frames. */
+class FrameSink implements ResponseSink {
+  readonly signal: AbortSignal
+  readonly #socket: CallerSocket
+  readonly #recording: Recording | undefined
+  started = false
+
+  constructor(socket: CallerSocket, recording: Recording | undefined) {
+    this.signal = socket.signal
+    this.#socket = socket
+    this.#recording = recording
+  }
+
+  send(): void {
+    throw new Fault('internal', { internal: { why: 'a response of a session is a stream' } })
+  }
+
+  startStream(headers: Record<string, string>): void {
+    this.started = true
+    this.#recording?.answers(200, headers['content-type'] ?? '')
+  }
+
+  write(piece: string | Buffer): Promise<void> | undefined {
+    let full: Promise<void> | undefined
+    for (const frame of String(piece).split(FRAME_END)) {
+      if (frame === '') continue
+      this.#recording?.sent(`${frame}\n`)
+      full = this.#socket.send(frame) ?? full
+    }
+    return full
+  }
+
+  end(piece: string | Buffer): void {
+    void this.write(piece)
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+}
+
+const NOBODY: ResponseSink = {
+  ...{ signal: new AbortController().signal, started: false, send: () => undefined, startStream: () => undefined },
+  ...{ write: () => undefined, end: () => undefined, destroy: () => undefined },
+}

@@ -1,0 +1,198 @@
+// One response of a Realtime session as a paid request: what it costs at most, the event that asks the vendor for it with a cap that the hold
+// covers, and the reading of its events.
+import type { ModelOf } from '../../../catalog/document.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import type { JsonText } from '../../../kernel/json.ts'
+import { rateFor } from '../../../meter/charge.ts'
+import { readCount, type Usage } from '../../../meter/usage.ts'
+import type { Upstream } from '../../../upstream/call.ts'
+import { isObject, objectOf, text } from '../../check.ts'
+import { garbled, type OpenOptions, type PaidRequest, type StreamRelay, type StreamState } from '../../protocol.ts'
+import { openaiError } from '../../vendor-fault.ts'
+import { readErrorBody } from '../../vendor-words.ts'
+import type { RealtimeTurn } from './session.ts'
+
+type Json = Record<string, unknown>
+
+/** How a response reaches the vendor of its session. */
+export interface RealtimeLink {
+  readonly turn: RealtimeTurn
+  /** The event's id, by which the vendor's error names it. */
+  readonly eventId: string
+  readonly send: Upstream['send']
+  /** Ends the response at the vendor, which then reports what it has used. */
+  cancel(): void
+}
+
+/** What vendors let a response have. */
+const OUTPUT_TOKENS_MAX = 4_096
+const CONTEXT_TOKENS = 128_000
+/** The vendor counts otherwise than we do. */
+const OVER_TOKENS = 256
+
+export const contextOf = (model: ModelOf<'realtime'> | undefined) => model?.limits.contextTokens ?? CONTEXT_TOKENS
+
+/** Without a link: the session itself, which costs nothing. */
+export function readRealtimeRequest(
+  json: JsonText,
+  uid: string,
+  model: ModelOf<'realtime'> | undefined,
+  link: RealtimeLink | undefined,
+): PaidRequest {
+  const plain = {
+    product: uid,
+    clientFormat: 'openai-realtime',
+    sent: json.text,
+    stream: true,
+    price: {},
+    once: true,
+  } as const
+  if (!link)
+    return {
+      ...{ ...plain, worst: {} },
+      open: () => {
+        throw new Fault('internal', { internal: { why: 'a session is opened by its own exchange' } })
+      },
+    }
+  const { reads, speaks, tokensMax } = link.turn
+  const {
+    outputTokensMax = OUTPUT_TOKENS_MAX,
+    outputTokensReserve = outputTokensMax,
+    outputTokensFloor = 64,
+  } = model?.limits ?? {}
+  const rate = (unit: 'output' | 'outputAudio') => (model && rateFor(unit, model.pricing, reads, {})) ?? 0n
+  // Sound has a transcript, which is text: a response is held for as if all of it were the dearer one.
+  const unit = speaks && rate('outputAudio') >= rate('output') ? 'outputAudio' : 'output'
+  const output = Math.min(tokensMax ?? outputTokensReserve, outputTokensMax)
+  const contextTokens = contextOf(model)
+  return {
+    ...plain,
+    worst: { ...reads, [unit]: output },
+    inputTokensMost: contextTokens,
+    outputTokensMost: contextTokens,
+    likely: (outputTokens) => ({ ...reads, [unit]: outputTokens }),
+    outputOpen:
+      tokensMax === undefined ? { floorTokens: outputTokensFloor, mostTokens: outputTokensMax, unit } : undefined,
+    open: (_target, options) => openResponse(json, link, output, options),
+  }
+}
+
+function openResponse(json: JsonText, link: RealtimeLink, output: number, { outputTokensCap }: OpenOptions) {
+  const cap = outputTokensCap ?? output
+  const response = { ...objectOf(json.value.response), max_output_tokens: cap }
+  const body = JSON.stringify({ type: 'response.create', event_id: link.eventId, response })
+  return {
+    call: { method: 'POST', url: '', headers: {}, body } as const,
+    send: link.send,
+    // Told to stop, the vendor reports what it has used.
+    drains: 'answer',
+    answer: () => {
+      throw garbled('a response of a session is a stream')
+    },
+    stream: () => new ResponseRelay(link, cap, outputTokensCap !== undefined),
+    vendorError: readErrorBody,
+  } as const
+}
+
+/** Ends each frame but the last of a piece; it never stands in JSON. */
+export const FRAME_END = '\0'
+
+class ResponseRelay implements StreamRelay {
+  readonly encoding = 'utf8'
+  readonly keepAlive = ''
+  readonly contentType = 'application/x-ndjson'
+  readonly #link: RealtimeLink
+  readonly #cap: number
+  readonly #isOurs: boolean
+  #last = ''
+  #isCancelled = false
+  #wasCut = false
+  #tokens = 0
+  #terminal = false
+  #usage: Usage | undefined
+
+  constructor(link: RealtimeLink, cap: number, isOurs: boolean) {
+    this.#link = link
+    this.#cap = cap
+    this.#isOurs = isOurs
+  }
+
+  get state(): StreamState {
+    return {
+      ...{ terminal: this.#terminal, fault: undefined, usage: this.#usage },
+      outputTokensSeen: Math.ceil(this.#tokens),
+    }
+  }
+
+  push(chunk: Buffer): string {
+    const frame = chunk.toString()
+    const event: unknown = JSON.parse(frame)
+    if (!isObject(event)) throw garbled('an event is no object')
+    if (event.type === 'response.done') {
+      this.#end(objectOf(event.response))
+      this.#last = frame
+      return ''
+    }
+    this.#count(event)
+    return frame + FRAME_END
+  }
+
+  /** A vendor that goes on beyond the cap that it was told is stopped: there is no credit for more. */
+  #count({ type, delta }: Json): void {
+    const said = text(delta)
+    if (said === undefined || typeof type !== 'string') return
+    this.#tokens += /audio\.delta$/.test(type) ? (said.length * 0.75) / this.#link.turn.bytesSpoken : said.length / 4
+    if (this.#tokens <= this.#cap + OVER_TOKENS || this.#isCancelled) return
+    this.#isCancelled = true
+    this.#wasCut = true
+    this.#link.cancel()
+  }
+
+  #end({ usage, status, status_details: details }: Json): void {
+    this.#terminal = true
+    this.#usage = isObject(usage) ? usageOf(usage) : status === 'failed' ? {} : undefined
+    if (status === 'incomplete' && objectOf(details).reason === 'max_output_tokens') this.#wasCut = this.#isOurs
+  }
+
+  end(): undefined {
+    return undefined
+  }
+
+  finish(): string {
+    return this.#wasCut ? this.#last + FRAME_END + CUT : this.#last
+  }
+
+  fail(fault: Fault): string {
+    return JSON.stringify({ type: 'error', status: fault.status, error: { ...openaiError(fault), event_id: null } })
+  }
+}
+
+const CUT = JSON.stringify({
+  type: 'error',
+  status: 402,
+  error: {
+    ...{ type: 'billing_error', code: 'insufficient_quota', param: null, event_id: null },
+    message: 'The response ended where the credits or limits of this account did.',
+  },
+})
+
+/** The units never overlap: what was cached is taken from what was read. */
+export function usageOf({ input_tokens, output_tokens, input_token_details, output_token_details }: Json): Usage {
+  const read = objectOf(input_token_details)
+  const cached = objectOf(read.cached_tokens_details)
+  const made = objectOf(output_token_details)
+  const count = (from: Json, name: string) => readCount(from[name]) ?? 0
+  const input = readCount(input_tokens) ?? count(read, 'text_tokens') + count(read, 'audio_tokens')
+  const output = readCount(output_tokens) ?? count(made, 'text_tokens') + count(made, 'audio_tokens')
+  const cachedInput = Math.min(count(read, 'cached_tokens'), input)
+  const left = input - cachedInput
+  const inputAudio = Math.min(Math.max(0, count(read, 'audio_tokens') - count(cached, 'audio_tokens')), left)
+  const inputImage = Math.min(
+    Math.max(0, count(read, 'image_tokens') - count(cached, 'image_tokens')),
+    left - inputAudio,
+  )
+  const outputAudio = Math.min(count(made, 'audio_tokens'), output)
+  const units = { input: left - inputAudio - inputImage, cachedInput, inputAudio, inputImage }
+  const all = { ...units, output: output - outputAudio, outputAudio }
+  return Object.fromEntries(Object.entries(all).filter(([, quantity]) => quantity > 0))
+}

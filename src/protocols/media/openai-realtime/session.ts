@@ -1,0 +1,245 @@
+// A Realtime session between a caller and a vendor, without its sockets: which events pass and how they are changed, and how much the next
+// response will read. Responses are made by the gateway alone, so that each is held before the vendor begins it.
+import { invalid } from '../../../kernel/fault.ts'
+import type { JsonText } from '../../../kernel/json.ts'
+import { readCount, type Usage } from '../../../meter/usage.ts'
+import { isObject, objectOf, objects, text } from '../../check.ts'
+import { measurePrompt } from '../../text/prompt.ts'
+
+type Json = Record<string, unknown>
+
+/** What a session may be told. What else vendors know would cost what has no price here, or reach what belongs to the operator. */
+const SESSION = new Set([
+  ...['type', 'model', 'instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice'],
+  ...['temperature', 'max_output_tokens', 'max_response_output_tokens', 'truncation', 'reasoning', 'speed', 'include'],
+  ...['parallel_tool_calls', 'input_audio_format', 'output_audio_format', 'input_audio_noise_reduction'],
+  ...['turn_detection', 'input_audio_transcription', 'tracing', 'prompt'],
+])
+const RESPONSE = new Set([
+  ...['instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice', 'conversation'],
+  ...['max_output_tokens', 'max_response_output_tokens', 'metadata', 'input', 'temperature', 'output_audio_format'],
+  ...['reasoning', 'parallel_tool_calls', 'prompt'],
+])
+/** May only be null. */
+const UNPRICED = ['tracing', 'prompt', 'input_audio_transcription'] as const
+
+const PASSED = new Set([
+  ...['input_audio_buffer.append', 'input_audio_buffer.commit', 'input_audio_buffer.clear', 'response.cancel'],
+  ...['conversation.item.create', 'conversation.item.delete', 'conversation.item.truncate'],
+  ...['conversation.item.retrieve', 'session.update', 'response.create'],
+])
+
+/** The bytes of a token of sound: a tenth of a second is read as one, and a twentieth is spoken as one. */
+const PCM = { read: 4_800, spoken: 2_400 }
+const TELEPHONE = { read: 800, spoken: 400 }
+/** What is heard before somebody is noticed to speak, in tokens. */
+const PREFIX_TOKENS = 20
+const IMAGE_TOKENS = 2_000
+
+const wrong = (param: string, words: string) => invalid(`"${param}" ${words}`, param)
+
+/** What a vendor's frame means for the session. */
+export interface Heard {
+  /** The frame as the caller gets it; undefined: the caller does not get it. */
+  readonly frame: string | undefined
+  /** The caller has stopped speaking, and wants a response then. */
+  readonly responds?: true
+}
+
+export class RealtimeSession {
+  readonly #uid: string
+  /** Tokens of the conversation so far. */
+  #tokens = { text: 0, audio: 0, image: 0 }
+  /** Of the instructions and tools. */
+  #base = 0
+  /** Tokens of sound that was sent and is not part of the conversation yet. */
+  #buffered = 0
+  /** Whether the caller wants responses when it stops speaking. */
+  #responds = true
+  /** Commits of the caller's own, which make no response. */
+  #commits = 0
+  #config: Json = {}
+
+  constructor(uid: string) {
+    this.#uid = uid
+  }
+
+  /** What the gateway tells the vendor first: it makes no responses by itself. `given`: what a client secret says of the session. */
+  setUp(created: Json, given: Json): string {
+    const session = objectOf(created.session)
+    const isOld = session.audio === undefined && session.type !== 'realtime'
+    const input = objectOf(objectOf(session.audio).input)
+    const turns = { ...objectOf(isOld ? session.turn_detection : input.turn_detection), create_response: false }
+    const silent = isOld ? { turn_detection: turns } : { type: 'realtime', audio: { input: { turn_detection: turns } } }
+    const hasTurns = (isOld ? session.turn_detection : input.turn_detection) !== null
+    const wanted = this.#checked({ ...given, ...(isOld ? {} : { type: 'realtime' }) })
+    const update =
+      hasTurns && !('turn_detection' in objectOf(objectOf(wanted.audio).input)) ? merged(silent, wanted) : wanted
+    return JSON.stringify({ type: 'session.update', session: update })
+  }
+
+  /** The caller's event for the vendor. Throws what is wrong with it. A `response.create` is checked, and made by the gateway. */
+  told({ value: event, text: sent }: JsonText): string {
+    const { type } = event
+    if (typeof type !== 'string' || !PASSED.has(type))
+      throw wrong('type', `must be an event of the Realtime protocol that is offered here: ${[...PASSED].join(', ')}.`)
+    switch (type) {
+      case 'session.update':
+        return JSON.stringify({ ...event, session: this.#checked(objectOf(event.session)) })
+      case 'input_audio_buffer.append':
+        this.#buffered += (text(event.audio)?.length ?? 0) * 0.75 * (1 / this.#bytes(this.#inputFormat()).read)
+        break
+      case 'input_audio_buffer.commit':
+        this.#commits += 1
+        break
+      case 'conversation.item.create':
+        this.#add(event.item)
+        break
+      case 'response.create':
+        checkMembers(objectOf(event.response), RESPONSE, 'response')
+    }
+    return sent
+  }
+
+  #checked(session: Json): Json {
+    checkMembers(session, SESSION, 'session')
+    if (session.model !== undefined && session.model !== this.#uid)
+      throw wrong('session.model', 'cannot be changed: open another WebSocket for another model.')
+    if (session.type !== undefined && session.type !== 'realtime') throw wrong('session.type', 'must be "realtime".')
+    const { model: _, ...rest } = session
+    const audio = objectOf(rest.audio)
+    const input = objectOf(audio.input)
+    if (input.transcription !== undefined && input.transcription !== null)
+      throw wrong('session.audio.input.transcription', 'is not offered: it has no price here.')
+    if ('turn_detection' in input)
+      rest.audio = { ...audio, input: { ...input, turn_detection: this.#turns(input.turn_detection) } }
+    if ('turn_detection' in rest) rest.turn_detection = this.#turns(rest.turn_detection)
+    return rest
+  }
+
+  #turns(given: unknown): unknown {
+    if (!isObject(given)) {
+      this.#responds = false
+      return given
+    }
+    if (given.idle_timeout_ms !== undefined && given.idle_timeout_ms !== null)
+      throw wrong('turn_detection.idle_timeout_ms', 'is not offered.')
+    this.#responds = given.create_response !== false
+    return { ...given, create_response: false }
+  }
+
+  /** A vendor's event. */
+  heard(event: Json, sent: string): Heard {
+    switch (event.type) {
+      case 'rate_limits.updated': // Those of the operator at the vendor.
+        return { frame: undefined }
+      case 'session.created':
+      case 'session.updated':
+        return { frame: JSON.stringify({ ...event, session: this.#shown(objectOf(event.session)) }) }
+      case 'input_audio_buffer.speech_started':
+        this.#buffered = PREFIX_TOKENS
+        break
+      case 'input_audio_buffer.cleared':
+        this.#buffered = 0
+        break
+      case 'input_audio_buffer.committed': {
+        this.#tokens.audio += Math.ceil(this.#buffered)
+        this.#buffered = 0
+        if (this.#commits > 0) this.#commits -= 1
+        else if (this.#responds) return { frame: sent, responds: true }
+        break
+      }
+      case 'response.done':
+        this.#report(objectOf(event.response))
+    }
+    return { frame: sent }
+  }
+
+  /** The session as the caller asked for it. */
+  #shown(session: Json): Json {
+    this.#config = session
+    const { most } = measurePrompt([session.instructions, session.tools], {})
+    this.#base = most
+    const shown: Json = { ...session, model: this.#uid }
+    const turns = (given: unknown) => (isObject(given) ? { ...given, create_response: this.#responds } : given)
+    if ('turn_detection' in session) shown.turn_detection = turns(session.turn_detection)
+    const audio = objectOf(session.audio)
+    const input = objectOf(audio.input)
+    if ('turn_detection' in input)
+      shown.audio = { ...audio, input: { ...input, turn_detection: turns(input.turn_detection) } }
+    return shown
+  }
+
+  #report({ usage, conversation_id }: Json): void {
+    if (!isObject(usage) || conversation_id === null) return
+    const { input_token_details: read, output_token_details: made } = usage
+    const of = (name: string) => (readCount(objectOf(read)[name]) ?? 0) + (readCount(objectOf(made)[name]) ?? 0)
+    this.#tokens = { text: of('text_tokens'), audio: of('audio_tokens'), image: of('image_tokens') }
+  }
+
+  #add(item: unknown): void {
+    const { content, ...rest } = objectOf(item)
+    for (const part of objects(content)) {
+      if (typeof part.audio === 'string')
+        this.#tokens.audio += Math.ceil((part.audio.length * 0.75) / this.#bytes(this.#inputFormat()).read)
+      else if (part.type === 'input_image') this.#tokens.image += IMAGE_TOKENS
+      else this.#tokens.text += measurePrompt([part], {}).most
+    }
+    this.#tokens.text += measurePrompt([rest], {}).most
+  }
+
+  #inputFormat(): unknown {
+    return objectOf(objectOf(this.#config.audio).input).format ?? this.#config.input_audio_format
+  }
+
+  #bytes(format: unknown): { readonly read: number; readonly spoken: number } {
+    return /pcmu|pcma|g711/.test(String(isObject(format) ? format.type : format)) ? TELEPHONE : PCM
+  }
+
+  /** What a response with these members reads and may write. */
+  response(asked: Json, contextTokens: number): RealtimeTurn {
+    const own = isObject(asked) ? measurePrompt([asked.instructions, asked.tools, asked.input], {}).most : 0
+    const audio = Math.min(contextTokens, Math.ceil(this.#tokens.audio + this.#buffered))
+    const image = Math.min(contextTokens - audio, this.#tokens.image)
+    const input = Math.min(contextTokens - audio - image, this.#tokens.text + this.#base + own)
+    const modalities =
+      asked.output_modalities ?? asked.modalities ?? this.#config.output_modalities ?? this.#config.modalities
+    const most = [asked, this.#config].map((one) => readCount(one.max_output_tokens ?? one.max_response_output_tokens))
+    return {
+      reads: { input, ...(audio > 0 ? { inputAudio: audio } : {}), ...(image > 0 ? { inputImage: image } : {}) },
+      speaks: !Array.isArray(modalities) || modalities.includes('audio'),
+      tokensMax: most[0] ?? most[1],
+      bytesSpoken: this.#bytes(objectOf(objectOf(this.#config.audio).output).format ?? this.#config.output_audio_format)
+        .spoken,
+    }
+  }
+}
+
+export interface RealtimeTurn {
+  readonly reads: Usage
+  /** Its output may be sound. */
+  readonly speaks: boolean
+  /** The caller's own limit. */
+  readonly tokensMax: number | undefined
+  /** The bytes of a token of spoken sound. */
+  readonly bytesSpoken: number
+}
+
+function checkMembers(given: Json, known: ReadonlySet<string>, at: string): void {
+  for (const name of Object.keys(given))
+    if (!known.has(name)) throw wrong(`${at}.${name}`.slice(0, 80), 'is not offered here.')
+  for (const name of UNPRICED)
+    if (given[name] !== undefined && given[name] !== null) throw wrong(`${at}.${name}`, 'is not offered here.')
+  for (const tool of objects(given.tools))
+    if (tool.type !== 'function') throw wrong(`${at}.tools`, 'may be functions only.')
+}
+
+/** Members of objects are merged; those of `over` win. */
+function merged(base: Json, over: Json): Json {
+  const all: Json = { ...base }
+  for (const [name, value] of Object.entries(over)) {
+    const known = all[name]
+    all[name] = isObject(known) && isObject(value) ? merged(known, value) : value
+  }
+  return all
+}

@@ -1,0 +1,102 @@
+// A thousand idle sockets with the memory that they take, and a gateway that is killed while responses run on sockets.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { noHolds } from '../chaos/books.ts'
+import { makeDataDirectory, openStore, startProcess } from '../chaos/gateway-process.ts'
+import { openSocket, type TestSocket } from '../socket-client.ts'
+import { until } from '../until.ts'
+
+const SOCKETS = 1_000
+/** What a socket may take, those of the kernel not counted. */
+const BYTES_MAX = 64 * 1024
+const KEY = /tg_live_\w{38}/
+const REALTIME = '/v1/realtime?model=alpha-realtime-1'
+
+const residentBytes = async (pid: number) =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+
+async function running(env: Record<string, string> = {}) {
+  const data = await makeDataDirectory()
+  const start = () => startProcess({ env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '1', ...env } })
+  const gateway = await start()
+  await until(() => KEY.test(gateway.output))
+  return { data, gateway, start, key: KEY.exec(gateway.output)![0] }
+}
+
+test('a thousand idle sockets take little memory each, and are told of the end', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  const { data, gateway, key } = await running()
+  const open = (at: string) => openSocket(gateway.url + at, { key })
+  const opened: TestSocket[] = []
+  const openAll = async (count: number) => {
+    for (let left = count; left > 0; left -= 50)
+      opened.push(...(await Promise.all(Array.from({ length: 50 }, () => open('/v1/responses')))))
+  }
+  // What the first ones load is not theirs.
+  await openAll(100)
+  const before = await residentBytes(gateway.pid)
+  await openAll(SOCKETS)
+  const each = ((await residentBytes(gateway.pid)) - before) / SOCKETS
+  console.log(`${SOCKETS} idle sockets: ${Math.round(each)} bytes of resident memory each`)
+  assert.ok(each < BYTES_MAX, String(each))
+  const one = opened[7]!
+  one.send({ type: 'response.create', model: 'alpha-5.4', input: 'Say hello.', store: false })
+  await one.next('response.completed')
+  assert.equal(await gateway.stop(), 0)
+  await until(() => opened.every(({ ended }) => ended?.code === 1001))
+  await data.remove()
+})
+
+test('a gateway that is killed while responses run on sockets leaves nothing held', async () => {
+  const { data, gateway, start, key } = await running()
+  const [responses, realtime] = [
+    await openSocket(`${gateway.url}/v1/responses`, { key }),
+    await openSocket(gateway.url + REALTIME, { key }),
+  ]
+  const input = '[[slow=200]] Write an essay about toll gates.'
+  responses.send({ type: 'response.create', model: 'alpha-5.4', input, store: false })
+  await realtime.next('session.created')
+  const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: '[[slow=500]] Go on.' }] }
+  realtime.send({ type: 'conversation.item.create', item })
+  realtime.send({ type: 'response.create' })
+  await responses.next('response.output_text.delta')
+  await realtime.next('response.output_audio.delta')
+  gateway.kill('SIGKILL')
+  await gateway.exited
+  assert.equal((await responses.closed()).code, 1006)
+  assert.equal((await realtime.closed()).code, 1006)
+  const again = await start()
+  const database = await openStore(data.path)
+  await noHolds(database, 90_000)
+  const charged = await database.query({ text: 'select 1 from usage where charged > 0' })
+  assert.deepEqual(charged, [], 'what was not finished is not charged')
+  await database.close()
+  assert.equal(await again.stop(), 0)
+  await data.remove()
+})
+
+test('the operator finds each response of a session in the usage of the account', async () => {
+  const { data, gateway, key } = await running()
+  const socket = await openSocket(gateway.url + REALTIME, { key })
+  await socket.next('session.created')
+  socket.send({ type: 'response.create', response: { output_modalities: ['text'] } })
+  await socket.next('response.done')
+  socket.ws.close()
+  const token = (await readFile(join(data.path, 'operator-token'), 'utf8')).trim()
+  const get = async (path: string): Promise<any> =>
+    (
+      (await (
+        await fetch(`${gateway.url}/admin/v1${path}`, { headers: { authorization: `Bearer ${token}` } })
+      ).json()) as any
+    ).data
+  const { items } = await get('/accounts')
+  await until(async () => {
+    const { items: calls } = await get(`/accounts/${items[0].id}/usage`)
+    return calls.some((one: any) => one.endpoint === 'realtime' && one.product === 'alpha-realtime-1')
+  })
+  await gateway.stop()
+  await data.remove()
+})

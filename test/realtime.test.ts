@@ -1,0 +1,305 @@
+// Realtime sessions: the official openai package unchanged, and each response as a call of its own, whatever ends it.
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { createServer, type Server } from 'node:tls'
+import OpenAI from 'openai'
+import { OpenAIRealtimeWS } from 'openai/realtime/ws'
+import { storedCatalogs } from '../src/catalog/store.ts'
+import { verifyLedger } from '../src/verify/verify.ts'
+import { makeAuthority, makeCertificate } from './certificate.ts'
+import { testGateway } from './gateway.ts'
+import { openSocket } from './socket-client.ts'
+
+const g = testGateway()
+const MODEL = 'alpha-realtime-1'
+const at = `/v1/realtime?model=${MODEL}`
+const open = (key: string) => openSocket(g.url + at, { key })
+const say = (text: string) => ({
+  type: 'conversation.item.create',
+  item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+})
+const TEXT = { type: 'response.create', response: { output_modalities: ['text'] } }
+
+const usageOf = async (account: string) => {
+  await g.settled()
+  return g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint; status: number; lines: any[] }>(
+    { text: 'select endpoint, outcome, charged, status, lines from usage where account_id = $1 order by id' },
+    [account],
+  )
+}
+
+/** The price of alpha-realtime-1, in micro-credits. */
+function priceOf(usage: any): bigint {
+  const { input_token_details: read, output_token_details: made } = usage
+  const cached = read.cached_tokens
+  const text = read.text_tokens - read.cached_tokens_details.text_tokens
+  return BigInt(
+    text * 400 + cached * 40 + read.audio_tokens * 3200 + made.text_tokens * 1600 + made.audio_tokens * 6400,
+  )
+}
+
+test('a session answers in text and sound, and each response is charged by what the vendor reports', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  const { session } = await socket.next('session.created')
+  assert.equal(session.model, MODEL)
+  assert.equal(session.audio.input.turn_detection.create_response, true, 'as the caller knows it')
+  socket.send({ type: 'session.update', session: { type: 'realtime', instructions: 'Be brief.' } })
+  assert.equal((await socket.next('session.updated')).session.instructions, 'Be brief.')
+  const prices: bigint[] = []
+  for (const ask of [TEXT, { type: 'response.create' }]) {
+    socket.send(say('What is a toll gate?'))
+    socket.send(ask)
+    const { response } = await socket.next('response.done')
+    assert.equal(response.status, 'completed')
+    assert.ok(response.max_output_tokens <= 4096, 'the vendor was told a cap')
+    prices.push(priceOf(response.usage))
+  }
+  assert.ok(socket.events.some(({ type }) => type === 'response.output_audio.delta'))
+  assert.ok(!socket.events.some(({ type }) => type === 'rate_limits.updated'))
+  socket.ws.close()
+  const rows = await usageOf(id)
+  assert.deepEqual(
+    rows.map(({ endpoint, outcome, charged }) => [endpoint, outcome, charged]),
+    prices.map((price) => ['realtime', 'settled', price]),
+  )
+  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
+  assert.deepEqual(problems, [])
+})
+
+test('when the caller stops speaking, the gateway makes the response, after its hold', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  await socket.next('session.created')
+  const sound = (byte: number) => ({
+    type: 'input_audio_buffer.append',
+    audio: Buffer.alloc(24_000, byte).toString('base64'),
+  })
+  for (const byte of [9, 9, 0]) socket.send(sound(byte))
+  await socket.next('input_audio_buffer.committed')
+  const { response } = await socket.next('response.done')
+  assert.equal(response.status, 'completed')
+  assert.ok(response.usage.input_token_details.audio_tokens > 0)
+  // Who wants none gets none.
+  socket.send({
+    type: 'session.update',
+    session: { type: 'realtime', audio: { input: { turn_detection: { type: 'server_vad', create_response: false } } } },
+  })
+  assert.equal((await socket.next('session.updated')).session.audio.input.turn_detection.create_response, false)
+  for (const byte of [9, 0]) socket.send(sound(byte))
+  await socket.next('input_audio_buffer.committed')
+  socket.send(TEXT)
+  await socket.next('response.done')
+  socket.ws.close()
+  const vendor = g.sandbox.seen.calls.find(({ room }) => room === 'openai-realtime')
+  assert.ok(vendor)
+  assert.equal((await usageOf(id)).length, 2)
+})
+
+test('what is wrong is an error event or a close code with its reason, and nothing is charged', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  await socket.next('session.created')
+  const wrong: [event: string | object, words: RegExp][] = [
+    ['{', /JSON/],
+    [{ type: 'no.such' }, /Realtime protocol/],
+    [{ type: 'session.update', session: { model: 'alpha-5.4' } }, /cannot be changed/],
+    [{ type: 'session.update', session: { audio: { input: { transcription: { model: 'x' } } } } }, /no price/],
+    [{ type: 'session.update', session: { prompt: { id: 'pmpt_1' } } }, /prompt/],
+    [{ type: 'session.update', session: { tools: [{ type: 'mcp', server_label: 'x' }] } }, /functions only/],
+    [{ type: 'response.create', response: { prompt: { id: 'x' } } }, /prompt/],
+    [{ type: 'input_audio_buffer.commit' }, /empty/],
+  ]
+  for (const [event, words] of wrong) {
+    socket.send(typeof event === 'string' ? event : { ...event, event_id: 'mine' })
+    const { error } = await socket.next('error')
+    assert.match(error.message, words)
+    if (typeof event !== 'string') assert.equal(error.event_id, 'mine')
+  }
+  socket.send(say('[[slow=500]] one'))
+  socket.send(TEXT)
+  socket.send(TEXT)
+  assert.equal((await socket.next('error')).error.code, 'conversation_already_has_active_response')
+  socket.send({ type: 'response.cancel' })
+  assert.equal((await socket.next('response.done')).response.status, 'cancelled')
+  socket.ws.send(Buffer.from([1, 2, 3]))
+  assert.equal((await socket.closed()).code, 1003)
+  const large = await open(key)
+  large.send('x'.repeat(17_000_000))
+  assert.equal((await large.closed()).code, 1009)
+  for (const [query, words] of [
+    ['model=alpha-5.4', /no realtime model/],
+    ['model=no-such', /no-such/],
+    [`model=${MODEL}&intent=transcription`, /not offered/],
+    [`model=${MODEL}&api_key=${key}`, /credential stands in the address/],
+  ] as const) {
+    const other = await openSocket(`${g.url}/v1/realtime?${query}`, { key })
+    assert.match((await other.next('error')).error.message, words)
+    const { code, reason } = await other.closed()
+    assert.equal(code, 1008)
+    assert.match(reason, words)
+  }
+  const rows = await usageOf(id)
+  assert.equal(rows.length, 1, 'only the response that was cancelled')
+})
+
+test('a response ends where the credits do, the session says why, and the next one is refused', async () => {
+  const { id, key } = await g.account({ credits: 2_000_000n })
+  const socket = await open(key)
+  await socket.next('session.created')
+  socket.send(say('[[long=100000]] Go on.'))
+  const ends: string[] = []
+  for (let turn = 0; turn < 40 && !ends.includes('402'); turn++) {
+    socket.send({ type: 'response.create' })
+    const end = await socket.next('response.done', 'error')
+    if (end.type === 'error') ends.push(String(end.status))
+    else if (end.response.status === 'incomplete') {
+      assert.equal(end.response.status_details.reason, 'max_output_tokens')
+      ends.push(String((await socket.next('error')).error.message))
+    }
+  }
+  assert.match(ends[0] ?? '', /ended where the credits/)
+  assert.equal(ends.at(-1), '402')
+  socket.ws.close()
+  const rows = await usageOf(id)
+  const charged = rows.reduce((sum, row) => sum + row.charged, 0n)
+  assert.equal((await g.balance(id)).posted + charged, 2_000_000n)
+  assert.ok(charged > 1_000_000n)
+})
+
+test('a vendor that ignores the cap is stopped, and sessions at once spend no more than there is', async () => {
+  const { id, key } = await g.account({ credits: 3_000_000n })
+  const sockets = await Promise.all(Array.from({ length: 6 }, () => open(key)))
+  await Promise.all(
+    sockets.map(async (socket) => {
+      await socket.next('session.created')
+      socket.send(say('[[ignore-cap]] [[long=100000]] Go on.'))
+      socket.send({ type: 'response.create' })
+      const end = await socket.next('response.done', 'error')
+      if (end.type === 'response.done') assert.equal(end.response.status, 'cancelled')
+      else assert.equal(end.status, 402)
+      socket.ws.close()
+    }),
+  )
+  await usageOf(id)
+  assert.ok((await g.balance(id)).posted >= 0n)
+})
+
+test('a caller that leaves stops its vendor, and pays what that reports', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  await socket.next('session.created')
+  socket.send(say('[[slow=2000]] Go on.'))
+  socket.send({ type: 'response.create' })
+  await socket.next('response.output_audio.delta')
+  socket.ws.terminate()
+  const [row] = await usageOf(id)
+  assert.equal(row?.status, 499)
+  assert.ok(row.charged > 0n)
+  await g.sandbox.seen.until(({ openCalls }) => openCalls === 0)
+})
+
+test('a vendor that dies ends the session with the reason, and what it did not report is not charged', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  await socket.next('session.created')
+  socket.send(say('[[cut]] Go on.'))
+  socket.send({ type: 'response.create' })
+  assert.ok((await socket.next('error')).status >= 500)
+  assert.equal((await socket.closed()).code, 1011)
+  assert.deepEqual(
+    (await usageOf(id)).map(({ charged }) => charged),
+    [0n],
+  )
+  assert.equal((await g.balance(id)).held, 0n)
+})
+
+// The SDKs speak to wss: addresses only.
+
+let tls: Server
+let certificate = ''
+const links = new Set<Socket>()
+before(async () => {
+  const authority = makeAuthority('Tests')
+  const server = makeCertificate(authority, { address: '127.0.0.1', fromDays: -1, toDays: 1 })
+  certificate = authority.certificate
+  tls = createServer(server, (secure) => {
+    const { port, hostname } = new URL(g.url)
+    const plain = connect(Number(port), hostname)
+    links.add(plain)
+    secure.pipe(plain).pipe(secure)
+    for (const one of [secure, plain]) one.on('error', () => undefined)
+  })
+  await new Promise<void>((resolve) => tls.listen(0, '127.0.0.1', resolve))
+})
+after(() => {
+  tls.close()
+  for (const link of links) link.destroy()
+})
+
+test('the realtime client of the openai package speaks to the gateway unchanged', async () => {
+  const { id, key } = await g.account()
+  const { port } = tls.address() as { port: number }
+  const client = new OpenAI({ apiKey: key, baseURL: `https://127.0.0.1:${port}/v1`, maxRetries: 0 })
+  const rt = new OpenAIRealtimeWS({ model: MODEL, options: { ca: certificate } as any }, client)
+  const errors: unknown[] = []
+  rt.on('error', (error) => errors.push(error))
+  let text = ''
+  rt.on('response.output_text.delta', ({ delta }) => {
+    text += delta
+  })
+  await new Promise((resolve) => rt.on('session.created', resolve))
+  rt.send({ type: 'session.update', session: { type: 'realtime', output_modalities: ['text'] } })
+  rt.send({
+    type: 'conversation.item.create',
+    item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello!' }] },
+  })
+  rt.send({ type: 'response.create' })
+  const done: any = await new Promise((resolve) => rt.on('response.done', resolve))
+  rt.close()
+  assert.equal(done.response.status, 'completed')
+  assert.match(text, /simulated answer/)
+  assert.deepEqual(errors, [])
+  assert.equal((await usageOf(id)).length, 1)
+})
+
+test('a client secret opens sessions of its model from its sites for a minute, and nothing else', async () => {
+  const { id, key } = await g.account()
+  const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
+  const made = await client.realtime.clientSecrets.create({
+    expires_after: { anchor: 'created_at', seconds: 600 },
+    session: { type: 'realtime', model: MODEL, instructions: 'Be brief.' },
+    origins: ['https://app.example'],
+  } as any)
+  assert.match(made.value, /^ek_/)
+  assert.ok(made.expires_at <= Date.now() / 1000 + 61)
+  const protocols = ['realtime', `openai-insecure-api-key.${made.value}`]
+  const headers = { origin: 'https://app.example' }
+  const socket = await openSocket(g.url + at, { protocols, headers })
+  assert.equal(socket.ws.protocol, 'realtime')
+  assert.equal((await socket.next('session.created')).session.instructions, 'Be brief.')
+  socket.send(say('Hello!'))
+  socket.send(TEXT)
+  assert.equal((await socket.next('response.done')).response.status, 'completed')
+  socket.ws.close()
+  assert.equal((await usageOf(id)).length, 1)
+  await assert.rejects(
+    openSocket(g.url + at, { protocols, headers: { origin: 'https://evil.example' } }),
+    /^Error: 403 /,
+  )
+  await assert.rejects(openSocket(g.url + at, { protocols }), /^Error: 403 /)
+  await assert.rejects(
+    openSocket(g.url + at, { protocols: ['realtime', `openai-insecure-api-key.${key}`] }),
+    /^Error: 401 /,
+  )
+  await assert.rejects(
+    openSocket(g.url + at, { protocols: ['realtime', 'openai-insecure-api-key.ek_AAAA'] }),
+    /^Error: 401 /,
+  )
+  const other = await openSocket(`${g.url}/v1/realtime?model=alpha-5.4`, { protocols, headers })
+  assert.match((await other.next('error')).error.message, /another model/)
+  assert.equal((await g.call('/v1/models', made.value)).status, 401, 'it is no key')
+  for (const body of [{}, { session: { model: 'alpha-5.4' } }, { session: { model: MODEL, prompt: { id: 'x' } } }])
+    assert.ok((await g.call('/v1/realtime/client_secrets', key, body)).status >= 400)
+})
