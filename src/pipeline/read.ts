@@ -184,6 +184,11 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
   const isModel = spec.sells !== 'data'
   const guard = deps.guardrails.find(catalog.document, { account, key, products, isModel, labels })
   if (!guard) return readModels(incoming, deps)
+  // Fail closed: most of what is said in a session is not in the events that make its responses.
+  if (spec.sells === 'realtime')
+    throw new Fault('access_denied', {
+      message: 'Guardrails apply to this call, and they do not see Realtime sessions.',
+    })
   const reread = (json: JsonText): Read => {
     const asked = readModels({ ...incoming, known: { labels }, body: { ...body, json } }, deps)
     const { cache } = asked
