@@ -216,30 +216,22 @@ class Session {
         cancelled ??= reason
       },
     }
-    const shown = {
-      id,
-      object: 'realtime.response',
-      status: 'in_progress',
-      status_details: null,
-      output: [],
-      usage: null,
-    }
     const about = {
-      ...shown,
-      max_output_tokens: response.cap,
-      output_modalities: response.modalities,
-      conversation_id: 'conv_sandbox',
+      ...{ id, object: 'realtime.response', status: 'in_progress', status_details: null, output: [], usage: null },
+      ...{ max_output_tokens: response.cap, output_modalities: response.modalities, conversation_id: 'conv_sandbox' },
     }
     this.#send('response.created', { response: about })
     const itemId = this.#id('item')
     const at = { response_id: id, item_id: itemId, output_index: 0, content_index: 0 }
     const item = {
-      id: itemId,
-      object: 'realtime.item',
-      type: 'message',
-      role: 'assistant',
-      status: 'in_progress',
-      content: [],
+      ...{
+        id: itemId,
+        object: 'realtime.item',
+        type: 'message',
+        role: 'assistant',
+        status: 'in_progress',
+        content: [],
+      },
     }
     this.#send('response.output_item.added', { response_id: id, output_index: 0, item })
     for (const delta of response.deltas()) {
@@ -251,17 +243,9 @@ class Session {
     const read = this.#read()
     const status = cancelled !== undefined ? 'cancelled' : response.isCut ? 'incomplete' : 'completed'
     const reason = cancelled ?? (response.isCut ? 'max_output_tokens' : undefined)
-    const content = [
-      response.speaks
-        ? { type: 'output_audio', transcript: response.said }
-        : { type: 'output_text', text: response.said },
-    ]
-    const made: Item = {
-      id: itemId,
-      shown: { ...item, status: 'completed', content },
-      text: response.said,
-      tokens: response.made,
-    }
+    const { speaks, said: text } = response
+    const content = [speaks ? { type: 'output_audio', transcript: text } : { type: 'output_text', text }]
+    const made: Item = { id: itemId, shown: { ...item, status: 'completed', content }, text, tokens: response.made }
     this.#items.push(made)
     this.#send('response.output_item.done', { response_id: id, output_index: 0, item: made.shown })
     this.#running = undefined

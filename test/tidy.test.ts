@@ -48,7 +48,6 @@ const FOR_TESTS = [
   'src/kernel/log.ts#silentLog',
   'src/kernel/redact.ts#patternOf',
   'src/mcp/open.ts#openMcp',
-  'src/upstream/exchange.ts#lookUpVendor',
   'src/upstream/guard.ts#IMAGE_REFUSED',
   'src/upstream/guard.ts#ADDRESS_REFUSED',
   'src/upstream/guard.ts#GuardOptions',

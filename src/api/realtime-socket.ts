@@ -99,7 +99,10 @@ class LiveSession {
       candidatesOf({ ...arrived, paidRequest }, this.#deps.path),
       {
         ...{ requestId: request.id, account, isRepeatable: false, signal: this.#socket.signal },
-        ...{ createdSeconds: Math.floor(world.nowMs() / 1000), recorder: { all: false, add: () => undefined } },
+        ...{
+          createdSeconds: Math.floor(world.nowMs() / 1000),
+          recorder: { all: false, add: () => undefined, decided: () => undefined },
+        },
       },
       this.#deps.path,
     )

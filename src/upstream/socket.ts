@@ -1,5 +1,4 @@
 // The WebSocket client for vendors, with the same rules as the HTTP client: their addresses come from the catalog, redirects are not followed.
-import type { LookupFunction } from 'node:net'
 import type { WebSocket } from 'ws'
 import { Fault } from '../kernel/fault.ts'
 import { isMetadataHost } from './address.ts'
@@ -40,7 +39,7 @@ export async function openVendorSocket(
   signal.throwIfAborted()
   const options = {
     ...{ headers: call.headers, perMessageDeflate: false, followRedirects: false, maxPayload: FRAME_BYTES_MAX },
-    ...{ handshakeTimeout: deadlines.connectMs, lookup: lookUpVendor as LookupFunction },
+    ...{ handshakeTimeout: deadlines.connectMs, lookup: lookUpVendor },
   }
   const socket = new Client(url, options)
   return new Promise((resolve, reject) => {

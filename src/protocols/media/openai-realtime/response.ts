@@ -4,13 +4,14 @@ import type { ModelOf } from '../../../catalog/document.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import { rateFor } from '../../../meter/charge.ts'
-import { readCount, type Usage } from '../../../meter/usage.ts'
+import type { Usage } from '../../../meter/usage.ts'
 import type { Upstream } from '../../../upstream/call.ts'
 import { isObject, objectOf, text } from '../../check.ts'
 import { garbled, type OpenOptions, type PaidRequest, type StreamRelay, type StreamState } from '../../protocol.ts'
 import { openaiError } from '../../vendor-fault.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import type { RealtimeTurn } from './session.ts'
+import { usageOf } from './usage.ts'
 
 type Json = Record<string, unknown>
 
@@ -175,24 +176,3 @@ const CUT = JSON.stringify({
     message: 'The response ended where the credits or limits of this account did.',
   },
 })
-
-/** The units never overlap: what was cached is taken from what was read. */
-export function usageOf({ input_tokens, output_tokens, input_token_details, output_token_details }: Json): Usage {
-  const read = objectOf(input_token_details)
-  const cached = objectOf(read.cached_tokens_details)
-  const made = objectOf(output_token_details)
-  const count = (from: Json, name: string) => readCount(from[name]) ?? 0
-  const input = readCount(input_tokens) ?? count(read, 'text_tokens') + count(read, 'audio_tokens')
-  const output = readCount(output_tokens) ?? count(made, 'text_tokens') + count(made, 'audio_tokens')
-  const cachedInput = Math.min(count(read, 'cached_tokens'), input)
-  const left = input - cachedInput
-  const inputAudio = Math.min(Math.max(0, count(read, 'audio_tokens') - count(cached, 'audio_tokens')), left)
-  const inputImage = Math.min(
-    Math.max(0, count(read, 'image_tokens') - count(cached, 'image_tokens')),
-    left - inputAudio,
-  )
-  const outputAudio = Math.min(count(made, 'audio_tokens'), output)
-  const units = { input: left - inputAudio - inputImage, cachedInput, inputAudio, inputImage }
-  const all = { ...units, output: output - outputAudio, outputAudio }
-  return Object.fromEntries(Object.entries(all).filter(([, quantity]) => quantity > 0))
-}

@@ -39,7 +39,7 @@ const IMAGE_TOKENS = 2_000
 const wrong = (param: string, words: string) => invalid(`"${param}" ${words}`, param)
 
 /** What a vendor's frame means for the session. */
-export interface Heard {
+interface Heard {
   /** The frame as the caller gets it; undefined: the caller does not get it. */
   readonly frame: string | undefined
   /** The caller has stopped speaking, and wants a response then. */

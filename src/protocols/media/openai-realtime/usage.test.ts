@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { usageOf } from './response.ts'
+import { usageOf } from './usage.ts'
 
 test('each member of a published usage object is charged once, as what it is', () => {
   const read = { text_tokens: 100, audio_tokens: 50, image_tokens: 30 }
