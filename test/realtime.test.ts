@@ -300,6 +300,8 @@ test('a client secret opens sessions of its model from its sites for a minute, a
   const other = await openSocket(`${g.url}/v1/realtime?model=alpha-5.4`, { protocols, headers })
   assert.match((await other.next('error')).error.message, /another model/)
   assert.equal((await g.call('/v1/models', made.value)).status, 401, 'it is no key')
+  await assert.rejects(openSocket(`${g.url}/v1/responses`, { protocols, headers }), /^Error: 401 /)
+  await assert.rejects(openSocket(`${g.url}/v1/responses`, { key: made.value, headers }), /^Error: 401 /)
   for (const body of [{}, { session: { model: 'alpha-5.4' } }, { session: { model: MODEL, prompt: { id: 'x' } } }])
     assert.ok((await g.call('/v1/realtime/client_secrets', key, body)).status >= 400)
 })

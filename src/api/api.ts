@@ -58,6 +58,8 @@ interface Route {
   readonly handle: Handle
   /** Of a path that takes WebSockets. */
   readonly socket?: SocketHandle
+  /** Client secrets open it too. */
+  readonly secrets?: boolean
 }
 
 /** What hears a caller's WebSocket. */
@@ -204,7 +206,18 @@ function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
   const check = (principal: Principal) => requireEndpoint(principal, spec)
   for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
     const { surface } = spec
-    api.add('GET', path, { surface, endpoint, check, socket, alias: index > 0, isRecorded: true, handle: socketsOnly })
+    // A secret is for a session of one model, and for nothing else.
+    const secrets = spec.sells === 'realtime'
+    api.add('GET', path, {
+      surface,
+      endpoint,
+      secrets,
+      check,
+      socket,
+      alias: index > 0,
+      isRecorded: true,
+      handle: socketsOnly,
+    })
     api.crossSite(path)
   }
 }
@@ -355,13 +368,13 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   }
 
   /** Browsers cannot send headers with a handshake, but a subprotocol. Only secrets that end soon may come so. */
-  function secretOf({ headers }: RequestContext): ClientSecret | undefined {
+  function secretOf({ headers, route }: RequestContext): ClientSecret | undefined {
     const offered = String(headers['sec-websocket-protocol'] ?? '').split(/ *, */)
     const given = offered.find((one) => one.startsWith(KEY_PROTOCOL))?.slice(KEY_PROTOCOL.length)
     const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? ''
     const value = given ?? (isClientSecret(bearer) ? bearer : undefined)
     if (value === undefined) return undefined
-    if (!options.clientSecrets || !isClientSecret(value))
+    if (!options.clientSecrets || !route.secrets || !isClientSecret(value))
       throw new Fault('key_unknown', {
         message:
           'A subprotocol takes client secrets (ek_…) only. Send an API key in the Authorization header, never from a browser.',
