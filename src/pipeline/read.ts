@@ -460,12 +460,9 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
   }
 }
 
-function readRealtime(incoming: Incoming): ReturnType<Reader> {
-  const { json, realtime } = incoming.body
-  const uid = readModelName(json)
-  const model = modelAt(incoming.catalog, uid)
-  const known = model?.enabled && model.type === 'realtime' ? model : undefined
-  return { paidRequest: readRealtimeRequest(json, uid, known, realtime), product: permit('realtime', uid, incoming) }
+function readRealtime(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  const { realtime } = incoming.body
+  return byModel('realtime', (json, uid, model) => readRealtimeRequest(json, uid, model, realtime))(incoming, deps)
 }
 
 function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {

@@ -1,6 +1,6 @@
 // One response of a Realtime session as a paid request: what it costs at most, the event that asks the vendor for it with a cap that the hold
 // covers, and the reading of its events.
-import type { ModelOf } from '../../../catalog/document.ts'
+import type { Model, ModelOf } from '../../../catalog/document.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
 import { rateFor } from '../../../meter/charge.ts'
@@ -37,9 +37,10 @@ export const contextOf = (model: ModelOf<'realtime'> | undefined) => model?.limi
 export function readRealtimeRequest(
   json: JsonText,
   uid: string,
-  model: ModelOf<'realtime'> | undefined,
+  named: Model | undefined,
   link: RealtimeLink | undefined,
 ): PaidRequest {
+  const model = named?.enabled && named.type === 'realtime' ? named : undefined
   const plain = {
     product: uid,
     clientFormat: 'openai-realtime',
