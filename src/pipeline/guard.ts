@@ -124,7 +124,7 @@ class StreamGate implements Gate {
   async end(): Promise<void> {
     this.#listen()
     this.#isOver = true
-    await this.#asking
+    while (this.#asking) await this.#next()
     await this.#next()
   }
 
@@ -151,11 +151,14 @@ class StreamGate implements Gate {
   async #next(isQuiet = this.#isOver): Promise<void> {
     this.#timer?.()
     this.#timer = undefined
+    if (this.#failure) throw this.#failure.error
     this.#asking ??= this.#ask(isQuiet).catch((error: unknown) => {
       this.#failure = { error }
     })
-    await this.#asking
-    this.#asking = undefined
+    const asking = this.#asking
+    await asking
+    // Whoever waited for the same one may have begun the next.
+    if (this.#asking === asking) this.#asking = undefined
     await this.#look()
   }
 
