@@ -419,7 +419,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
 export const NO_REASON: Readonly<Record<string, string>> = {
   account: 'name created_at frozen_until search status_reason status_at',
   api_key:
-    'name digest prefix last4 models endpoints required_labels ip_ranges response_cache routing expires_at revoked_at replaced_by first_id team_id member_id grant_id client last_used_at created_at',
+    'name digest prefix last4 models endpoints required_labels ip_ranges response_cache routing expires_at revoked_at replaced_by first_id team_id member_id maker_id grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.
   background:
     'id request sealed_request sealed_answer streams labels vendor_id tries created_at expires_at version lease_until step_at open',

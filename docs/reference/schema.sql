@@ -132,6 +132,7 @@ create table api_key (
   team_id text collate "C",
   member_id text collate "C",
   routing jsonb,
+  maker_id text collate "C",
   constraint api_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint api_key_digest_key UNIQUE (digest),
   constraint api_key_grant_id_key UNIQUE (grant_id),

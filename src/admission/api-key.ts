@@ -31,6 +31,8 @@ export interface Principal {
   readonly requiredLabels?: readonly string[] | undefined
   /** Where its key belongs, as labels of its calls: `:team`, `:project`, `:member`. Absent: nowhere. */
   readonly place?: Readonly<Record<string, string>> | undefined
+  /** Whether the member whose it is made it, so that nobody else knows its value: it then uses what is theirs alone. */
+  readonly isOwn?: boolean | undefined
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
   /** Whether its calls use the response cache; absent: the model's default. */
@@ -158,6 +160,7 @@ interface KeyRow {
   team_id: string | null
   parent_id: string | null
   member_id: string | null
+  is_own: boolean | null
   account_id: string
   models: string[] | null
   endpoints: string[] | null
@@ -177,7 +180,7 @@ interface KeyRow {
 const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from recording_policy r
      where r.account_id = k.account_id and r.scope in ('account', k.id) order by r.scope = 'account' limit 1)`
 /** A test account's keys are in the teams of its owner. */
-const PLACE = `k.team_id, k.member_id, (select t.parent_id from team t where t.id = k.team_id and t.account_id = regexp_replace(k.account_id, '_test$', '')) as parent_id`
+const PLACE = `k.team_id, k.member_id, k.member_id = k.maker_id as is_own, (select t.parent_id from team t where t.id = k.team_id and t.account_id = regexp_replace(k.account_id, '_test$', '')) as parent_id`
 const FIND = statement(
   'key_find',
   // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
@@ -388,7 +391,7 @@ const CONSOLE = 'console'
 
 /** Someone at the console: the account's own, without a key. Without a place: nobody's, for what is only read. */
 export function playerOf(account: string, place: PersonPlace = NOWHERE): Principal {
-  const unrestricted = { models: null, endpoints: null, addresses: null, place: labelsOfPlace(place) }
+  const unrestricted = { models: null, endpoints: null, addresses: null, place: labelsOfPlace(place), isOwn: true }
   return { keyId: CONSOLE, accountId: account, ...unrestricted, expiresAtMs: Number.POSITIVE_INFINITY }
 }
 
@@ -421,6 +424,7 @@ function principalOf(row: KeyRow): Principal {
     endpoints: row.endpoints && new Set(row.endpoints),
     requiredLabels: row.required_labels ?? undefined,
     place: placeOf(row),
+    isOwn: row.is_own === true,
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),
     responseCache: row.response_cache ?? undefined,

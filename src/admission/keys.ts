@@ -154,6 +154,7 @@ export function createKeys(options: {
       row.teamId,
       row.memberId,
       routingText(row),
+      row.makerId ?? null,
     ])
     return inserted
   }
@@ -224,6 +225,7 @@ export function createKeys(options: {
           routing: input.routing ?? null,
           limits,
           grant: input.grant,
+          makerId: by.person,
         })
         if (input.grant) await replaceConsent(tx, { account, grant: input.grant.id, key: made.id }, by)
         await storeKeyLimits(tx, { id: made.id, account_id: account }, limits)
@@ -298,7 +300,9 @@ export function createKeys(options: {
         const { limits } = next
         const permits = [next.responseCache, next.endpoints, next.requiredLabels, next.teamId, next.memberId]
         const what = [next.name, next.models, next.ipRanges, JSON.stringify(limits), next.expiresAtMs]
-        const fields = [...what, ...permits, routingText(next)]
+        // Whoever gives a key to another does not make it theirs: it may be known to more people than them.
+        const isGiven = next.memberId !== row.member_id && next.memberId !== by.person
+        const fields = [...what, ...permits, routingText(next), isGiven]
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
@@ -337,7 +341,7 @@ export function createKeys(options: {
             message: 'The tokens of a connection renew themselves. Revoke it, and connect anew.',
           })
         const next = patched(row, patch)
-        const made = await insert(tx, row.account_id, next)
+        const made = await insert(tx, row.account_id, { ...next, makerId: by.person })
         await tx.query(REPLACE, [id, made.id, world.nowMs() + overlapSeconds * 1000])
         await storeKeyLimits(tx, { id: made.id, account_id: row.account_id }, next.limits)
         await tx.query(KEEP_CONTENT_RULE, [id, made.id])
@@ -377,6 +381,8 @@ interface KeyRowInput {
   routing: KeyRouting | null
   limits: Limits
   grant?: NewKeyInput['grant']
+  /** Who learns its value. */
+  makerId?: string | undefined
 }
 
 // The rows of keys: how they are read, written and shown.
@@ -472,15 +478,15 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15, $16, $17, $18)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing, maker_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15, $16, $17, $18, $19)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 const CHANGE = statement(
   'key_change',
   `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11, routing = $12
+     response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11, routing = $12, maker_id = case when $13 then null else maker_id end
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key is dead to whoever looks at either.

@@ -14,6 +14,8 @@ export interface By {
   readonly requestId: string | null
   /** The name of the token by which the actor came; never its value. Absent: somebody in the console, or the gateway itself. */
   readonly token?: string | undefined
+  /** The id of the person who acts, in the console or by a token that they made. Not written to the log. */
+  readonly person?: string | undefined
 }
 
 interface Deed {

@@ -374,6 +374,7 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
       ip: request.ip,
       requestId: request.id,
       token: actor.token?.isFirst ? undefined : actor.token?.name,
+      person: (actor.session ?? actor.token)?.person?.id,
     },
     visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
     idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,

@@ -492,7 +492,7 @@ function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps)
   const person = principal.place?.[':member'] ?? null
   const token = catalog.simulated
     ? undefined
-    : toolServers.tokenFor({ account: principal.accountId, person }, spec.server)
+    : toolServers.tokenFor({ account: principal.accountId, person, isOwn: principal.isOwn }, spec.server)
   // A sign-in is a person's, and so is what a server keeps for it.
   const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
   const { onProgress } = incoming

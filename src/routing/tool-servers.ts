@@ -43,12 +43,17 @@ interface Listing {
 
 type HeldBack = 'changed' | 'gone'
 
+interface Caller extends ConnectionOwner {
+  /** The person made the key that calls. A key that somebody else made for them, or gave them, is known to others too. */
+  readonly isOwn?: boolean | undefined
+}
+
 export interface ToolServers {
   readonly client: ToolClient
   /** Why a tool is not sold now; undefined: it is. */
   heldBack(spec: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined
   /** The token of the caller, at a server at which each person signs in. Throws where they have not: before anything is held. */
-  tokenFor(owner: ConnectionOwner, server: string): (() => string | Promise<string>) | undefined
+  tokenFor(caller: Caller, server: string): (() => string | Promise<string>) | undefined
   /** By server; another map whenever one may have changed. */
   readonly listings: ReadonlyMap<string, Listing>
   look(server: string): Promise<void>
@@ -148,14 +153,16 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK)
   }
 
-  function tokenFor(owner: ConnectionOwner, name: string) {
+  function tokenFor({ isOwn, ...owner }: Caller, name: string) {
     const { toolServers, vendors } = catalog.current.document
     const server = toolServers[name]
     if (server?.auth !== 'person') return undefined
-    const token = deps.connections.find(owner, { name, url: vendors[server.vendor]?.baseUrl ?? '' })
+    const isTheirs = owner.person === null || isOwn === true
+    const at = { name, url: vendors[server.vendor]?.baseUrl ?? '' }
+    const token = isTheirs ? deps.connections.find(owner, at) : undefined
     if (token) return token
-    const at = `${deps.publicUrl()}/console/a/${owner.account}/sign-ins`
-    throw needed(name, `open ${at}`)
+    const how = isTheirs ? '' : ', and use a key that you made yourself; this one is from somebody else'
+    throw needed(name, `open ${deps.publicUrl()}/console/a/${owner.account}/sign-ins${how}`)
   }
 
   async function look(server: string): Promise<void> {

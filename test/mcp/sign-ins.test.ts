@@ -1,5 +1,6 @@
 // Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with hostile ones.
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
@@ -86,8 +87,31 @@ async function call(key: string): Promise<string> {
   return result.content[0].text
 }
 
-const keyOf = async (memberId: string | null, of = account) =>
-  (await home.gateway.keys.create(of, { name: 'k', ...(memberId ? { memberId } : {}) } as never, BY)).key
+/** Made by the person themselves, unless somebody else is named. */
+const keyOf = (memberId: string | null, maker: string | undefined = memberId ?? undefined) =>
+  home.gateway.keys.create(account, { name: 'k', memberId }, { ...BY, person: maker })
+
+/** Whoever may make keys for others, or give them theirs, does not get at what is theirs at a server. */
+async function onlyOwnKeys(mine: string): Promise<void> {
+  const { keys } = home.gateway
+  const other = { ...BY, person: 'usr_other' }
+  const [forged, unsaid, given, shared] = [
+    await keyOf(person, 'usr_other'),
+    await keyOf(person, ''),
+    await keyOf(null, 'usr_other'),
+    await keyOf(null, person),
+  ]
+  await keys.change(given.id, { memberId: person }, other)
+  await keys.change(shared.id, { memberId: person }, other)
+  const rotated = await keys.rotate(mine, { overlapSeconds: 600 }, other)
+  const digest = { sha256: hash('sha256', 'sk-somebodys'), last4: 'odys' }
+  await keys.import(account, { name: 'k', memberId: person, ...digest }, { ...BY, person })
+  for (const key of [forged.key, unsaid.key, given.key, shared.key, rotated.key, 'sk-somebodys'])
+    assert.match(await call(key), /first: open .*, and use a key that you made yourself/)
+  await keys.change(given.id, { memberId: null }, other)
+  await keys.change(given.id, { memberId: person }, { ...BY, person })
+  assert.match(await call(given.key), /a key that you made yourself/, 'its value is known to whoever made it')
+}
 
 test('each person signs in at a server, and calls of their keys alone use that sign-in, renewed ahead, until they sign out', async () => {
   const { page } = operator
@@ -107,7 +131,8 @@ test('each person signs in at a server, and calls of their keys alone use that s
   }
   assert.equal((await home.operator('PUT', '/tool-servers/notes/tools', choice)).status, 200)
 
-  const [mine, nobodys] = [await keyOf(person), await keyOf(null)]
+  const { data: own } = await ask('POST', `/accounts/${account}/keys`, { name: 'k', memberId: person })
+  const [mine, { key: nobodys }] = [own.key as string, await keyOf(null)]
   const { key: strangers } = await home.account()
   const place = `${home.url}/console/a/${account}/sign-ins`
   assert.match(await call(mine), new RegExp(`Sign in to the tool server "notes" first: open ${place}`))
@@ -118,6 +143,7 @@ test('each person signs in at a server, and calls of their keys alone use that s
   await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).first().click()
   await page.getByText('Signed in.').waitFor()
   assert.equal(await call(mine), 'notes of ann')
+  await onlyOwnKeys(own.id)
   for (const key of [nobodys, strangers]) assert.match(await call(key), /Sign in to the tool server "notes" first/)
   authority.visitor = 'the team'
   await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).click()
