@@ -4,6 +4,10 @@ import { inflateSync } from 'node:zlib'
 
 /** Of all that is unpacked of one file. */
 const UNPACKED_BYTES_MAX = 8 * 1024 * 1024
+/** What a stream counts at least: to unpack even an empty one takes its time. */
+const STREAM_BYTES_MIN = 8 * 1024
+/** Of a file, with those in its streams. */
+const OBJECTS_MAX = 200_000
 const HEADER_BYTES = 1024
 
 /** Undefined: it is no PDF, or its tree cannot be read (encrypted, damaged, too large). */
@@ -12,6 +16,7 @@ export function countPdfPages(file: Buffer): number | undefined {
   const text = file.toString('latin1')
   let pages: number | undefined
   let unpacked = 0
+  let objects = 0
   for (let start = 0; start < text.length; ) {
     const found = text.indexOf('endobj', start)
     const end = found < 0 ? text.length : found
@@ -21,9 +26,13 @@ export function countPdfPages(file: Buffer): number | undefined {
     if (/\/Type\s{0,20}\/ObjStm\b/.test(dictionary)) {
       const inside = unpack(file.subarray(start + stream, end), UNPACKED_BYTES_MAX - unpacked)
       if (!inside) return undefined
-      unpacked += inside.length
-      for (const object of objectsOf(inside.toString('latin1'), dictionary)) pages = larger(pages, countIn(object))
+      unpacked += Math.max(inside.length, STREAM_BYTES_MIN)
+      const packed = objectsOf(inside.toString('latin1'), dictionary)
+      objects += packed.length
+      for (const object of packed) pages = larger(pages, countIn(object))
     } else pages = larger(pages, countIn(dictionary))
+    objects += 1
+    if (objects > OBJECTS_MAX) return undefined
     start = end + 'endobj'.length
   }
   return pages
@@ -46,8 +55,12 @@ function unpack(packed: Buffer, bytesMax: number): Buffer | undefined {
 function objectsOf(text: string, dictionary: string): string[] {
   const first = Number(/\/First\s{1,20}(\d{1,10})/.exec(dictionary)?.[1])
   if (!Number.isSafeInteger(first)) return []
-  const numbers = text.slice(0, first).match(/\d+/g) ?? []
-  const places = numbers.flatMap((number, index) => (index % 2 === 1 ? Number(number) : [])).sort((a, b) => a - b)
+  const places: number[] = []
+  for (const [, place] of text.slice(0, first).matchAll(/\d{1,10}\s{1,20}(\d{1,10})/g)) {
+    places.push(Number(place))
+    if (places.length > OBJECTS_MAX) break
+  }
+  places.sort((a, b) => a - b)
   return places.map((place, index) => text.slice(first + place, first + (places[index + 1] ?? text.length)))
 }
 
