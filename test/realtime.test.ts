@@ -144,6 +144,17 @@ test('what is wrong is an error event or a close code with its reason, and nothi
   assert.equal(rows.length, 1, 'only the response that was cancelled')
 })
 
+test('a reason with characters beyond ASCII is cut between them, and the process lives', async () => {
+  const { key } = await g.account()
+  for (const letter of ['é', '“”', '😀']) {
+    const socket = await openSocket(`${g.url}/v1/realtime?model=${encodeURIComponent(letter.repeat(100))}`, { key })
+    await socket.next('error')
+    const { code, reason } = await socket.closed()
+    assert.equal(code, 1008)
+    assert.ok(Buffer.byteLength(reason) <= 123 && reason.includes(letter) && !reason.includes('\ufffd'), reason)
+  }
+})
+
 test('a response ends where the credits do, the session says why, and the next one is refused', async () => {
   const { id, key } = await g.account({ credits: 2_000_000n })
   const socket = await open(key)

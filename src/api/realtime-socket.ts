@@ -64,12 +64,14 @@ class LiveSession {
     this.#uid = new URLSearchParams(rawQuery(session.request)).get('model') ?? session.secret?.model ?? ''
     this.#state = new RealtimeSession(this.#uid)
     this.#setUp.promise.catch(() => undefined) // Whoever waits for it hears of it.
-    this.#ready = this.#open().then(
-      () => {
-        this.#isReady = true
-      },
-      (error: unknown) => this.#abandon(error),
-    )
+    this.#ready = this.#open()
+      .then(
+        () => {
+          this.#isReady = true
+        },
+        (error: unknown) => this.#abandon(error),
+      )
+      .catch((error: unknown) => this.#broken(error))
   }
 
   /** Opens a session at a vendor that can have one: by the rules by which a call finds its vendor. */
@@ -173,7 +175,8 @@ class LiveSession {
     const full = this.#socket.send(frame)
     if (!full) return
     this.#vendor?.pause()
-    full.finally(() => this.#vendor?.resume())
+    const resume = () => this.#vendor?.resume()
+    full.then(resume, resume)
   }
 
   frame(data: Buffer, lease: ByteLease): Promise<void> | undefined {
@@ -206,13 +209,15 @@ class LiveSession {
     }
     this.#isResponding = true
     const ended = this.#socket.begin()
-    void this.#call(json, eventId).finally(() => {
-      this.#isResponding = false
-      this.#response = undefined
-      ended()
-      if (this.#socket.signal.aborted) this.#vendor?.close()
-      else if (this.#isVendorGone) this.#abandon(new Fault('upstream_failed'))
-    })
+    this.#call(json, eventId)
+      .finally(() => {
+        this.#isResponding = false
+        this.#response = undefined
+        ended()
+        if (this.#socket.signal.aborted) this.#vendor?.close()
+        else if (this.#isVendorGone) this.#abandon(new Fault('upstream_failed'))
+      })
+      .catch((error: unknown) => this.#broken(error))
   }
 
   async #call(asked: JsonText, eventId: string | undefined): Promise<void> {
@@ -296,6 +301,13 @@ class LiveSession {
     this.#session.refused(this.#session.request, fault)
     this.#tell(fault)
     this.#socket.close(fault.blame === 'caller' ? CLOSE.policy : CLOSE.failed, fault.message)
+  }
+
+  /** A fault of ours: it ends this session, and nothing else. */
+  #broken(error: unknown): void {
+    this.#deps.path.log.error({ requestId: this.#session.request.id, error }, 'a session broke')
+    this.#vendor?.close()
+    this.#socket.destroy()
   }
 
   expired(): void {

@@ -90,11 +90,17 @@ class Conversations {
     const ended = this.#session.socket.begin()
     this.#calls += 1
     const name = lane ?? ''
-    const last: Promise<void> = (this.#lanes.get(name) ?? Promise.resolve()).then(run).finally(() => {
-      this.#calls -= 1
-      if (this.#lanes.get(name) === last) this.#lanes.delete(name)
-      ended()
-    })
+    const last: Promise<void> = (this.#lanes.get(name) ?? Promise.resolve())
+      .then(run)
+      .finally(() => {
+        this.#calls -= 1
+        if (this.#lanes.get(name) === last) this.#lanes.delete(name)
+        ended()
+      })
+      .catch((error: unknown) => {
+        this.#deps.path.log.error({ requestId: this.#session.request.id, error }, 'a socket broke')
+        this.#session.socket.destroy()
+      })
     this.#lanes.set(name, last)
   }
 

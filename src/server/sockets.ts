@@ -152,7 +152,8 @@ class Connection implements CallerSocket {
       const full = this.listener?.frame(data, lease)
       if (!full) return
       this.#socket.pause()
-      full.finally(() => this.#socket.resume())
+      const resume = () => this.#socket.resume()
+      full.then(resume, resume)
     } else lease.release()
   }
 
@@ -169,11 +170,11 @@ class Connection implements CallerSocket {
   close(code: number, reason: string): void {
     const socket = this.#socket
     if (socket.readyState !== socket.OPEN) return
-    const bytes = Buffer.from(reason)
-    socket.close(
-      code,
-      bytes.length > REASON_BYTES_MAX ? bytes.subarray(0, REASON_BYTES_MAX).toString('latin1') : reason,
-    )
+    try {
+      socket.close(code, cut(reason))
+    } catch {
+      socket.terminate()
+    }
     const cancel = this.#world.after(CLOSE_MS, () => socket.terminate())
     socket.once('close', cancel)
   }
@@ -186,6 +187,12 @@ class Connection implements CallerSocket {
     this.isAlive = false
     this.#socket.ping()
   }
+}
+
+/** As much as a close frame holds, in whole characters. */
+function cut(reason: string): string {
+  const { read } = new TextEncoder().encodeInto(reason, new Uint8Array(REASON_BYTES_MAX))
+  return reason.slice(0, read)
 }
 
 export function createSockets(options: SocketOptions): Sockets {
