@@ -25,7 +25,9 @@ test('4.1: the models are exactly those of the contract, what it does not know a
   assert.deepEqual(
     body.data
       .flatMap(({ uid, type }) =>
-        ['embedding', 'rerank', 'moderation', 'ocr', 'transcription', 'speech'].includes(type) ? [] : `${type} ${uid}`,
+        ['embedding', 'rerank', 'moderation', 'ocr', 'transcription', 'speech', 'realtime'].includes(type)
+          ? []
+          : `${type} ${uid}`,
       )
       .sort(),
     `text alpha-5.4, text alpha-5.5, text alpha-5.6-sol, text alpha-5.6-terra, text alpha-6-astra, text beta-fable-5, text beta-fable-5-1, text beta-haiku-4-5, text beta-opus-4-5, text beta-opus-4-6, text beta-opus-4-7, text beta-opus-4-8, text beta-opus-5, text beta-opus-5-5, text beta-sonnet-4-5, text beta-sonnet-4-6, text beta-sonnet-5, text gamma-v4-flash, text gamma-v4-pro, text delta-3.6-flash, text delta-3.7-flash, text delta-3.8-flash, text delta-3.5-flash-lite, text epsilon-k3, text zeta-m3, image alpha-image-2, image alpha-image-2.5-flare, image alpha-image-2.5-sunburst, video videogen-2.0, video videogen-2.5, data socialapi`

@@ -9,7 +9,7 @@ import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/a
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { createAudit } from '../src/database/audit.ts'
-import { type Database, openDatabase, type Queryable } from '../src/database/database.ts'
+import { type Database, openDatabase, type Queryable, withLast } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
@@ -306,7 +306,8 @@ function dieAt(step: number, databases: readonly Database[]): Database[] {
     transaction: (run, patience) =>
       word(() =>
         database.transaction(
-          (tx) => run({ query: ((what, values) => word(() => tx.query(what, values))) as Queryable['query'] }),
+          (tx) =>
+            withLast({ query: ((what, values) => word(() => tx.query(what, values))) as Queryable['query'] }, run),
           patience,
         ),
       ),

@@ -369,7 +369,9 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
 
   /** Browsers cannot send headers with a handshake, but a subprotocol. Only secrets that end soon may come so. */
   function secretOf({ headers, route }: RequestContext): ClientSecret | undefined {
-    const offered = String(headers['sec-websocket-protocol'] ?? '').split(/ *, */)
+    const offered = String(headers['sec-websocket-protocol'] ?? '')
+      .split(',')
+      .map((one) => one.trim())
     const given = offered.find((one) => one.startsWith(KEY_PROTOCOL))?.slice(KEY_PROTOCOL.length)
     const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? ''
     const value = given ?? (isClientSecret(bearer) ? bearer : undefined)

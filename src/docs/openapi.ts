@@ -74,6 +74,8 @@ function addSchema(made: Record<string, JsonSchema>, name: string, { $defs, ...s
 const requestIdHeader = { 'x-request-id': { description: 'To be named in questions.', schema: string } }
 const moneyHeaders = {
   'x-tollgate-charge': { description: 'What this call cost, in credits. Not of a stream.', schema: string },
+  'x-tollgate-model': { description: 'The model that answered, where the request named several.', schema: string },
+  'x-tollgate-route': { description: 'Which of the model’s routes answered.', schema: string },
 }
 
 function operationOf(spec: EndpointSpec): unknown {
@@ -371,6 +373,19 @@ function faultsOf(asked: Asked): Map<number, string[]> {
   return byStatus
 }
 
+const retryAfter = { 'retry-after': { description: 'Seconds until trying again makes sense.', schema: integer } }
+const REFUSAL_HEADERS: Readonly<Record<number, object>> = {
+  400: {
+    'x-tollgate-guardrail': { description: 'The guardrail that blocked the request or its answer.', schema: string },
+  },
+  429: {
+    ...retryAfter,
+    'x-tollgate-limit': { description: 'The limit or budget that was reached.', schema: string },
+    'x-tollgate-left': { description: 'What a budget has left, in its unit.', schema: string },
+  },
+  503: retryAfter,
+}
+
 /** One answer for each status, with the lines of those faults that have it. */
 function refusals(asked: Asked, surface: Surface): Record<string, unknown> {
   return Object.fromEntries(
@@ -378,9 +393,7 @@ function refusals(asked: Asked, surface: Surface): Record<string, unknown> {
       status,
       {
         description: lines.join('\n\n'),
-        ...(status === 429 || status === 503
-          ? { headers: { 'retry-after': { description: 'Seconds until trying again makes sense.', schema: integer } } }
-          : {}),
+        ...(REFUSAL_HEADERS[status] && { headers: REFUSAL_HEADERS[status] }),
         content: { 'application/json': { schema: component(errorName(surface)) } },
       },
     ]),

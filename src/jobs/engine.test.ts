@@ -138,7 +138,8 @@ test('a worker that slept while its order was on its way keeps the task for whoe
   // Who believes that there is no task must not end the job.
   const past = { ...second, submit_age_ms: HOUR_MS }
   await jobs.work.release(second, await stepJob(past, { ...on.step, tasks }))
-  assert.equal((await on.row(id)).verdict, null)
+  // Whoever has the job now may have ended it already.
+  assert.notEqual((await on.row(id)).verdict, 'FAILED')
 
   await on.begin(id)
   await on.ended()

@@ -12,7 +12,7 @@ const JOINED_BYTES_MAX = 16_384
 export const CORS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-required, x-tollgate-available, x-tollgate-limit, x-tollgate-left, x-tollgate-model, x-should-retry, x-tollgate-route, x-tollgate-left-out, x-tollgate-json, idempotent-replayed, x-cache',
+    'x-request-id, request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-tollgate-charge, x-tollgate-required, x-tollgate-available, x-tollgate-limit, x-tollgate-left, x-tollgate-model, x-should-retry, x-tollgate-route, x-tollgate-left-out, x-tollgate-json, x-tollgate-guardrail, idempotent-replayed, x-cache',
 } as const
 
 const CORS_LIST = Object.entries(CORS).flat()

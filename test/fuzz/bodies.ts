@@ -309,6 +309,19 @@ const byEndpoint: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'conversations/create': nearlyRight(fc.record(conversation, { requiredKeys: [] })),
   'conversations/{id}/update': nearlyRight(fc.record({ metadata: conversation.metadata })),
   'conversations/{id}/items/create': nearlyRight(fc.record({ items: conversation.items })),
+  'realtime/client_secrets': nearlyRight(
+    fc.record(
+      {
+        session: fc.record({
+          type: fc.constant('realtime'),
+          model: fc.constant('alpha-realtime-1'),
+          instructions: said,
+        }),
+        expires_after: fc.record({ anchor: fc.constant('created_at'), seconds: fc.integer({ min: 10, max: 60 }) }),
+      },
+      { requiredKeys: ['session'] },
+    ),
+  ),
   count_tokens: fc.oneof(messages, nearlyRight(simple.messages)),
   quote: fc.oneof(chat, messages, responses, video, ...Object.values(simple).map(nearlyRight)),
 }
