@@ -327,13 +327,14 @@ function createLoad(
   })
   const hourly = [vendorHours, margins]
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
+  const hasCredits = createCreditCheck(database, byokKeys)
   const budget = createByteBudget({
     ...{ world, bytesMax, queueMax: BODIES_WAITING_MAX },
-    mayHold: createCreditCheck(database, byokKeys),
+    mayHold: (account) => hasCredits(account, 'no body of more than 64 KB is read'),
   })
   return {
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
-    ...{ refusals, contents, reports, hourly },
+    ...{ refusals, contents, reports, hourly, hasCredits },
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),

@@ -174,15 +174,15 @@ const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has f
 export function createCreditCheck(
   database: Pick<Database, 'query'>,
   byokKeys: Pick<ByokKeys, 'has'>,
-): (account: string) => Promise<void> {
+): (account: string, what: string) => Promise<void> {
   const asking = singleFlight<boolean>()
-  return async (account) => {
+  return async (account, what) => {
     if (byokKeys.has(account)) return
     const paidRequest = () =>
       database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
     if (!(await asking(account, paidRequest)))
       throw new Fault('credits_short', {
-        message: 'Insufficient credit: this account has no credits, and for such no body of more than 64 KB is read.',
+        message: `Insufficient credit: this account has no credits, and for such ${what}.`,
       })
   }
 }

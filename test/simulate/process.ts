@@ -93,6 +93,7 @@ export class Process implements Mortal {
       jobs: { open: (...about) => this.engine.open(...about) },
       refusals: { note() {} },
       labelNames: { check: () => undefined },
+      hasCredits: async () => {},
       hooks: { ask: () => Promise.reject(new Error('no hooks')) },
     }
     this.#beat()
