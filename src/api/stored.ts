@@ -1,5 +1,6 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
 import { mayUse } from '../admission/api-key.ts'
+import { readLabels } from '../admission/labels.ts'
 import { findVendorObject, hasRoute, removeVendorObject } from '../admission/vendor-objects.ts'
 import type { Background } from '../background/responses.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
@@ -286,12 +287,13 @@ async function serveFree(
   { path, byokKeys, read }: VendorObjectDeps,
 ): Promise<void> {
   const { id: requestId, principal } = request
-  const { accountId: account, keyId: key } = principal
+  const { accountId: account, keyId, firstKeyId } = principal
   const { document } = catalog
   const own = byokKeys.use(account, model, catalog, model.routes)
   const header = (name: string) => headerOf(request, name)
   const preference = readPreference({ json: NO_BODY, spec, principal, header }, document)
-  const whose = { account, key, products: [uid], isModel: true, labels: undefined }
+  const labels = { ...readLabels({ header, body: {}, format: undefined }), ...principal.place }
+  const whose = { account, keys: [keyId, firstKeyId], products: [uid], isModel: true, labels }
   const guard = document.guardrails && read.guardrails.find(document, whose)
   const reread = (json: JsonText): Read => {
     const paidRequest = ask(sent && json)

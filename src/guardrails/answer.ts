@@ -12,6 +12,8 @@ interface AnswerRewriting {
   readonly redacted: Redacted
   /** What must not be in an answer. */
   readonly patterns: readonly Pattern[]
+  /** Of a data endpoint or a tool: no name in it means anything to the gateway. */
+  readonly isTool: boolean
   /** The caller asked for an answer in JSON. */
   readonly wantsJson: boolean
   readonly found: (pattern: Pattern) => void
@@ -46,7 +48,7 @@ function rewritten(text: string, name: string, by: AnswerRewriting): string {
 export function wholeAnswer(body: string, by: AnswerRewriting): string {
   const text = by.patterns.length > 0 && body.includes('ogprobs') ? withoutLogprobs(body) : body
   return editLeaves(text, (leaf, path, kind) => {
-    if ((kind === 'number' && leaf.length < NUMBER_CHARS_MIN) || isStructure(leaf, path)) return leaf
+    if ((kind === 'number' && leaf.length < NUMBER_CHARS_MIN) || isStructure(leaf, path, by.isTool)) return leaf
     return rewritten(leaf, path.at(-1) ?? '', by)
   })
 }
@@ -199,6 +201,8 @@ export class GuardedRelay implements StreamRelay {
       this.#by.said(String(holder[name]))
       holder[name] = rewriter.push(String(holder[name])) + (isLast ? rewriter.end() : '')
     }
+    // A speaker's words, which come whole.
+    if (event.type === 'transcript.text.segment') this.#by.said(`${event.text}\n`)
     const before = ended.map((start) => this.#flush(start)).join('')
     return before + this.#sent(this.#edited(event, slots), head)
   }

@@ -9,14 +9,15 @@ import type { GuardrailReport } from '../ledger/views.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
 import { GuardedRelay, wantsJson, wholeAnswer } from './answer.ts'
 import { namedPattern, ownPattern, type Pattern } from './patterns.ts'
-import { editSaid, editTexts, Redacted } from './redaction.ts'
+import { editSaid, editTexts, forLabels, Redacted } from './redaction.ts'
 
 export type Phase = 'request' | 'answer'
 
 /** What decides which rules are for a call. */
 interface GuardedCall {
   readonly account: string
-  readonly key: string
+  /** The key's id, and that of the key which it replaced first. */
+  readonly keys: readonly (string | undefined)[]
   readonly products: readonly string[]
   /** Data endpoints and tools are meant only by rules that name them. */
   readonly isModel: boolean
@@ -68,7 +69,8 @@ export function createGuardrails({ secrets }: { readonly secrets: Secrets }): Gu
   return {
     find(document, call) {
       const rules = rulesOf(document).filter(({ rule }) => isFor(rule, call))
-      return rules.length === 0 ? undefined : new Guard(rules, placeholdersFor(ownAccountOf(call.account)))
+      if (rules.length === 0) return undefined
+      return new Guard(rules, placeholdersFor(ownAccountOf(call.account)), !call.isModel)
     },
     withoutSecrets(document, account, text) {
       const own = ownAccountOf(account)
@@ -84,7 +86,7 @@ export function createGuardrails({ secrets }: { readonly secrets: Secrets }): Gu
 
 function isFor({ accounts, keys, models, labels }: GuardrailRule, call: GuardedCall): boolean {
   if (accounts && !accounts.includes(ownAccountOf(call.account))) return false
-  if (keys && !keys.includes(call.key)) return false
+  if (keys && !call.keys.some((key) => key !== undefined && keys.includes(key))) return false
   if (models ? !call.products.some((one) => models.some((name) => isNamed(name, one))) : !call.isModel) return false
   return Object.entries(labels ?? {}).every(([name, value]) => call.labels?.[name] === value)
 }
@@ -96,11 +98,17 @@ const isNamed = (name: string, product: string) =>
 export class Guard {
   readonly #rules: readonly PreparedRule[]
   readonly #redacted: Redacted
+  readonly #isTool: boolean
   readonly #did = new Map<string, GuardrailReport>()
   #wantsJson = false
   #said = ''
 
-  constructor(rules: readonly PreparedRule[], placeholderOf: ConstructorParameters<typeof Redacted>[0]) {
+  constructor(
+    rules: readonly PreparedRule[],
+    placeholderOf: ConstructorParameters<typeof Redacted>[0],
+    isTool: boolean,
+  ) {
+    this.#isTool = isTool
     this.#rules = rules
     this.#redacted = new Redacted(placeholderOf)
   }
@@ -111,7 +119,9 @@ export class Guard {
     const patterns = this.#patterns('request')
     if (patterns.length === 0) return json
     const found = ({ rule }: Pattern) => this.note(rule, 'request', 'redacted')
-    const text = editTexts(json.text, (said) => this.#redacted.hide(said, patterns, found))
+    const inLabels = forLabels(patterns)
+    const hide = (said: string, isLabel?: boolean) => this.#redacted.hide(said, isLabel ? inLabels : patterns, found)
+    const text = editTexts(json.text, hide, this.#isTool)
     return text === json.text ? json : readJson(Buffer.from(text))
   }
 
@@ -132,17 +142,18 @@ export class Guard {
   /** What was said in a request or an answer. */
   readonly textsOf = (json: string): string[] => {
     const texts: string[] = []
-    editSaid(json, (text) => {
+    const take = (text: string) => {
       texts.push(text)
       return text
-    })
+    }
+    editSaid(json, take, this.#isTool)
     return texts
   }
 
   /** The same request or answer with other texts in their places. */
   readonly withTexts = (json: string, texts: readonly string[]): string => {
     let at = 0
-    return editSaid(json, (text) => texts[at++] ?? text)
+    return editSaid(json, (text) => texts[at++] ?? text, this.#isTool)
   }
 
   /** What a stream has said since this was asked last. */
@@ -157,8 +168,8 @@ export class Guard {
     return !this.asks('answer') && this.#redacted.secrets.size === 0 && this.#patterns('answer').length === 0
   }
 
-  answer(body: string | Buffer): string | Buffer {
-    return this.isIdle ? body : wholeAnswer(String(body), this.#rewriting())
+  answer(body: string): string {
+    return this.isIdle ? body : wholeAnswer(body, this.#rewriting())
   }
 
   relay(inner: StreamRelay): StreamRelay {
@@ -183,6 +194,7 @@ export class Guard {
       redacted: this.#redacted,
       patterns: this.#patterns('answer'),
       wantsJson: this.#wantsJson,
+      isTool: this.#isTool,
       found: ({ rule }: Pattern) => this.note(rule, 'answer', 'redacted'),
       said: (text: string) => {
         this.#said += text

@@ -97,62 +97,91 @@ const STRUCTURE = new Set([
   'detail',
   'encoding_format',
 ])
-const OPAQUE = new Set(['signature', 'thoughtSignature', 'thought_signature', 'encrypted_content', 'data', 'file_data'])
+/** Members that hold bytes, written as text. */
+const OPAQUE = new Set([
+  ...['signature', 'thoughtSignature', 'thought_signature', 'encrypted_content', 'data', 'file_data'],
+  ...['b64_json', 'partial_image_b64', 'bytesBase64Encoded', 'embedding', 'result'],
+])
 const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'uri', 'fileUri', 'file_uri'])
 /** Members that hold a tool's own JSON, in which no name means anything to the vendor. */
 const FREE = new Set(['arguments', 'args', 'input', 'response', 'output', 'result', 'metadata', 'schema', 'parameters'])
-const ENCODED = /^[A-Za-z0-9+/=_-]{100,}$/
+const FILE = /^data:[\w.+/-]{1,100}(?:;[\w.+-]{1,40}=[\w.+-]{1,40}){0,3};base64,/
+const NOT_ENCODED = /[^A-Za-z0-9+/=_-]/
+const ENCODED_CHARS_MIN = 100
+/** In a tool's own JSON such a name may mean anything. */
+const ENCODED_CHARS_MIN_FREE = 1000
+const WORD = /^[\w.:/-]{1,200}$/
 const NUMBER_CHARS_MIN = 7
 
-/** Whether the format means something by the leaf at this place, so that it must stay. */
-export function isStructure(leaf: string, path: readonly string[]): boolean {
+/** Whether the format means something by the leaf at this place, so that it must stay. `isTool`: all of it is a tool's own JSON. */
+export function isStructure(leaf: string, path: readonly string[], isTool = false): boolean {
   const name = path.at(-1) ?? ''
-  if (OPAQUE.has(name)) return ENCODED.test(leaf) || leaf.startsWith('data:')
-  if (ADDRESSED.has(name)) return leaf.startsWith('data:')
-  if (isFree(path)) return false
-  return STRUCTURE.has(name) || (/(?:^|_)(?:id|name)$/.test(name) && /^[\w.:/-]{1,200}$/.test(leaf))
+  const isOpaque = OPAQUE.has(name)
+  if ((isOpaque || ADDRESSED.has(name)) && isFile(leaf)) return true
+  const charsMin = isTool || isFree(path) ? ENCODED_CHARS_MIN_FREE : ENCODED_CHARS_MIN
+  if (isOpaque) return leaf.length >= charsMin && !NOT_ENCODED.test(leaf)
+  if (isTool || isFree(path)) return false
+  return (STRUCTURE.has(name) || isLabel(path)) && WORD.test(leaf)
 }
+
+function isFile(leaf: string): boolean {
+  const start = FILE.exec(leaf)?.[0]
+  return start !== undefined && !NOT_ENCODED.test(leaf.slice(start.length))
+}
+
+const isLabel = (path: readonly string[]) => /(?:^|_)(?:id|name)$/.test(path.at(-1) ?? '')
 
 /** Inside a tool's own JSON; `input` and its like at the top of a request are the request's. */
 const isFree = (path: readonly string[]) =>
   path.some((name, depth) => depth > 0 && depth < path.length - 1 && FREE.has(name))
 
 /** Each text of a request exchanged; also those of JSON that stands in a text, as the arguments of tools do. */
-export function editTexts(json: string, edit: (text: string) => string): string {
+export function editTexts(json: string, edit: (text: string, isLabel?: boolean) => string, isTool = false): string {
   return editLeaves(json, (leaf, path, kind) => {
-    if (kind === 'string') return isStructure(leaf, path) ? leaf : editText(leaf, edit)
-    if (!isFree(path) || (kind === 'number' && leaf.length < NUMBER_CHARS_MIN)) return leaf
+    if (kind === 'string') {
+      if (!isStructure(leaf, path, isTool)) return editText(leaf, edit)
+      return isLabel(path) ? edit(leaf, true) : leaf
+    }
+    if (!(isTool || isFree(path)) || (kind === 'number' && leaf.length < NUMBER_CHARS_MIN)) return leaf
     return edit(leaf)
   })
 }
 
-/** Members of all formats that hold what was said, by people, models and tools. */
-const SAID = new Set([
-  ...['content', 'text', 'input', 'instructions', 'system', 'prompt', 'query', 'documents', 'arguments', 'output'],
-  ...[
-    'refusal',
-    'thinking',
-    'reasoning_content',
-    'reasoning',
-    'summary',
-    'transcript',
-    'args',
-    'response',
-    'negative_prompt',
-  ],
-])
-
-/** Each text exchanged that somebody said: what checks by others are about. */
-export function editSaid(json: string, edit: (text: string) => string): string {
-  return editLeaves(json, (leaf, path, kind) => {
-    const isSaid =
-      SAID.has(path.findLast((name) => name !== '') ?? '') || path.slice(1, -1).some((name) => SAID_IN.has(name))
-    return kind === 'string' && leaf !== '' && isSaid && !isStructure(leaf, path) ? edit(leaf) : leaf
+/** What is looked for in ids and names, most of which are made by chance: keys, and what is a number of somebody's as a whole. */
+export function forLabels(patterns: readonly Pattern[]): Pattern[] {
+  const whole = ({ spans }: Pattern) =>
+    function* (text: string) {
+      for (const span of spans(text)) if (span[0] === 0 && span[1] === text.length) yield span
+    }
+  return patterns.flatMap((one) => {
+    if (one.label === 'API_KEY') return [one]
+    return one.label === 'CARD' || one.label === 'PHONE' ? [{ ...one, spans: whole(one) }] : []
   })
 }
 
-/** Members that hold a tool's own JSON, of which every text was said. */
-const SAID_IN = new Set(['input', 'args', 'response'])
+/** Members whose values are words of the formats. */
+const SETTINGS = new Set([
+  ...['models', 'tool_choice', 'reasoning_effort', 'effort', 'service_tier', 'voice', 'size', 'quality', 'style'],
+  ...['response_format', 'output_format', 'language', 'verbosity', 'truncation', 'include', 'modalities', 'mode'],
+  ...['finish_reason', 'stop_reason', 'finishReason', 'system_fingerprint', 'modelVersion', 'responseId', 'ttl'],
+  ...['responseMimeType', 'mimeType', 'mime_type', 'media_type', 'role', 'category', 'threshold', 'probability'],
+  ...['responseModalities', 'aspect_ratio', 'resolution', 'background', 'moderation', 'timestamp_granularities[]'],
+])
+const SETTING = /^[\w.:/-]{1,60}$/
+const SCHEMA_TYPE = /^(?:object|string|number|integer|boolean|array|null)$/
+
+function isSetting(leaf: string, path: readonly string[]): boolean {
+  if (path.at(-1) === 'type' && SCHEMA_TYPE.test(leaf)) return true
+  return !isFree(path) && SETTINGS.has(path.findLast((name) => name !== '') ?? '') && SETTING.test(leaf)
+}
+
+/** Each text exchanged that somebody may have said: what checks by others are about. */
+export function editSaid(json: string, edit: (text: string) => string, isTool = false): string {
+  return editLeaves(json, (leaf, path, kind) => {
+    const isText = kind === 'string' && leaf !== '' && !isStructure(leaf, path, isTool)
+    return isText && (isTool || !isSetting(leaf, path)) ? edit(leaf) : leaf
+  })
+}
 
 function editText(text: string, edit: (text: string) => string): string {
   if (!isJson(text)) return edit(text)

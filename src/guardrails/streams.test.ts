@@ -87,7 +87,7 @@ const RULES = [
 
 const GUARDRAILS = createGuardrails({ secrets: createSecrets('a secret of a test') })
 const guardFor = (account: string, mode: number) =>
-  GUARDRAILS.find(RULES[mode]!, { account, key: 'k', products: ['m'], isModel: true, labels: undefined })!
+  GUARDRAILS.find(RULES[mode]!, { account, keys: ['k'], products: ['m'], isModel: true, labels: undefined })!
 
 function requestOf({ name }: TextFormat, said: string): object {
   if (name === 'openai-responses') return { model: 'm', stream: true, input: said }

@@ -1,9 +1,10 @@
 // The checks of a call by others: an operator's hook, or a moderation model. Requests are asked about before anything is held, whole answers before they
 // are sent, and streams window by window, so that what was not asked about does not leave.
+import { estimate } from '../admission/admit.ts'
 import type { Check, Guard, Phase } from '../guardrails/chain.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import { isObject, objects } from '../protocols/check.ts'
+import { isObject, objectOf, objects } from '../protocols/check.ts'
 import type { Answer } from '../protocols/protocol.ts'
 import { readModerationsRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { attempt } from '../routing/attempt.ts'
@@ -26,6 +27,8 @@ export interface CheckedCall extends Pick<Arrived, 'requestId' | 'principal' | '
 export async function checkRequest(arrived: Arrived, deps: PathDeps): Promise<Arrived> {
   const { guard } = arrived
   if (!guard?.guard.asks('request')) return arrived
+  // Each check costs the operator something.
+  if (estimate(arrived).floor > 0n) await deps.hasCredits(arrived.principal.accountId, 'no guardrail is asked')
   let json = guard.json
   for (const check of guard.guard.checks('request')) {
     const texts = guard.guard.textsOf(json.text)
@@ -40,24 +43,29 @@ export async function checkRequest(arrived: Arrived, deps: PathDeps): Promise<Ar
   return { ...arrived, paidRequest, routes, guard: again, fallbacks: others, cache: undefined }
 }
 
-const JSON_TYPE = /^application\/json/
+const JSON_TYPE = /^application\/(?:[\w.-]{1,80}\+)?json/i
+/** The whole body is one text. */
+const TEXT_TYPE = /^(?:text\/|application\/(?:csv|xml|x-ndjson|[\w.-]{1,80}\+xml))/i
+const isRead = (type: string) => JSON_TYPE.test(type) || TEXT_TYPE.test(type)
 
 /** An answer that guardrails have to see cannot go out unread. */
 export function isChecked({ guard, attempted }: Answered): boolean {
-  return guard !== undefined && !guard.guard.isIdle && JSON_TYPE.test(attempted.reply.headers['content-type'] ?? '')
+  return guard !== undefined && !guard.guard.isIdle && isRead(attempted.reply.headers['content-type'] ?? '')
 }
 
 /** A whole answer as its caller may see it. */
 export async function checkAnswer(answered: Answered, answer: Answer, deps: PathDeps): Promise<Answer> {
   const { guard } = answered
-  if (!guard || !JSON_TYPE.test(answer.contentType)) return answer
-  let body = answer.body
+  if (!guard || guard.guard.isIdle || !isRead(answer.contentType)) return answer
+  const isText = !JSON_TYPE.test(answer.contentType)
+  let body = isText ? JSON.stringify({ whole: String(answer.body) }) : String(answer.body)
   for (const check of guard.guard.checks('answer')) {
-    const texts = guard.guard.textsOf(String(body))
+    const texts = guard.guard.textsOf(body)
     const put = texts.length === 0 ? undefined : await askAbout(check, { on: 'answer', texts }, answered, deps)
-    if (put) body = guard.guard.withTexts(String(body), put)
+    if (put) body = guard.guard.withTexts(body, put)
   }
-  return { ...answer, body: guard.guard.answer(body) }
+  const left = guard.guard.answer(body)
+  return { ...answer, body: isText ? String(objectOf(JSON.parse(left)).whole) : left }
 }
 
 export function isBlocked(error: unknown): error is Fault {
@@ -205,8 +213,9 @@ async function askAbout(
     deps.log.warn({ requestId, rule: name, on, ...why }, 'a guardrail could not be asked')
     guard?.guard.note(name, on, 'unchecked')
     if (onFailure === 'allow') return undefined
+    const isPaid = on === 'answer' && 'stream' in paidRequest && paidRequest.stream
     throw new Fault('unavailable', {
-      message: `The guardrail "${name}" could not be asked about this ${on}. You were not charged; try again shortly.`,
+      message: `The guardrail "${name}" could not be asked about this ${on}. ${isPaid ? 'What the vendor had reported by then is charged' : 'You were not charged'}; try again shortly.`,
       retryAfterSeconds: 2,
       cause: error,
     })

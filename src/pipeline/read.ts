@@ -56,6 +56,7 @@ import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { OnProgress } from '../upstream/tool-client.ts'
 import type { Fallback } from './call.ts'
+import { givenIn, withLonger, withQuery } from './guarded-parts.ts'
 import type { CacheRule } from './response-cache.ts'
 
 export interface PaidSpec extends EndpointSpec {
@@ -174,28 +175,28 @@ function rulesFor(incoming: Incoming, rules: readonly RoutingRule[], deps: ReadD
 
 function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
   const { catalog, principal, spec, body } = incoming
-  const { accountId: account, keyId: key } = principal
-  const filled = {
-    ...incoming,
-    body: { ...body, json: spec.sells === 'data' ? body.json : withPreset(incoming, deps) },
-  }
-  const products = (spec.sells === 'text' && modelsOf(filled, deps)) || [productOf(filled)]
+  const { accountId: account, keyId, firstKeyId } = principal
+  const json = spec.sells === 'data' ? body.json : withPreset(incoming, deps)
+  const filled = { ...incoming, body: { ...body, json } }
+  const products = (spec.sells === 'text' && modelsOf(filled, deps)) || withLonger(productOf(filled), catalog)
   const labels = labelsOf(incoming)
   const isModel = spec.sells !== 'data'
-  const guard = deps.guardrails.find(catalog.document, { account, key, products, isModel, labels })
+  const whose = { account, keys: [keyId, firstKeyId], products, isModel, labels }
+  const guard = deps.guardrails.find(catalog.document, whose)
   if (!guard) return readModels(incoming, deps)
   // Fail closed: most of what is said in a session is not in the events that make its responses.
   if (spec.sells === 'realtime')
     throw new Fault('access_denied', {
       message: 'Guardrails apply to this call, and they do not see Realtime sessions.',
     })
-  const reread = (json: JsonText): Read => {
-    const asked = readModels({ ...incoming, known: { labels }, body: { ...body, json } }, deps)
+  const whole = isModel || isToolSpec(spec) ? body.json : withQuery(incoming)
+  const reread = (left: JsonText): Read => {
+    const asked = readModels({ ...incoming, known: { labels }, ...givenIn(left, whole, incoming) }, deps)
     const { cache } = asked
-    const guarded = { ...asked, guard: { guard, json, reread } }
+    const guarded = { ...asked, guard: { guard, json: left, reread } }
     return cache ? { ...guarded, cache: { ...cache, key: `${cache.key} ${guard.cacheKey}` } } : guarded
   }
-  return reread(guard.redact(body.json))
+  return reread(guard.redact(whole))
 }
 
 function readModels(incoming: Preferring, deps: ReadDeps): Read {

@@ -110,8 +110,9 @@ function positive(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
 }
 
-function openTranscription(wanted: Wanted, file: AudioFile, target: Target, { requestId }: OpenOptions): Exchange {
+function openTranscription(wanted: Wanted, file: AudioFile, target: Target, options: OpenOptions): Exchange {
   const { work, stream, usageOf } = wanted
+  const { requestId, guard } = options
   // The caller learns the request id only with the answer, so no file can contain the boundary on purpose.
   const boundary = `tollgate-${requestId}`
   return {
@@ -129,7 +130,8 @@ function openTranscription(wanted: Wanted, file: AudioFile, target: Target, { re
       ? {
           stream: (headers: Readonly<Record<string, string>>) => {
             const relay = new PassRelay(new AudioObserver(usageOf))
-            return /json/i.test(headers['content-type'] ?? '') ? new WholeRelay(relay, unrollTranscript) : relay
+            const events = /json/i.test(headers['content-type'] ?? '') ? new WholeRelay(relay, unrollTranscript) : relay
+            return guard ? guard.relay(events) : events
           },
         }
       : {}),
