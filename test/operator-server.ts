@@ -132,9 +132,9 @@ export async function startOperatorServer(
   let url = ''
   const invoices = createInvoices({ database, audit, world })
   const mailing = { mailboxKey: secrets.key('mailbox'), mails: undefined }
-  const members = createMembers({ ...identity, keys })
   const guard = createGuardedFetch({ world, allow: options.outboundAllow ?? [] })
   const toolConnections = await openToolConnections({ database, changes, audit, secrets, world, guard })
+  const members = createMembers({ ...identity, keys, toolConnections })
   const login = createLogin({
     ...{ ...identity, credentials, members, guard, factorKey: secrets.key('second-factor') },
     publicUrl: () => url,
@@ -228,7 +228,9 @@ export async function startOperatorServer(
     }),
     branding,
     signUp: createSignUp({ ...identity, accounts, branding, publicUrl: () => url, log, ...mailing }),
-    ownDeletion: createOwnDeletion({ ...identity, accounts, keys, branding, publicUrl: () => url, mails: undefined }),
+    ownDeletion: createOwnDeletion({
+      ...{ ...identity, accounts, keys, toolConnections, branding, publicUrl: () => url, mails: undefined },
+    }),
     connections: { look: nobody, allow: nobody, refuse: nobody },
     ...options.overrides,
   }

@@ -36,6 +36,8 @@ export interface ToolConnections {
   finish(pending: string, owner: ConnectionOwner, answer: URLSearchParams, by: By): Promise<void>
   /** Revokes it there too, as far as the server lets it. False: there is none. */
   remove(owner: ConnectionOwner, server: string, by: By): Promise<boolean>
+  /** Removes all of a person who leaves an account, as part of another transaction; what it gives is to be called when that is committed. */
+  leave(tx: Queryable, of: { account: string; person: string }, by: By): Promise<() => Promise<void>>
 }
 
 /** All that is needed to renew and to revoke. */
@@ -80,6 +82,10 @@ const RENEWED = statement(
 const REMOVE = statement(
   'tool_connection_remove',
   `delete from tool_connection where coalesce(account_id, '') = $1 and coalesce(person_id, '') = $2 and server = $3 returning id, issuer, sealed`,
+)
+const LEAVE = statement(
+  'tool_connection_leave',
+  'delete from tool_connection where account_id = $1 and person_id = $2 returning id, server, sealed',
 )
 const STORE = statement(
   'tool_connection_store',
@@ -170,6 +176,18 @@ export async function openToolConnections(deps: Deps): Promise<ToolConnections> 
     })
   }
 
+  /** Here they are gone already; a server that does not answer keeps nobody. */
+  async function ended(gone: readonly { readonly id: string; readonly sealed: Buffer }[]): Promise<void> {
+    if (gone.length === 0) return
+    await changes.notice('tool-connections')
+    await Promise.allSettled(
+      gone.map(async ({ id, sealed }) => {
+        const grant = opened(id, sealed)
+        if (grant) await revoke(grant, fetchFn)
+      }),
+    )
+  }
+
   return {
     find(owner, { name, url }) {
       const row = known.get(keyOf(owner, name))
@@ -257,12 +275,14 @@ export async function openToolConnections(deps: Deps): Promise<ToolConnections> 
         if (row) await told(tx, by, 'remove', { owner, server })
         return row
       })
-      if (!gone) return false
-      await changes.notice('tool-connections')
-      const grant = opened(gone.id, gone.sealed)
-      // Here it is gone already; a server that does not answer keeps nobody.
-      if (grant) await revoke(grant, fetchFn).catch(() => undefined)
-      return true
+      if (gone) await ended([gone])
+      return gone !== undefined
+    },
+    async leave(tx, owner, by) {
+      const { account, person } = owner
+      const gone = await tx.query<{ id: string; server: string; sealed: Buffer }>(LEAVE, [account, person])
+      for (const { server } of gone) await told(tx, by, 'remove', { owner, server })
+      return () => ended(gone)
     },
   }
 }

@@ -2,6 +2,7 @@
 
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Keys } from '../admission/keys.ts'
+import type { ToolConnections } from '../credentials/tool-connections.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -126,8 +127,13 @@ const REMOVE = statement('member_remove', 'delete from membership where account_
 export const INVITE_HOURS = 7 * 24
 const RESET_HOURS = 24
 
-export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'endConnections' | 'noticed'> }): Members {
-  const { database, world, audit, sessions, keys } = deps
+interface MemberDeps extends PeopleDeps {
+  readonly keys: Pick<Keys, 'endConnections' | 'noticed'>
+  readonly toolConnections: Pick<ToolConnections, 'leave'>
+}
+
+export function createMembers(deps: MemberDeps): Members {
+  const { database, world, audit, sessions, keys, toolConnections } = deps
 
   async function find(token: string): Promise<InviteRow> {
     const [row] = await database.query<InviteRow>(LOOK, [digestOfToken(token)])
@@ -163,10 +169,11 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
     },
 
     async remove(account, person, options, by) {
-      await database.transaction(async (tx) => {
+      const signedOut = await database.transaction(async (tx) => {
         // Before the members are locked: accepting a link takes the two locks in the same order.
         await tx.query(REMOVE_INVITES, [person, account])
         const before = await lockMember(tx, account, person, options)
+        const left = await toolConnections.leave(tx, { account, person }, by)
         await tx.query(REMOVE, [account, person])
         await keys.endConnections(tx, { account, person }, by)
         await audit.write(tx, by, {
@@ -176,8 +183,10 @@ export function createMembers(deps: PeopleDeps & { readonly keys: Pick<Keys, 'en
           before,
           after: {},
         })
+        return left
       })
       await keys.noticed()
+      await signedOut()
     },
 
     async changeRole(account, person, { role, mayRemoveLastOwner, mayGive }, by) {

@@ -4,6 +4,7 @@ import type { Accounts } from '../admission/accounts.ts'
 import type { Keys } from '../admission/keys.ts'
 import type { Branding } from '../branding/branding.ts'
 import { renderMail } from '../branding/mail.ts'
+import type { ToolConnections } from '../credentials/tool-connections.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -23,6 +24,7 @@ export interface OwnDeletion {
 interface DeletionDeps extends Pick<PeopleDeps, 'database' | 'audit'> {
   readonly accounts: Pick<Accounts, 'close' | 'change'>
   readonly keys: Pick<Keys, 'endConnections' | 'noticed'>
+  readonly toolConnections: Pick<ToolConnections, 'leave'>
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
   readonly mails: (PersonMails & { forget(tx: Queryable, to: string): Promise<void> }) | undefined
@@ -58,7 +60,7 @@ const CLOSED_NAME = 'Deleted by its owner'
 const REASON = 'Its owner deleted their login.'
 
 export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
-  const { database, audit, accounts, keys, mails, branding, publicUrl } = deps
+  const { database, audit, accounts, keys, toolConnections, mails, branding, publicUrl } = deps
 
   /** Those to be closed, or a conflict that says what has to be done first. */
   async function look(on: Queryable, person: Person, forfeit: boolean): Promise<Membership[]> {
@@ -89,7 +91,7 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
         await accounts.close(id, { reason: REASON, balance: 'writeoff' }, mine)
         await accounts.change(id, { name: CLOSED_NAME }, mine)
       }
-      await database.transaction(async (tx) => {
+      const signedOut = await database.transaction(async (tx) => {
         await tx.query(END_LINKS, [person.email])
         await tx.query(LOCK_MINE, [person.id])
         // Somebody may have made this person the last owner of another account meanwhile.
@@ -100,11 +102,17 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
         const now = branding.get()
         const mail = renderMail(PERSON_MAILS.deleted.make({ name: now.name, url: '' }), now, publicUrl())
         await mails?.add(tx, { ...mail, to: person.email, event: 'person.deleted', about: person.id })
-        for (const { id } of all) await keys.endConnections(tx, { account: id, person: person.id }, mine)
+        const left: (() => Promise<void>)[] = []
+        for (const { id } of all) {
+          await keys.endConnections(tx, { account: id, person: person.id }, mine)
+          left.push(await toolConnections.leave(tx, { account: id, person: person.id }, mine))
+        }
         await tx.query(DELETE, [person.id])
         await audit.write(tx, mine, { action: 'person.delete', object: person.id, detail: { closed: closing.length } })
+        return left
       })
       await keys.noticed()
+      for (const tell of signedOut) await tell()
       mails?.wake()
     },
   }

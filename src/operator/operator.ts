@@ -92,11 +92,11 @@ export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): Ba
   }
   const people = createPeople(identity)
   const mails = parts.mails ? personMails(parts) : undefined
-  const { accounts, keys, branding, log } = parts
+  const { accounts, keys, toolConnections, branding, log } = parts
   const mailboxKey = parts.secrets.key('mailbox')
   const signUp = createSignUp({ ...identity, accounts, branding, publicUrl, log, mailboxKey, mails })
-  const ownDeletion = createOwnDeletion({ ...identity, accounts, keys, branding, publicUrl, mails })
-  const members = createMembers({ ...identity, keys })
+  const ownDeletion = createOwnDeletion({ ...identity, accounts, keys, toolConnections, branding, publicUrl, mails })
+  const members = createMembers({ ...identity, keys, toolConnections })
   const factorKey = parts.secrets.key('second-factor')
   const login = createLogin({ ...parts, ...identity, factorKey, members, publicUrl })
   const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })

@@ -91,6 +91,14 @@ async function call(key: string): Promise<string> {
 const keyOf = (memberId: string | null, maker: string | undefined = memberId ?? undefined) =>
   home.gateway.keys.create(account, { name: 'k', memberId }, { ...BY, person: maker })
 
+/** For oneself. */
+async function signIn(): Promise<void> {
+  const { page } = operator
+  await page.goto(`${home.url}/console/a/${account}/sign-ins`)
+  await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).first().click()
+  await page.getByText('Signed in.').waitFor()
+}
+
 /** Whoever may make keys for others, or give them theirs, does not get at what is theirs at a server. */
 async function onlyOwnKeys(mine: string): Promise<void> {
   const { keys } = home.gateway
@@ -139,9 +147,7 @@ test('each person signs in at a server, and calls of their keys alone use that s
   assert.equal(callers.length, 0)
 
   authority.visitor = 'ann'
-  await page.goto(place)
-  await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).first().click()
-  await page.getByText('Signed in.').waitFor()
+  await signIn()
   assert.equal(await call(mine), 'notes of ann')
   await onlyOwnKeys(own.id)
   for (const key of [nobodys, strangers]) assert.match(await call(key), /Sign in to the tool server "notes" first/)
@@ -198,7 +204,13 @@ test('a sign-in is finished once, by the session that began it; whoever leaves t
   const { database } = home.gateway
   const { length } = await database.query({ text: 'select 1 from tool_connection where person_id is null' })
   assert.equal(length, 2)
-  await database.query({ text: 'delete from membership where person_id = $1' }, [person])
+  await signIn()
+  const { key } = await keyOf(person)
+  assert.equal(await call(key), 'notes of eve')
+  const token = (server.seen.at(-1)?.key ?? '').replace('Bearer ', '')
+  assert.equal((await home.operator('DELETE', `/accounts/${account}/members/${person}`)).status, 200)
+  assert.match(await call(key), /first/, 'at once')
+  assert.equal(await authority.subjectOf(token), undefined, 'revoked there too')
   const left = await database.query({ text: 'select 1 from tool_connection where person_id is not null' })
   assert.equal(left.length, 0)
 })
