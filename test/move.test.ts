@@ -87,6 +87,7 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
     account.id,
     person,
   ])
+  for (const whose of [person, null]) await source.query(SIGN_IN, [account.id, whose])
   await here.gateway.database.query(
     {
       text: `with fired as (insert into alert (id, scope, rule, subject, level, title, message) values ($2, $1, 'failures', 'x', 'on', 't', 'm') returning id),
@@ -104,13 +105,19 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
   return account
 }
 
+/** At a tool server: of a person, or shared. */
+const SIGN_IN = {
+  text: `insert into tool_connection (id, account_id, person_id, server, url, issuer, sealed) values (gen_random_uuid()::text, $1, $2, 'notes', '', '', '')`,
+}
+
 /** How many rows of what only tells of an account there are. */
 async function told(end: Database, account: string): Promise<unknown> {
   const [row] = await end.query(
     {
       text: `select (select count(*)::int from refusal where account_id = $1 and fault = 'credits_short') as refusals, (select count(*)::int from alert where scope = $1) as alerts,
         (select count(*)::int from delivery where account_id = $1) as deliveries,
-        (select count(*)::int from recording_policy where account_id = $1) as rules, (select count(*)::int from recording where account_id = $1) as contents`,
+        (select count(*)::int from recording_policy where account_id = $1) as rules, (select count(*)::int from recording where account_id = $1) as contents,
+        (select count(*)::int from tool_connection where account_id = $1) as "signIns"`,
     },
     [account],
   )
@@ -132,8 +139,9 @@ test('an account moves with its keys, money, limits, members and history, and on
     account.id,
   ])
   assert.equal(file?.pdf.toString(), '%PD')
-  assert.deepEqual(await told(target, account.id), { refusals: 1, alerts: 1, deliveries: 1, rules: 1, contents: 0 })
-  assert.deepEqual(await told(source, account.id), { refusals: 1, alerts: 1, deliveries: 2, rules: 1, contents: 0 })
+  const rest = { refusals: 1, alerts: 1, rules: 1, contents: 0, signIns: 0 }
+  assert.deepEqual(await told(target, account.id), { ...rest, deliveries: 1 })
+  assert.deepEqual(await told(source, account.id), { ...rest, deliveries: 2 })
 
   const refused = await here.call('/v1/chat-completions', account.key, BODY)
   assert.equal(refused.status, 503)
@@ -275,6 +283,7 @@ test('what cannot be moved is refused in a sentence, and stays open', async () =
   await here.gateway.ledger.reserve({ ...hold, want: 50n, floor: 50n, tokens: 1 })
   await refusal(moveAccount(options(account.id, { waitMs: 300 })), /1 calls and 0 leases/)
   assert.ok(await isOpen(source, account.id))
+  await target.query(SIGN_IN, [account.id, null])
   await cancelMove(options(account.id))
   assert.equal((await target.query({ text: 'select 1 from account where id = $1' }, [account.id])).length, 0)
   await refusal(cancelMove(options(account.id)), /is not being moved/)

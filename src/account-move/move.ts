@@ -33,6 +33,7 @@ import {
   PUT_ARRIVAL,
   REMOVE_CONTENT,
   REMOVE_MOVE,
+  REMOVE_SIGN_INS,
   removeRows,
   SCHEMA,
   STATE,
@@ -136,6 +137,7 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
   }
   await open(options, move)
   await pruneAll(source, REMOVE_CONTENT, [account])
+  await source.query(REMOVE_SIGN_INS, [account])
   return { ...(await count(options)), closedMs: Math.round(world.elapsedMs() - closedMs) }
 }
 
@@ -147,6 +149,7 @@ async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
     throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
   if (there.state === 'arriving') await open(options, left.move_id)
   await pruneAll(options.source, REMOVE_CONTENT, [account])
+  await options.source.query(REMOVE_SIGN_INS, [account])
   return { ...(await count(options)), closedMs: 0 }
 }
 

@@ -107,6 +107,13 @@ export const REMOVE_CONTENT = statement(
   `with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where account_id = $1 limit 500) returning 1)
    select count(*)::int as count from gone`,
 )
+/** Sign-ins at tool servers are for this gateway alone: people sign in anew elsewhere. Processes hear of it. */
+export const REMOVE_SIGN_INS = statement(
+  'move_remove_sign_ins',
+  `with gone as (delete from tool_connection where account_id = $1 returning 1)
+   insert into cache_version (topic) select 'tool-connections' where exists (select 1 from gone)
+   on conflict (topic) do update set version = cache_version.version + 1`,
+)
 /** The name is one of the above. */
 const insertInto = (TABLE: string) =>
   statement(
@@ -251,6 +258,7 @@ export async function removeRows(tx: Queryable, account: string): Promise<void> 
   for (const table of [...GROWING, ...LISTED]) await tx.query(GROWN[table].remove, [account])
   for (const remove of REMOVE_TOLD) await tx.query(remove, [account])
   for (const { remove } of CHANGED) await tx.query(remove, [account])
+  await tx.query(REMOVE_SIGN_INS, [account])
   await tx.query(REMOVE_MEMBERS, [account])
 }
 
