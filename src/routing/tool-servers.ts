@@ -150,7 +150,9 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     const owner = { account: null, person: null }
     const token = isPersonal ? deps.connections.find(owner, { name: server, url: at.baseUrl }) : undefined
     const headers = token ? { authorization: `Bearer ${await token()}` } : {}
-    return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK)
+    return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK).catch((error: unknown) => {
+      throw new Failure(lookError(error, { ...at, headers: { ...at.headers, ...headers } }))
+    })
   }
 
   function tokenFor({ isOwn, ...owner }: Caller, name: string) {
@@ -170,7 +172,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     const before = allHeld(server)
     const seen = await listed(server, target).then(
       (tools) => JSON.stringify(tools.map(seenTool)),
-      (error: unknown) => new Failure(lookError(error, target)),
+      (error: unknown) => (error instanceof Failure ? error : new Failure(lookError(error, target))),
     )
     if (seen instanceof Failure) await database.query(FAILED, [server, seen.message])
     else await database.query(SEEN, [server, seen])

@@ -150,6 +150,17 @@ test('each person signs in at a server, and calls of their keys alone use that s
   await signIn()
   assert.equal(await call(mine), 'notes of ann')
   await onlyOwnKeys(own.id)
+  const told = server.acts.get('my_notes')
+  for (const isResult of [true, false]) {
+    server.acts.set('my_notes', ({ headers, id, res }) => {
+      const said = `You sent ${headers.authorization?.replace('Bearer ', '')}.`
+      if (isResult) return { ...text(said), isError: true }
+      res.writeHead(200, { 'content-type': 'application/json' })
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: said } }))
+    })
+    assert.match(await call(mine), /says: You sent \[key\]\./, 'a server cannot show the token to whoever calls')
+  }
+  server.acts.set('my_notes', told!)
   for (const key of [nobodys, strangers]) assert.match(await call(key), /Sign in to the tool server "notes" first/)
   authority.visitor = 'the team'
   await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).click()

@@ -9,6 +9,7 @@ import type { OnProgress, ToolClient } from '../../upstream/tool-client.ts'
 import { isObject, type Json, objectOf } from '../check.ts'
 import { type Exchange, garbled, type PaidRequest } from '../protocol.ts'
 import { refusal } from '../vendor-fault.ts'
+import { withoutSecrets } from '../vendor-words.ts'
 import { dataWords } from './data-words.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -49,14 +50,19 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
       : {}),
     open(target): Exchange {
       const call = { method: 'POST', url: target.baseUrl, headers } as const
+      // A stranger may say what it was sent: the credential, or the token of whoever signed in.
+      const clean = (said: string) => withoutSecrets(said, { ...target, headers: { ...target.headers, ...headers } })
       const facts: Pick<Exchange, 'answer' | 'vendorError'> = {
         answer(body) {
-          const result = resultIn(body, server)
+          const result = resultIn(body, server, clean)
           checkPromise(result, spec)
           const rows = Math.min(countResults(result), sold.resultsMax)
           return { body: JSON.stringify(result), contentType: JSON_TYPE, usage: usageOf(rows) }
         },
-        vendorError: (body) => dataWords(body, (value) => objectOf(value.error).message ?? value.message ?? value.error),
+        vendorError(body) {
+          const words = dataWords(body, (value) => objectOf(value.error).message ?? value.message ?? value.error)
+          return words && { ...words, message: clean(words.message) }
+        },
       }
       if (deps.simulated) return { ...facts, call: { ...call, url: `${call.url}/call`, ...simulatedCall(spec) } }
       return {
@@ -109,7 +115,7 @@ function problemOf(schema: JsonSchema, value: unknown): string | undefined {
 }
 
 /** The result, or the fault that it stands for. An error costs nothing, and is marked as the server's own words. */
-function resultIn(body: Buffer, server: string): Json {
+function resultIn(body: Buffer, server: string, clean: (said: string) => string): Json {
   let value: unknown
   try {
     value = JSON.parse(body.toString('utf8'))
@@ -118,9 +124,9 @@ function resultIn(body: Buffer, server: string): Json {
   }
   const { result, error } = objectOf(value)
   const refused = objectOf(error)
-  if (isObject(error)) throw saidFault(server, String(refused.message ?? ''), CALLERS_CODES.includes(Number(refused.code)) ? 400 : 502)
+  if (isObject(error)) throw saidFault(server, clean(String(refused.message ?? '')), CALLERS_CODES.includes(Number(refused.code)) ? 400 : 502)
   if (!isObject(result) || !Array.isArray(result.content)) throw garbled('the result has no content')
-  if (result.isError === true) throw saidFault(server, textOf(result.content), 400)
+  if (result.isError === true) throw saidFault(server, clean(textOf(result.content)), 400)
   const { content, structuredContent } = result
   return { content, ...(structuredContent === undefined ? {} : { structuredContent }) }
 }
