@@ -83,6 +83,8 @@ class Session {
   #session: Json
   #items: Item[] = []
   #buffer = 0
+  /** Bytes of sound in the whole session. */
+  #heard = 0
   #isSpeaking = false
   #running: Running | undefined
   #ids = 0
@@ -176,15 +178,20 @@ class Session {
     if (!isSilent && !this.#isSpeaking && this.#turns()) {
       this.#isSpeaking = true
       this.#buffer = 0
-      this.#send('input_audio_buffer.speech_started', { audio_start_ms: 0, item_id: this.#id('item') })
+      this.#send('input_audio_buffer.speech_started', { audio_start_ms: this.#heardMs(), item_id: this.#id('item') })
       if (this.#turns()?.interrupt_response !== false) this.#running?.cancel('turn_detected')
     }
     this.#buffer += sound.length
+    this.#heard += sound.length
     if (!isSilent || !this.#isSpeaking) return
     this.#isSpeaking = false
-    this.#send('input_audio_buffer.speech_stopped', { audio_end_ms: 0, item_id: this.#id('item') })
+    this.#send('input_audio_buffer.speech_stopped', { audio_end_ms: this.#heardMs(), item_id: this.#id('item') })
     this.#commit()
     if (this.#turns()?.create_response !== false) void this.#respond({}, {})
+  }
+
+  #heardMs(): number {
+    return Math.floor((this.#heard / SAMPLE_BYTES_PER_SECOND) * 1000)
   }
 
   #commit(): void {

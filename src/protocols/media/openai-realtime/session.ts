@@ -32,8 +32,8 @@ const PASSED = new Set([
 /** The bytes of a token of sound: a tenth of a second is read as one, and a twentieth is spoken as one. */
 const PCM = { read: 4_800, spoken: 2_400 }
 const TELEPHONE = { read: 800, spoken: 400 }
-/** What is heard before somebody is noticed to speak, in tokens. */
-const PREFIX_TOKENS = 20
+/** Of a token of sound that is read. */
+const TOKEN_MS = 100
 const IMAGE_TOKENS = 2_000
 
 const wrong = (param: string, words: string) => invalid(`"${param}" ${words}`, param)
@@ -52,8 +52,15 @@ export class RealtimeSession {
   #tokens = { text: 0, audio: 0, image: 0 }
   /** Of the instructions and tools. */
   #base = 0
-  /** Tokens of sound that was sent and is not part of the conversation yet. */
-  #buffered = 0
+  /** What was added to it since the last response was asked for: that response may not have read it. */
+  #since = { text: 0, audio: 0, image: 0 }
+  /** Tokens of all sound that was sent, and how much of it is part of the conversation or was thrown away. Only a vendor says what was. */
+  #sent = 0
+  #taken = 0
+  /** Where the caller stopped speaking. */
+  #stopped: number | undefined
+  /** Where the caller asked to throw away what was sent. */
+  #cleared: number | undefined
   /** Whether the caller wants responses when it stops speaking. */
   #responds = true
   /** Commits of the caller's own, which make no response. */
@@ -87,10 +94,13 @@ export class RealtimeSession {
       case 'session.update':
         return JSON.stringify({ ...event, session: this.#checked(objectOf(event.session)) })
       case 'input_audio_buffer.append':
-        this.#buffered += (text(event.audio)?.length ?? 0) * 0.75 * (1 / this.#bytes(this.#inputFormat()).read)
+        this.#sent += (text(event.audio)?.length ?? 0) * 0.75 * (1 / this.#bytes(this.#inputFormat()).read)
         break
       case 'input_audio_buffer.commit':
         this.#commits += 1
+        break
+      case 'input_audio_buffer.clear':
+        this.#cleared ??= this.#sent
         break
       case 'conversation.item.create':
         this.#add(event.item)
@@ -137,14 +147,18 @@ export class RealtimeSession {
       case 'session.updated':
         return { frame: JSON.stringify({ ...event, session: this.#shown(objectOf(event.session)) }) }
       case 'input_audio_buffer.speech_started':
-        this.#buffered = PREFIX_TOKENS
+        this.#take(tokensOf(event.audio_start_ms))
+        break
+      case 'input_audio_buffer.speech_stopped':
+        this.#stopped = tokensOf(event.audio_end_ms)
         break
       case 'input_audio_buffer.cleared':
-        this.#buffered = 0
+        this.#take(this.#cleared)
+        this.#cleared = undefined
         break
       case 'input_audio_buffer.committed': {
-        this.#tokens.audio += Math.ceil(this.#buffered)
-        this.#buffered = 0
+        this.#grow('audio', this.#take(this.#stopped ?? this.#sent))
+        this.#stopped = undefined
         if (this.#commits > 0) this.#commits -= 1
         else if (this.#responds) return { frame: sent, responds: true }
         break
@@ -153,6 +167,18 @@ export class RealtimeSession {
         this.#report(objectOf(event.response))
     }
     return { frame: sent }
+  }
+
+  /** Sound up to there is no longer waiting. Returns how much that was. */
+  #take(until = 0): number {
+    const before = this.#taken
+    this.#taken = Math.max(before, Math.min(until, this.#sent))
+    return this.#taken - before
+  }
+
+  #grow(kind: 'text' | 'audio' | 'image', tokens: number): void {
+    this.#tokens[kind] += Math.ceil(tokens)
+    this.#since[kind] += Math.ceil(tokens)
   }
 
   /** The session as the caller asked for it. */
@@ -174,18 +200,22 @@ export class RealtimeSession {
     if (!isObject(usage) || conversation_id === null) return
     const { input_token_details: read, output_token_details: made } = usage
     const of = (name: string) => (readCount(objectOf(read)[name]) ?? 0) + (readCount(objectOf(made)[name]) ?? 0)
-    this.#tokens = { text: of('text_tokens'), audio: of('audio_tokens'), image: of('image_tokens') }
+    const { text: words, audio, image } = this.#since
+    this.#tokens = {
+      ...{ text: of('text_tokens') + words, audio: of('audio_tokens') + audio },
+      image: of('image_tokens') + image,
+    }
   }
 
   #add(item: unknown): void {
     const { content, ...rest } = objectOf(item)
     for (const part of objects(content)) {
       if (typeof part.audio === 'string')
-        this.#tokens.audio += Math.ceil((part.audio.length * 0.75) / this.#bytes(this.#inputFormat()).read)
-      else if (part.type === 'input_image') this.#tokens.image += IMAGE_TOKENS
-      else this.#tokens.text += measurePrompt([part], {}).most
+        this.#grow('audio', (part.audio.length * 0.75) / this.#bytes(this.#inputFormat()).read)
+      else if (part.type === 'input_image') this.#grow('image', IMAGE_TOKENS)
+      else this.#grow('text', measurePrompt([part], {}).most)
     }
-    this.#tokens.text += measurePrompt([rest], {}).most
+    this.#grow('text', measurePrompt([rest], {}).most)
   }
 
   #inputFormat(): unknown {
@@ -198,8 +228,9 @@ export class RealtimeSession {
 
   /** What a response with these members reads and may write. */
   response(asked: Json, contextTokens: number): RealtimeTurn {
+    this.#since = { text: 0, audio: 0, image: 0 }
     const own = isObject(asked) ? measurePrompt([asked.instructions, asked.tools, asked.input], {}).most : 0
-    const audio = Math.min(contextTokens, Math.ceil(this.#tokens.audio + this.#buffered))
+    const audio = Math.min(contextTokens, Math.ceil(this.#tokens.audio + this.#sent - this.#taken))
     const image = Math.min(contextTokens - audio, this.#tokens.image)
     const input = Math.min(contextTokens - audio - image, this.#tokens.text + this.#base + own)
     const modalities =
@@ -223,6 +254,11 @@ export interface RealtimeTurn {
   readonly tokensMax: number | undefined
   /** The bytes of a token of spoken sound. */
   readonly bytesSpoken: number
+}
+
+const tokensOf = (ms: unknown) => {
+  const count = readCount(ms)
+  return count === undefined ? undefined : count / TOKEN_MS
 }
 
 function checkMembers(given: Json, known: ReadonlySet<string>, at: string): void {
