@@ -23,10 +23,16 @@ const TEXT = { type: 'response.create', response: { output_modalities: ['text'] 
 
 const usageOf = async (account: string) => {
   await g.settled()
-  return g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint; status: number; lines: any[] }>(
-    { text: 'select endpoint, outcome, charged, status, lines from usage where account_id = $1 order by id' },
-    [account],
-  )
+  return g.gateway.database.query<{
+    endpoint: string
+    outcome: string
+    charged: bigint
+    status: number
+    loss: bigint
+    labels: any
+  }>({ text: 'select endpoint, outcome, charged, status, loss, labels from usage where account_id = $1 order by id' }, [
+    account,
+  ])
 }
 
 /** The price of alpha-realtime-1, in micro-credits. */
@@ -155,6 +161,55 @@ test('a reason with characters beyond ASCII is cut between them, and the process
   }
 })
 
+test('who stops speaking while a response runs gets the next one after it', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  await socket.next('session.created')
+  const turn_detection = { type: 'server_vad', interrupt_response: false }
+  socket.send({ type: 'session.update', session: { type: 'realtime', audio: { input: { turn_detection } } } })
+  await socket.next('session.updated')
+  socket.send(say('[[slow=50]] one'))
+  socket.send(TEXT)
+  await socket.next('response.created')
+  for (const byte of [9, 0])
+    socket.send({ type: 'input_audio_buffer.append', audio: Buffer.alloc(24_000, byte).toString('base64') })
+  await socket.next('input_audio_buffer.committed')
+  for (let turn = 0; turn < 2; turn++)
+    assert.equal((await socket.next('response.done', 'error')).response?.status, 'completed')
+  socket.ws.close()
+  assert.equal((await usageOf(id)).length, 2)
+})
+
+test('sound that comes faster than it is spoken is held for before it is read', async () => {
+  const { id, key } = await g.account({ credits: 1_000_000n })
+  const socket = await open(key)
+  await socket.next('session.created')
+  // Two minutes, which cost 3.8 credits to read.
+  for (let second = 0; second < 120; second += 20)
+    socket.send({ type: 'input_audio_buffer.append', audio: Buffer.alloc(20 * 48_000, 9).toString('base64') })
+  socket.send({ type: 'input_audio_buffer.append', audio: Buffer.alloc(4_800).toString('base64') })
+  await socket.next('input_audio_buffer.committed')
+  assert.equal((await socket.next('error', 'response.done')).status, 402)
+  socket.ws.close()
+  await usageOf(id)
+  assert.deepEqual(await g.balance(id), { posted: 1_000_000n, held: 0n })
+})
+
+test('strangers take few sockets, and the next of them is answered as HTTP', async () => {
+  const { port, hostname } = new URL(g.url)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      // It does not answer the end of its socket.
+      const link = connect(Number(port), hostname)
+      links.add(link)
+      link.write(`GET ${at}&key=x HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`)
+      link.write('sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n')
+      return new Promise<string>((resolve) => link.once('data', (piece) => resolve(String(piece).slice(9, 12))))
+    }),
+  )
+  assert.deepEqual(answers.sort(), [...Array(16).fill('101'), ...Array(4).fill('401')])
+})
+
 test('a response ends where the credits do, the session says why, and the next one is refused', async () => {
   const { id, key } = await g.account({ credits: 2_000_000n })
   const socket = await open(key)
@@ -193,8 +248,12 @@ test('a vendor that ignores the cap is stopped, and sessions at once spend no mo
       socket.ws.close()
     }),
   )
-  await usageOf(id)
-  assert.ok((await g.balance(id)).posted >= 0n)
+  const rows = await usageOf(id)
+  const sum = (name: 'charged' | 'loss') => rows.reduce((all, row) => all + row[name], 0n)
+  assert.equal((await g.balance(id)).posted, 3_000_000n - sum('charged'))
+  assert.ok(sum('charged') <= 3_000_000n)
+  // What the vendor made until it was stopped. All that was asked for would cost 640 credits.
+  assert.ok(sum('loss') > 0n && sum('loss') < 3_000_000n, String(sum('loss')))
 })
 
 test('a caller that leaves stops its vendor, and pays what that reports', async () => {
@@ -278,15 +337,19 @@ test('the realtime client of the openai package speaks to the gateway unchanged'
 test('a client secret opens sessions of its model from its sites for a minute, and nothing else', async () => {
   const { id, key } = await g.account()
   const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
-  const made = await client.realtime.clientSecrets.create({
-    expires_after: { anchor: 'created_at', seconds: 600 },
-    session: { type: 'realtime', model: MODEL, instructions: 'Be brief.' },
-    origins: ['https://app.example'],
-  } as any)
+  const made = await client.realtime.clientSecrets.create(
+    {
+      expires_after: { anchor: 'created_at', seconds: 600 },
+      session: { type: 'realtime', model: MODEL, instructions: 'Be brief.' },
+      origins: ['https://app.example'],
+    } as any,
+    { headers: { 'x-tollgate-tags': 'team=a' } },
+  )
   assert.match(made.value, /^ek_/)
+  assert.ok(!('expires_at' in made.session))
   assert.ok(made.expires_at <= Date.now() / 1000 + 61)
   const protocols = ['realtime', `openai-insecure-api-key.${made.value}`]
-  const headers = { origin: 'https://app.example' }
+  const headers = { origin: 'https://app.example', 'x-tollgate-tags': 'team=b' }
   const socket = await openSocket(g.url + at, { protocols, headers })
   assert.equal(socket.ws.protocol, 'realtime')
   assert.equal((await socket.next('session.created')).session.instructions, 'Be brief.')
@@ -294,7 +357,11 @@ test('a client secret opens sessions of its model from its sites for a minute, a
   socket.send(TEXT)
   assert.equal((await socket.next('response.done')).response.status, 'completed')
   socket.ws.close()
-  assert.equal((await usageOf(id)).length, 1)
+  assert.deepEqual(
+    (await usageOf(id)).map(({ labels }) => labels),
+    [{ team: 'a' }],
+    'those of the request that made the secret',
+  )
   await assert.rejects(
     openSocket(g.url + at, { protocols, headers: { origin: 'https://evil.example' } }),
     /^Error: 403 /,

@@ -1,8 +1,9 @@
-// Client secrets: what a browser may open one Realtime session with, for a minute, in the name of a key that it never sees. They are sealed,
-// not stored: every process can read them, and nobody else.
+// Client secrets: what a browser may open Realtime sessions with, for a minute, in the name of a key that it never sees. They are sealed, not
+// stored: every process can read them, and nobody else. So nothing remembers that one was used.
 import { Fault } from '../kernel/fault.ts'
 import { seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
+import type { Labels } from './labels.ts'
 
 export interface ClientSecret {
   readonly keyId: string
@@ -12,6 +13,8 @@ export interface ClientSecret {
   readonly origins?: readonly string[] | undefined
   /** The session that it opens. */
   readonly session: Readonly<Record<string, unknown>>
+  /** Those of the request that made it: its sessions have them, and no others. */
+  readonly labels?: Labels | undefined
   /** Unix seconds. */
   readonly expiresAt: number
 }

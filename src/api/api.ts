@@ -387,11 +387,16 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   /** A browser does not see the answer to a handshake, so this is said on the socket. */
   async function refuseAddress({ raw, id }: RequestContext, link: Duplex, head: Buffer): Promise<void> {
     const message = 'A credential stands in the address, where others read it. Replace it, and send it in a header.'
-    await options.sockets?.accept({ request: raw, link, head, account: '' }, (socket) => {
-      const fault = new Fault('key_missing', { message })
+    const fault = new Fault('key_missing', { message })
+    const asked = { request: raw, link, head, account: '' }
+    const accepted = options.sockets?.accept(asked, (socket) => {
       socket.send(JSON.stringify({ type: 'error', status: fault.status, error: openaiError(fault), request_id: id }))
       socket.close(CLOSE.policy, message)
       return { frame: (_text, lease) => lease.release() }
+    })
+    // Of strangers, few get a socket.
+    await accepted?.catch((error: unknown) => {
+      throw asFault(error).status === 429 ? fault : error
     })
   }
 

@@ -10,6 +10,7 @@ import { objectOf, text } from '../protocols/check.ts'
 import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
 import { jsonBody } from '../server/body.ts'
 import type { HandlersOf } from './api.ts'
+import { headerOf } from './paid.ts'
 
 interface ClientSecretDeps extends ArriveDeps {
   readonly clientSecrets: ClientSecrets
@@ -28,9 +29,12 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const session = objectOf(value.session)
       const model = text(session.model) ?? ''
       const { principal } = request
-      const json = readJson(Buffer.from(JSON.stringify({ model })))
+      const { user, safety_identifier } = value
+      const body = { json: readJson(Buffer.from(JSON.stringify({ model, user, safety_identifier }))) }
+      const header = (name: string) => headerOf(request, name)
+      const spec = SOCKETS.realtime as PaidSpec // It sells realtime.
       // What the session would be refused for is said now.
-      readFor({ spec: SOCKETS.realtime as PaidSpec, principal, params: {}, query: '', body: { json } }, deps)
+      const { labels } = readFor({ spec, principal, params: {}, query: '', body, header }, deps).asked
       new RealtimeSession(model).told(readJson(Buffer.from(JSON.stringify({ type: 'session.update', session }))))
       if (JSON.stringify(session).length > SESSION_CHARS_MAX)
         throw invalid(
@@ -43,14 +47,8 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const expiresAt = Math.floor(world.nowMs() / 1000) + secondsOf(value.expires_after)
       const { keyId, accountId: account } = principal
       const origins = originsOf(value.origins)
-      const secret = deps.clientSecrets.make({ keyId, account, model, origins, session, expiresAt })
-      const shown = {
-        id: `sess_${newId(world)}`,
-        object: 'realtime.session',
-        type: 'realtime',
-        ...session,
-        expires_at: 0,
-      }
+      const secret = deps.clientSecrets.make({ keyId, account, model, origins, session, labels, expiresAt })
+      const shown = { id: `sess_${newId(world)}`, object: 'realtime.session', type: 'realtime', ...session }
       out.send(
         200,
         { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },

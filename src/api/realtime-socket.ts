@@ -54,6 +54,8 @@ class LiveSession {
   #created: Json | undefined
   /** The response that runs, from the moment that it is asked for. */
   #isResponding = false
+  /** The caller has stopped speaking while it runs, and wants another. */
+  #isAwaited = false
   #response: VendorResponse | undefined
   #isVendorGone = false
 
@@ -148,12 +150,13 @@ class LiveSession {
     if (event.type === 'error' && !this.#response?.isAbout(event)) {
       const about = text(isObject(event.error) ? event.error.event_id : undefined)
       // What is to be cancelled may have ended by itself.
-      if (about !== OWN_CANCEL) this.#tell(this.#vendorFault(event), about)
+      if (about !== OWN_CANCEL) this.#holdVendor(this.#tell(this.#vendorFault(event), about))
       return
     }
     const { frame: shown, responds } = this.#state.heard(event, frame)
     if (shown !== undefined) this.#relay(shown, event)
-    if (responds) this.#respond(RESPONSE_CREATE, undefined)
+    if (responds && this.#isResponding) this.#isAwaited = true
+    else if (responds) this.#holdVendor(this.#respond(RESPONSE_CREATE, undefined))
   }
 
   /** The vendor's session is told first that it makes no responses by itself. What the caller sees is the session after that. */
@@ -172,7 +175,11 @@ class LiveSession {
   /** While a response runs, all that the vendor says goes the way of its events, so that the order stays. */
   #relay(frame: string, event: Json): void {
     if (this.#response?.push(frame, event)) return
-    const full = this.#socket.send(frame)
+    this.#holdVendor(this.#socket.send(frame))
+  }
+
+  /** No more is read of the vendor until the caller has read on. */
+  #holdVendor(full: Promise<void> | undefined): void {
     if (!full) return
     this.#vendor?.pause()
     const resume = () => this.#vendor?.resume()
@@ -193,19 +200,19 @@ class LiveSession {
       eventId = text(json.value.event_id)
       const told = this.#state.told(json)
       if (json.value.type !== 'response.create') return this.#vendor?.send(told)
-      this.#respond(json, eventId)
+      return this.#respond(json, eventId)
     } catch (error) {
-      this.#tell(error, eventId)
+      return this.#socket.sendError(this.#errorEvent(error, eventId))
     }
-    return undefined
   }
 
-  #respond(json: JsonText, eventId: string | undefined): void {
+  #respond(json: JsonText, eventId: string | undefined): Promise<void> | undefined {
+    if (this.#socket.isLeaving)
+      return this.#tell(new Fault('unavailable', { message: 'This process is being stopped. Connect again.' }), eventId)
     if (this.#isResponding) {
       const vendorCode = 'conversation_already_has_active_response'
       const message = 'A response is in progress. Wait until it is done, or cancel it, before creating another.'
-      this.#tell(new Fault('conflict', { message, vendorCode }), eventId)
-      return
+      return this.#tell(new Fault('conflict', { message, vendorCode }), eventId)
     }
     this.#isResponding = true
     const ended = this.#socket.begin()
@@ -216,8 +223,13 @@ class LiveSession {
         ended()
         if (this.#socket.signal.aborted) this.#vendor?.close()
         else if (this.#isVendorGone) this.#abandon(new Fault('upstream_failed'))
+        else if (this.#isAwaited) {
+          this.#isAwaited = false
+          this.#holdVendor(this.#respond(RESPONSE_CREATE, undefined))
+        }
       })
       .catch((error: unknown) => this.#broken(error))
+    return undefined
   }
 
   async #call(asked: JsonText, eventId: string | undefined): Promise<void> {
@@ -236,7 +248,7 @@ class LiveSession {
     } catch (error) {
       if (error === CLIENT_CLOSED || this.#socket.signal.aborted) return
       this.#session.refused(call, asFault(error))
-      if (!out?.started) this.#tell(error, eventId)
+      if (!out?.started) await this.#tell(error, eventId)
       if (asFault(error).status === 401) this.#socket.close(CLOSE.policy, asFault(error).message)
     } finally {
       recording?.end()
@@ -273,7 +285,10 @@ class LiveSession {
     const { principal, id: requestId } = call
     const header = (name: string) => headerOf(call, name)
     const body = realtime ? { json, realtime } : { json }
-    const { asked, catalog } = readFor({ spec: SPEC, principal, params: {}, query: '', body, header }, this.#deps)
+    const { secret } = this.#session
+    const known = secret && { known: { labels: secret.labels } }
+    const incoming = { spec: SPEC, principal, params: {}, query: '', body, header, ...known }
+    const { asked, catalog } = readFor(incoming, this.#deps)
     const arrival = { requestId, principal, endpoint: SPEC.id, out, header }
     return { arrived: arrive(arrival, asked, catalog, this.#deps.path) }
   }
@@ -286,11 +301,15 @@ class LiveSession {
     return asFault(this.#target ? describe(fault, { paidRequest, target: this.#target }) : fault)
   }
 
-  #tell(error: unknown, eventId?: string): void {
+  #tell(error: unknown, eventId?: string): Promise<void> | undefined {
+    return this.#socket.send(this.#errorEvent(error, eventId))
+  }
+
+  #errorEvent(error: unknown, eventId: string | undefined): string {
     const fault = asFault(error)
     const about = { ...openaiError(fault), event_id: eventId ?? null }
     const event_id = `event_${newId(this.#deps.path.world)}`
-    this.#socket.send(JSON.stringify({ type: 'error', event_id, status: fault.status, error: about }))
+    return JSON.stringify({ type: 'error', event_id, status: fault.status, error: about })
   }
 
   /** The session cannot go on. */
@@ -299,7 +318,7 @@ class LiveSession {
     if (this.#socket.signal.aborted) return
     const fault = asFault(error)
     this.#session.refused(this.#session.request, fault)
-    this.#tell(fault)
+    void this.#tell(fault)
     this.#socket.close(fault.blame === 'caller' ? CLOSE.policy : CLOSE.failed, fault.message)
   }
 
@@ -312,7 +331,7 @@ class LiveSession {
 
   expired(): void {
     const message = 'A session lives for 60 minutes at most. Connect again.'
-    this.#tell(new Fault('request_invalid', { message, vendorCode: 'session_expired' }))
+    void this.#tell(new Fault('request_invalid', { message, vendorCode: 'session_expired' }))
   }
 
   gone(): void {

@@ -59,27 +59,30 @@ class Conversations {
     this.#memory = new Memory(deps.remembered.open(session.request.principal.accountId))
   }
 
-  frame(text: Buffer, lease: ByteLease): void {
+  frame(text: Buffer, lease: ByteLease): Promise<void> | undefined {
     const call = this.#session.call()
     let lane: string | undefined
     try {
       const json = readJson(text)
       lane = laneOf(json)
       checkType(json.value.type)
+      if (this.#session.socket.isLeaving)
+        throw new Fault('unavailable', { message: 'This process is being stopped. Connect again.' })
       if (this.#calls >= CALLS_MAX)
         throw new Fault('rate_limited', { message: `At most ${CALLS_MAX} responses may run or wait on a WebSocket.` })
       this.#queue(lane, async () => this.#answer(call, json, lane, lease))
     } catch (error) {
       lease.release()
-      this.#tell(call, error, lane)
+      return this.#tell(call, error, { lane, isWrong: true })
     }
+    return undefined
   }
 
   expired(): void {
     const message =
       'Responses websocket connection limit reached (60 minutes). Create a new websocket connection to continue.'
     const fault = new Fault('request_invalid', { message, vendorCode: 'websocket_connection_limit_reached' })
-    this.#tell(this.#session.call(), fault, undefined)
+    void this.#tell(this.#session.call(), fault, {})
   }
 
   gone(): void {
@@ -123,7 +126,7 @@ class Conversations {
       await handleSmall(call, out, { spec: this.#spec, body: { json } }, this.#deps)
       if (out.completed) await this.#memory.keep(out.completed, items)
     } catch (error) {
-      this.#tell(call, error, lane, out)
+      await this.#tell(call, error, { lane, out })
     } finally {
       lease.release()
       recording?.end()
@@ -148,18 +151,28 @@ class Conversations {
     const { socket } = this.#session
     const send = (event: object) => socket.send(inLane(JSON.stringify(event), lane))
     send({ type: 'response.created', sequence_number: 0, response })
-    send({ type: 'response.completed', sequence_number: 1, response: completed })
+    await send({ type: 'response.completed', sequence_number: 1, response: completed })
   }
 
-  #tell(call: RequestContext, error: unknown, lane: string | undefined, out?: EventSink): void {
+  /** A promise: the caller has much to read before it. */
+  #tell(call: RequestContext, error: unknown, { lane, out, isWrong }: Told): Promise<void> | undefined {
     const { socket } = this.#session
-    if (error === CLIENT_CLOSED || socket.signal.aborted) return
+    if (error === CLIENT_CLOSED || socket.signal.aborted) return undefined
     const fault = asFault(error)
     this.#session.refused(call, fault)
+    const event = inLane(JSON.stringify(errorEvent(fault, call.id)), lane)
     // A stream that broke has said so itself.
-    if (!out?.started) socket.send(inLane(JSON.stringify(errorEvent(fault, call.id)), lane))
+    const full = out?.started ? undefined : isWrong ? socket.sendError(event) : socket.send(event)
     if (fault.status === 401) socket.close(CLOSE.policy, fault.message)
+    return full
   }
+}
+
+interface Told {
+  readonly lane?: string | undefined
+  readonly out?: EventSink | undefined
+  /** Nothing began: the frame itself was wrong. */
+  readonly isWrong?: true
 }
 
 function checkType(type: unknown): void {

@@ -17,6 +17,10 @@ export interface CallerSocket {
   begin(): () => void
   /** Undefined while the caller keeps up; else a promise that resolves when it has read on, or has gone. */
   send(text: string): Promise<void> | undefined
+  /** Like `send`, about a frame that is wrong: too many of them in a row end the socket. */
+  sendError(text: string): Promise<void> | undefined
+  /** The process is being stopped: what runs may end, nothing more begins. */
+  readonly isLeaving: boolean
   /** Ends it with a reason, after what was sent. */
   close(code: number, reason: string): void
   destroy(): void
@@ -62,6 +66,10 @@ const PING_MS = 30_000
 const LIFE_MS = 3_600_000
 /** How long a caller may take to answer the end of its socket. */
 const CLOSE_MS = 2_000
+/** Wrong frames in a row. */
+const WRONG_MAX = 50
+/** Sockets of callers that have shown no key. */
+const STRANGERS_MAX = 16
 const REASON_BYTES_MAX = 120
 
 class Connection implements CallerSocket {
@@ -78,6 +86,8 @@ class Connection implements CallerSocket {
   /** Of the frame that is arriving. */
   #lease: ByteLease
   #bytes = 0
+  /** Wrong frames since the last right one. */
+  #wrong = 0
 
   constructor(socket: WebSocket, account: string, { world, budget }: SocketOptions) {
     this.#socket = socket
@@ -149,7 +159,9 @@ class Connection implements CallerSocket {
       lease.release()
       this.close(CLOSE.binary, 'Frames must be text: JSON events. Sound is base64 in them.')
     } else if (this.#socket.readyState === this.#socket.OPEN) {
+      const wrong = this.#wrong
       const full = this.listener?.frame(data, lease)
+      if (this.#wrong === wrong) this.#wrong = 0
       if (!full) return
       this.#socket.pause()
       const resume = () => this.#socket.resume()
@@ -165,6 +177,13 @@ class Connection implements CallerSocket {
       return undefined
     }
     return new Promise((resolve) => socket.send(text, () => resolve()))
+  }
+
+  sendError(text: string): Promise<void> | undefined {
+    this.#wrong += 1
+    const full = this.send(text)
+    if (this.#wrong >= WRONG_MAX) this.close(CLOSE.policy, `${WRONG_MAX} frames in a row were wrong.`)
+    return full
   }
 
   close(code: number, reason: string): void {
@@ -221,7 +240,8 @@ export function createSockets(options: SocketOptions): Sockets {
     const own = held.get(account) ?? 0
     const free = socketsMax - taken - 1
     if (isLeaving) throw new Fault('unavailable', { message: 'This process is being stopped. Connect again.' })
-    if (free < 0 || (own > 0 && own + 1 > free))
+    const isStrange = account === '' && own >= STRANGERS_MAX
+    if (isStrange || free < 0 || (own > 0 && own + 1 > free))
       throw new Fault('rate_limited', { message: 'Too many WebSockets are open. Close some, or try again later.' })
     taken += 1
     held.set(account, own + 1)
