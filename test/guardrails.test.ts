@@ -301,6 +301,28 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   assert.ok(BigInt(made.charged.replace('.', '')) > 0n && made.fault === 'guardrail_blocked', JSON.stringify(made))
 })
 
+for (const stream of [false, true])
+  test(`a blocked ${stream ? 'stream' : 'answer'} is charged once under one idempotency key`, async () => {
+    await rules(hooked({ on: ['answer'] }))
+    const { id: account, key } = await g.account()
+    hook = () => ({ action: 'block', reason: 'No.' })
+    const headers = { 'idempotency-key': `blocked-${stream}` }
+    const count = seen.length
+    const first = await (await ask(key, 'x', { stream }, { headers })).text()
+    assert.match(first, /does not let this answer through. No./)
+    await g.settled()
+    const paid = await g.balance(account)
+    const again = await ask(key, 'x', { stream }, { headers })
+    const { error } = (await again.json()) as any // Of a test.
+    assert.match(error.message, /does not let this answer through. No./)
+    assert.deepEqual(
+      [again.status, error.code, again.headers.get('idempotent-replayed'), again.headers.get('x-tollgate-guardrail')],
+      [400, 'content_filter', 'true', 'gate'],
+    )
+    await g.settled()
+    assert.deepEqual([await g.balance(account), seen.length - count], [paid, 1])
+  })
+
 test('a stream is asked about in windows, and ends with the format’s own error where it is blocked', async () => {
   await rules(hooked({ on: ['answer'] }))
   const { key } = await g.account()

@@ -107,6 +107,18 @@ for (const format of TEXT_PROTOCOLS)
     }
   })
 
+test('an answer that does not fit is charged once under one idempotency key: its repetition hears the same', async () => {
+  const { id, key } = await g.account()
+  text = '{"name":7}'
+  const count = vendor.calls.length
+  const first = await ask(key, 'anthropic-messages', 'check', {}, { 'idempotency-key': 'unfit' })
+  await g.settled()
+  const again = await ask(key, 'anthropic-messages', 'check', {}, { 'idempotency-key': 'unfit' })
+  assert.deepEqual([first.status, again.status, vendor.calls.length - count], [422, 422, 1])
+  assert.deepEqual(again.answer.error, first.answer.error)
+  assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n - BILLED, held: 0n })
+})
+
 test('a stream and a word that nobody knows are rejected by the header, and nothing is held', async () => {
   const { id, key } = await g.account()
   for (const [wish, more] of [

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type Database, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
+import { Fault, type FaultDetails, type FaultName, invalid } from '../kernel/fault.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import type { ReplayAnswer } from '../ledger/operation.ts'
 import { bytesOf } from '../upstream/sse.ts'
@@ -71,6 +71,16 @@ interface StoredRow {
   readonly sealed: Buffer | null
 }
 
+/** A charged answer that the caller did not get: each surface tells the fault in its own form. */
+const FAULT_TYPE = 'application/vnd.tollgate.fault+json'
+
+type StoredFault = Pick<FaultDetails, 'message' | 'vendorCode' | 'headers'> & { readonly kind: FaultName }
+
+function storedFault(body: Buffer): Fault {
+  const { kind, headers, ...details } = JSON.parse(body.toString()) as StoredFault // Written by `faultReplayOf`.
+  return new Fault(kind, { ...details, headers: { ...headers, 'idempotent-replayed': 'true' } })
+}
+
 const placeOf = (account: string, hold: string) => ({
   table: 'idempotency',
   row: `${account} ${hold}`,
@@ -97,6 +107,7 @@ export async function replay(call: Replayable, { database, sealer }: Stores): Pr
       'The answer to this Idempotency-Key was encrypted under another TOLLGATE_SECRET and cannot be given again. Use another key.',
       'Idempotency-Key',
     )
+  if (row.content_type === FAULT_TYPE) throw storedFault(body)
   call.out.send(row.status, { 'content-type': row.content_type, 'idempotent-replayed': 'true' }, body)
 }
 
@@ -145,6 +156,15 @@ export function replayOf(
   const bytes = body()
   if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return undefined
   return { status, contentType, sealed: sealedFor(call, bytes, sealer) }
+}
+
+/** A repetition of what was charged but not delivered hears the same fault. Whoever keeps all tells its faults itself. */
+export function faultReplayOf(call: RepeatableCall, fault: Fault, sealer: ContentSealer): ReplayAnswer | undefined {
+  if (call.idempotency?.keepsAll) return undefined
+  const { kind, status, message, details } = fault
+  const { vendorCode, headers } = details
+  const body = () => Buffer.from(JSON.stringify({ kind, message, vendorCode, headers }))
+  return replayOf(call, { status, contentType: FAULT_TYPE, body }, sealer)
 }
 
 /** What would be made again is there, however large, before it is paid for. */

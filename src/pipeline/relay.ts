@@ -1,5 +1,5 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
-import { replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
+import { faultReplayOf, replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
@@ -52,7 +52,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     if (answered.flight) offerToCache(answered, answer.storedAs, answer.fault ? undefined : { ...answer, usage })
     const status = answer.fault?.status ?? answer.status ?? 200
-    const replay = answered.idempotency && !answer.fault ? await replayFor(answered, answer, deps) : undefined
+    const replay = answered.idempotency ? await replayFor(answered, answer, deps) : undefined
     settling = true
     const remembered = answer.storedAs?.length ? storeVendorObjects(answered, answer.storedAs, deps) : undefined
     const receipt = await settle(
@@ -102,7 +102,8 @@ async function guarded(answered: Answered, answer: Answer, deps: PathDeps): Prom
 }
 
 /** The replay for a repeated idempotency key. */
-function replayFor(answered: Answered, { status = 200, contentType, body }: Answer, deps: PathDeps) {
+function replayFor(answered: Answered, { status = 200, contentType, body, fault }: Answer, deps: PathDeps) {
+  if (fault) return faultReplayOf(answered, fault, deps.sealer)
   const whole = { status, contentType, body: () => Buffer.from(body) }
   return replayOf(answered, whole, deps.sealer) ?? storeLargeReplay(answered, whole, deps)
 }
@@ -253,17 +254,8 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     reply.abort()
     await attempted.exchange.discard?.()
     if (!settling && hasLeft(out, error)) return await settleLeft(answered, relay, kept, deps)
-    // What the vendor reported is owed even if it broke afterwards; what it did not report is not, unless a guardrail stopped it.
-    const usage = relay.state.usage ?? (isBlocked(error) ? seenUsage(answered, relay.state) : undefined)
     const fault = isBlocked(error) ? error : asFault(toCallerFault(error, answered, deps))
-    const settled =
-      usage && !settling
-        ? await settle(
-            answered,
-            { usage, estimated: relay.state.usage === undefined, status: fault.status, fault },
-            deps,
-          )
-        : undefined
+    const settled = settling ? undefined : await settleBroken(answered, relay, fault, deps)
     if (!out.started) throw fault
     deps.log.warn(
       { requestId, vendor: candidate.vendorName, fault: fault.kind, ...fault.details.internal },
@@ -277,6 +269,18 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     caller.unwatch()
     drained()
   }
+}
+
+/** What the vendor reported is owed even if it broke afterwards; what it did not report is not, unless a guardrail stopped it: its repetition hears the same. */
+async function settleBroken(
+  answered: Answered,
+  { state }: StreamRelay,
+  fault: Fault,
+  deps: PathDeps,
+): Promise<Settled | undefined> {
+  const usage = state.usage ?? (isBlocked(fault) ? seenUsage(answered, state) : undefined)
+  const replay = isBlocked(fault) ? faultReplayOf(answered, fault, deps.sealer) : undefined
+  return usage && settle(answered, { usage, estimated: !state.usage, status: fault.status, fault, replay }, deps)
 }
 
 /** The caller has left: what was reported is owed, or what was delivered. Of what nobody waits for, that was a cancellation: what is paid for is kept with its payment. */
