@@ -1,5 +1,6 @@
 // The first token: a vendor that gives none in time is left for the next, or a second one is called too, once. The caller pays for one answer.
 import assert from 'node:assert/strict'
+import { subscribe } from 'node:diagnostics_channel'
 import { after, beforeEach, test } from 'node:test'
 import { testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
@@ -23,7 +24,10 @@ const price = (input: string, output: string) => ({ unit: 'credits', tiers: [{ i
 
 const g = testGateway({
   catalog(document) {
-    for (const [name, { url }] of Object.entries(both)) document.vendors[name] = { baseUrl: url }
+    for (const [name, { url }] of Object.entries(both)) {
+      document.vendors[name] = { baseUrl: url }
+      document.vendors[`${name}-drained`] = { baseUrl: url, onAbort: 'drain' }
+    }
     const routes = Object.keys(both).map((vendor, order) => ({
       ...{ vendor, protocol: 'openai-chat', model: 'm', order, cost: price('1000', '1000') },
     }))
@@ -37,6 +41,14 @@ const g = testGateway({
     document.models.plain = model
     document.models.bounded = { ...model, routing: { firstTokenMs: 100 } }
     document.models.hedged = { ...model, routing: { hedgeMs: 50 } }
+    document.vendors['north-cut'] = { ...document.vendors.north, onAbort: 'cancel' }
+    document.vendors['south-cut'] = { ...document.vendors.south, onAbort: 'cancel' }
+    const cut = routes.map((route) => ({ ...route, vendor: `${route.vendor}-cut` }))
+    document.models['cut-hedged'] = { ...model, routes: cut, routing: { hedgeMs: 50 } }
+    const drained = { ...model, routes: routes.map((route) => ({ ...route, vendor: `${route.vendor}-drained` })) }
+    document.models['drained-bounded'] = { ...drained, routing: { firstTokenMs: 60_000 } }
+    document.models['drained-soon'] = { ...drained, routing: { firstTokenMs: 100 } }
+    document.models['drained-hedged'] = { ...drained, routing: { hedgeMs: 50 } }
   },
 })
 
@@ -80,6 +92,7 @@ test('a stream without a token in time goes to the next vendor before anything w
       [ONE, 'south', 'first-token', 100],
     ],
   )
+  for (const { log } of rows) assert.ok(Number(log?.attempts[0]?.cost) > 0, 'the operator sees what it cost')
   // What is not a stream has no first token.
   north.script = {}
   const whole = await ask(key, 'bounded', {}, { stream: false })
@@ -149,12 +162,12 @@ test('when the first fails after the second was called, the second answers; when
   )
 })
 
-test('a caller who leaves ends both, and nothing stays held', async () => {
+test('a caller who leaves ends both where vendors bill no further, and nothing stays held', async () => {
   const { id, key } = await g.account()
   north.script = { tokenAfter: new Promise(() => {}) }
   south.script = { tokenAfter: new Promise(() => {}) }
   const leaving = new AbortController()
-  const asked = ask(key, 'hedged', { signal: leaving.signal })
+  const asked = ask(key, 'cut-hedged', { signal: leaving.signal })
   await until(() => south.sent.length === 1)
   leaving.abort()
   await assert.rejects(asked)
@@ -175,4 +188,55 @@ test('a stream that is converted to another format is hedged too, and comes whol
     (await lastUsage(id)).map(({ charged }) => charged),
     [ONE],
   )
+})
+
+/** The vendors whose headers the gateway has read. */
+const answered = new Set<unknown>()
+subscribe('undici:request:headers', (message) => {
+  answered.add((message as { request: { origin: unknown } }).request.origin) // As undici documents it.
+})
+beforeEach(() => answered.clear())
+
+const connections = () =>
+  new Promise<number>((resolve) => g.gateway.app.server.getConnections((_, open) => resolve(open)))
+
+for (const model of ['drained-bounded', 'drained-hedged'])
+  test(`${model}: who leaves before the first token pays where the vendor bills the whole answer anyway`, async () => {
+    const { id, key } = await g.account()
+    const gate = Promise.withResolvers<void>()
+    north.script = { tokenAfter: gate.promise }
+    south.script = { tokenAfter: new Promise(() => {}) }
+    const leaving = new AbortController()
+    const asked = ask(key, model, { signal: leaving.signal })
+    const called = model === 'drained-hedged' ? [north, south] : [north]
+    await until(() => called.every(({ url }) => answered.has(url)))
+    const open = await connections()
+    leaving.abort()
+    await assert.rejects(asked)
+    await until(async () => (await connections()) < open)
+    assert.deepEqual([north.aborted, south.aborted], [0, 0])
+    gate.resolve()
+    assert.deepEqual(
+      (await lastUsage(id)).map(({ charged, vendor }) => [charged, vendor]),
+      [[ONE, 'north-drained']],
+    )
+    if (model === 'drained-hedged') await until(() => south.aborted === 1)
+    assert.equal((await g.balance(id)).held, 0n)
+  })
+
+test('a vendor that is drained is broken off too when it gives no token in time or is outrun', async () => {
+  const { id, key } = await g.account()
+  north.script = { tokenAfter: new Promise(() => {}) }
+  for (const model of ['drained-soon', 'drained-hedged'])
+    assert.match(await (await ask(key, model)).text(), /from south/)
+  await until(() => north.aborted === 2)
+  const rows = await lastUsage(id)
+  assert.deepEqual(
+    rows.map(({ charged, log }) => [charged, log?.attempts[0]?.phase, log?.attempts[0]?.stopped]),
+    [
+      [ONE, 'first-token', null],
+      [ONE, null, 'outrun'],
+    ],
+  )
+  for (const { log } of rows) assert.ok(Number(log?.attempts[0]?.cost) > 0)
 })

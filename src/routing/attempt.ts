@@ -27,7 +27,7 @@ import type { RedactionScope } from '../protocols/vendor-words.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import { isLoginRefused, type Logins } from '../upstream/login.ts'
 import { firstTokenOf, tokenDeadline } from './first-token.ts'
-import { hedged, isOutrun } from './hedge.ts'
+import { hedged } from './hedge.ts'
 import type { Candidate } from './route.ts'
 import type { Vendors } from './vendor.ts'
 
@@ -62,8 +62,8 @@ interface AttemptOptions extends OpenOptions {
   readonly isRepeatable: boolean
   /** When no token came for so long, another vendor is called too. Absent: none is. */
   readonly hedgeMs?: number | undefined
-  /** Whether a stream counts as begun only with its first token. */
-  readonly awaitsToken?: boolean
+  /** Of a call in a race: aborted when the other has won. Its stream counts as begun only with its first token. */
+  readonly lost?: AbortSignal
 }
 
 /** Receives each attempt of a call when it has ended. */
@@ -130,7 +130,7 @@ export async function attempt(
     {
       hedgeMs,
       signal: open.signal,
-      run: (signal) => run(paidRequest, turns, { ...open, signal, awaitsToken: true }, deps),
+      run: (signal, lost) => run(paidRequest, turns, { ...open, signal, lost }, deps),
       hasNext: () => turns.hasNext,
       lost({ candidate, startMs }, fault) {
         const cost = brokenOffCost(candidate, paidRequest)
@@ -227,9 +227,9 @@ async function run(
       const opening = paidRequest.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
       const drains = drainsOf(exchange, candidate.vendor.onAbort, open.isRepeatable)
-      const signal = drains === 'call' && !open.signal.aborted && !open.awaitsToken ? NEVER : open.signal
+      const signal = drains === 'call' && !open.signal.aborted ? (open.lost ?? NEVER) : open.signal
       const call = vendorCall(exchange.call, target)
-      const reply = await send({ call, exchange, candidate, signal }, paidRequest, open, deps)
+      const reply = await send({ call, exchange, candidate, signal, drains }, paidRequest, open, deps)
       if (reply.status >= 200 && reply.status < 300) {
         // A vendor that bills the whole answer anyway is not aborted once it answers: the relay decides how long to read.
         if (drains) reply.letGo()
@@ -258,25 +258,33 @@ interface Sending {
   readonly exchange: Exchange
   readonly candidate: Candidate
   readonly signal: AbortSignal
+  readonly drains: Exchange['drains']
 }
 
 /** The vendor's reply: with its headers, or where that matters with the first token of its stream. */
 async function send(
-  { call, exchange, candidate, signal }: Sending,
+  { call, exchange, candidate, signal, drains }: Sending,
   { stream, clientFormat }: PaidRequest,
-  { awaitsToken }: AttemptOptions,
+  { lost }: AttemptOptions,
   { upstream, world }: AttemptDeps,
 ): Promise<UpstreamReply> {
   const { firstTokenMs, vendor } = candidate
   const to = exchange.send ?? upstream.send
-  const scouts = stream && clientFormat !== undefined && (awaitsToken || firstTokenMs !== undefined)
+  const scouts = stream && clientFormat !== undefined && (lost !== undefined || firstTokenMs !== undefined)
   if (!scouts || !exchange.stream) return to(call, { deadlines: vendor.timeouts, signal }) // The usual case.
   const deadline = firstTokenMs === undefined ? undefined : tokenDeadline(firstTokenMs, world)
+  const late = AbortSignal.any([lost, deadline?.signal].filter((one) => one !== undefined))
   try {
-    const either = deadline ? AbortSignal.any([signal, deadline.signal]) : signal
-    const reply = await to(call, { deadlines: vendor.timeouts, signal: either })
-    const isAnswer = reply.status >= 200 && reply.status < 300
-    return isAnswer ? await firstTokenOf(reply, exchange.stream(reply.headers)) : reply
+    const reply = await to(call, { deadlines: vendor.timeouts, signal: AbortSignal.any([signal, late]) })
+    if (reply.status < 200 || reply.status >= 300) return reply
+    if (drains) {
+      // The vendor bills it from here on, whether its caller stays or not.
+      reply.letGo()
+      late.addEventListener('abort', () => reply.abort())
+    }
+    return await firstTokenOf(reply, exchange.stream(reply.headers))
+  } catch (error) {
+    throw late.aborted ? late.reason : error
   } finally {
     deadline?.cancel()
   }
@@ -390,11 +398,14 @@ function failedAt(
   const fault = asFault(error)
   const { product, once } = paidRequest
   const { vendorName: vendor } = candidate
-  const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault }
   const isOwn = candidate.credential === BYOK
-  if (isOutrun(open.signal)) {
+  const { phase } = fault.details.internal ?? {}
+  const isBrokenOff = open.lost?.aborted || phase === 'first-token'
+  const cost = isBrokenOff && !isOwn ? brokenOffCost(candidate, paidRequest) : undefined
+  const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
+  if (open.lost?.aborted) {
     if (!isOwn) vendors.undecided(vendor, open.account)
-    open.recorder.add({ ...tried, stop: 'outrun', cost: brokenOffCost(candidate, paidRequest) })
+    open.recorder.add({ ...tried, stop: 'outrun' })
     throw error
   }
   if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
@@ -404,7 +415,6 @@ function failedAt(
   }
   if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
   // After a timeout there is no retry: the caller has waited long enough.
-  const { phase } = fault.details.internal ?? {}
   const slow = fault.kind === 'upstream_timeout' && phase !== 'connect' && phase !== 'first-token'
   open.recorder.add({
     ...tried,

@@ -7,8 +7,8 @@ import type { Attempted } from './attempt.ts'
 interface Race {
   readonly hedgeMs: number
   readonly signal: AbortSignal
-  /** Tries candidates that nobody has tried yet. */
-  run(signal: AbortSignal): Promise<Attempted>
+  /** Tries candidates that nobody has tried yet. `lost` is aborted when the other call has won; `signal` then is, and when the caller leaves. */
+  run(signal: AbortSignal, lost: AbortSignal): Promise<Attempted>
   /** Whether there is another candidate. */
   hasNext(): boolean
   /** It had its token when it was broken off. */
@@ -19,9 +19,6 @@ interface Race {
 
 /** The reason with which the slower call is broken off. */
 const outrun = () => new Fault('upstream_timeout', { internal: { why: 'another vendor was faster' } })
-const OUTRUN = new WeakSet<object>()
-export const isOutrun = (signal: AbortSignal): boolean =>
-  signal.aborted && signal.reason instanceof Fault && OUTRUN.has(signal.reason)
 
 export async function hedged(race: Race, world: Pick<World, 'after'>): Promise<Attempted> {
   const first = enter(race)
@@ -48,14 +45,13 @@ interface Runner {
 
 function enter({ signal, run }: Race): Runner {
   const controller = new AbortController()
-  const result = run(AbortSignal.any([signal, controller.signal]))
+  const result = run(AbortSignal.any([signal, controller.signal]), controller.signal)
   result.catch(() => undefined)
   return { controller, result }
 }
 
 function breakOff({ controller, result }: Runner, { lost }: Race): void {
   const reason = outrun()
-  OUTRUN.add(reason)
   controller.abort(reason)
   // It may have got its token at the same moment.
   result.then(
