@@ -161,6 +161,7 @@ function setUp(upstreamPort: number) {
     monitor: createMonitor({ world, log, meters: metrics }),
     jobs: { open: () => Promise.reject(new Error('no jobs')) },
     refusals: { note() {} },
+    shadows: { copy() {} },
     labelNames: { check: () => undefined },
   }
   const keys = createApiKeys({

@@ -48,6 +48,7 @@ import type { PathDeps } from './pipeline/call.ts'
 import { createHooks } from './pipeline/guard-hook.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
+import { createShadows } from './pipeline/shadow.ts'
 import { startMaintenance } from './process/maintenance.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
 import { createRecordingPolicies } from './recordings/policies.ts'
@@ -130,9 +131,10 @@ export async function createGateway(options: GatewayOptions) {
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
     results: createResultStore({ assets, signer, world }),
   })
+  const shadows = createShadows({ ...load, routes, world, log, meter: metrics.shadow })
   const path: PathDeps = {
     ...{ ...load, database, routes, world, log, jobs, sealer: store.sealer, cache: createResponseCache(world) },
-    ...{ labelNames: createLabelNames(store), hooks: createHooks({ guard, secrets, world }) },
+    ...{ labelNames: createLabelNames(store), hooks: createHooks({ guard, secrets, world }), shadows },
   }
   const read = readerOf(options, { ...store, guard, assets })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
@@ -175,6 +177,7 @@ export async function createGateway(options: GatewayOptions) {
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       leaving = true
+      shadows.close()
       const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
       const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
       await drain.close({ running: () => monitor.running, forMs })

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 
 export interface ScriptedVendor {
   readonly url: string
@@ -24,6 +25,8 @@ export interface Script {
   /** Waits for it between the headers and the first token. */
   readonly tokenAfter?: Promise<unknown>
   readonly outputTokens?: number
+  /** A stream goes on until somebody breaks it off. */
+  readonly endless?: boolean
 }
 
 export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
@@ -49,7 +52,7 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
     }
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
     vendor.sent.push(body)
-    const { status = 200, headersAfter, tokenAfter, outputTokens = 5 } = vendor.script
+    const { status = 200, headersAfter, tokenAfter, outputTokens = 5, endless } = vendor.script
     response.on('close', () => {
       if (!response.writableFinished) vendor.aborted += 1
     })
@@ -65,6 +68,8 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
         `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, ...more }] })}\n\n`
       response.write(part({ role: 'assistant', content: '' }))
       await tokenAfter
+      while (endless && !response.destroyed)
+        if (!response.write(part({ content: 'more '.repeat(2_000) }))) await setImmediate()
       response.write(part({ content: `from ${name}` }))
       response.write(part({}, { finish_reason: 'stop' }))
       response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [], usage })}\n\n`)

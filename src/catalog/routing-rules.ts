@@ -21,6 +21,18 @@ const when = z.strictObject({
   models: names.optional(),
 })
 
+/** A copy of some calls, on the operator's bill. */
+const shadow = z
+  .strictObject({
+    /** Absent: the model that the call goes to. */
+    model: z.string().min(1).max(100).optional(),
+    /** Absent: any vendor of the model. */
+    vendor: z.string().min(1).max(100).optional(),
+    /** Of the calls that match, from 0 to 1. */
+    share: z.number().min(0).max(1),
+  })
+  .refine(({ model, vendor }) => model !== undefined || vendor !== undefined, 'must name a model or a vendor')
+
 const rule = z.strictObject({
   name: z.string().trim().min(1).max(60),
   when: when.default({}),
@@ -31,6 +43,8 @@ const rule = z.strictObject({
   only: names.optional(),
   ignore: names.optional(),
   regions: z.array(region).min(1).max(50).optional(),
+  /** Where copies of text calls go that nobody waits for. */
+  shadow: shadow.optional(),
 })
 export type RoutingRule = z.output<typeof rule>
 
@@ -62,6 +76,11 @@ export function routingProblems({ vendors, models, routing }: Named) {
     for (const field of ['prefer', 'only', 'ignore'] as const)
       for (const name of one[field] ?? [])
         if (!isVendor(name)) problems.push({ path: [...path, field], message: `there is no vendor "${name}"` })
+    const { model: copy, vendor } = one.shadow ?? {}
+    if (copy !== undefined && !(Object.hasOwn(models, copy) && models[copy]?.type === 'text'))
+      problems.push({ path: [...path, 'shadow', 'model'], message: `there is no text model "${copy}"` })
+    if (vendor !== undefined && !isVendor(vendor))
+      problems.push({ path: [...path, 'shadow', 'vendor'], message: `there is no vendor "${vendor}"` })
   }
   for (const [uid, { contextFallback, type, limits }] of Object.entries(models)) {
     if (contextFallback === undefined) continue

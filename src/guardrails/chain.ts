@@ -130,6 +130,11 @@ export class Guard {
     return JSON.stringify([this.#rules.map(({ name, rule }) => [name, rule]), [...this.#redacted.secrets]])
   }
 
+  /** Whether all rules of the other are among these. */
+  covers(other: Guard): boolean {
+    return other.#rules.every(({ name }) => this.#rules.some((one) => one.name === name))
+  }
+
   /** The rules that ask somebody else, in the order of the catalog. */
   checks(phase: Phase): readonly Check[] {
     return this.#rules.filter(({ rule }) => (rule.hook ?? rule.moderate)?.on.includes(phase))

@@ -46,7 +46,7 @@ export function readFor(
 /** Written out, because copying objects for every call costs. */
 export function arrive(
   { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
-  { paidRequest, product, routes, cache, own, labels, fallbacks, guard, preference, decided }: Read,
+  { paidRequest, product, routes, cache, own, labels, fallbacks, guard, preference, decided, shadow }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
@@ -69,6 +69,7 @@ export function arrive(
     guard,
     preference,
     decided,
+    shadow,
     cache: cache && { ...cache, key: questionOf(cache.key, paidRequest, callerHeaders) },
     idempotency: idempotency && {
       key: idempotency.key,

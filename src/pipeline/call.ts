@@ -23,6 +23,8 @@ import type { Hooks } from './guard-hook.ts'
 import type { GuardedRead } from './read.ts'
 import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
+import type { Shadows } from './shadow.ts'
+import type { ShadowRead } from './shadow-read.ts'
 
 export interface PathDeps {
   readonly database: Database
@@ -43,6 +45,7 @@ export interface PathDeps {
   readonly hasCredits: (account: string, what: string) => Promise<void>
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
+  readonly shadows: Pick<Shadows, 'copy'>
 }
 
 /** The same request to another model. */
@@ -72,6 +75,7 @@ export interface Arrived extends Application {
   /** Its answer may be kept and given to others. */
   readonly cache?: CacheRule | undefined
   readonly guard?: GuardedRead | undefined
+  readonly shadow?: ShadowRead | undefined
 }
 
 /** A call that holds its credits. */

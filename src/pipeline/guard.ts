@@ -37,10 +37,10 @@ export async function checkRequest(arrived: Arrived, deps: PathDeps): Promise<Ar
     if (put) json = guard.guard.redact(readJson(Buffer.from(guard.guard.withTexts(json.text, put))))
   }
   if (json === guard.json) return arrived
-  const { paidRequest, routes, guard: again, fallbacks } = guard.reread(json)
+  const { paidRequest, routes, guard: again, fallbacks, shadow } = guard.reread(json)
   // Its prices stay, as those of a batch are others. An answer to other texts is not what was asked for, so it is not kept.
   const others = fallbacks?.map((one, at) => ({ ...one, product: arrived.fallbacks?.[at]?.product ?? one.product }))
-  return { ...arrived, paidRequest, routes, guard: again, fallbacks: others, cache: undefined }
+  return { ...arrived, paidRequest, routes, guard: again, fallbacks: others, shadow, cache: undefined }
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]{1,80}\+)?json/i

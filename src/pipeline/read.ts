@@ -58,6 +58,7 @@ import type { OnProgress } from '../upstream/tool-client.ts'
 import type { Fallback } from './call.ts'
 import { givenIn, withLonger, withQuery } from './guarded-parts.ts'
 import type { CacheRule } from './response-cache.ts'
+import { type ShadowRead, shadowOf } from './shadow-read.ts'
 
 export interface PaidSpec extends EndpointSpec {
   readonly sells: KindName
@@ -114,6 +115,7 @@ export interface Read {
   readonly preference?: Preference | undefined
   /** What that decided, in words. */
   readonly decided?: readonly string[] | undefined
+  readonly shadow?: ShadowRead | undefined
 }
 
 /** A request that guardrails look at. */
@@ -160,7 +162,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
   const ruled = rules && rulesFor(incoming, rules, deps)
   const preference = readPreference({ json: body.json, spec, principal, header, ruled }, catalog.document)
   const plain = preference
-    ? { ...incoming, preference, body: { ...body, json: withoutProvider(body.json, spec) } }
+    ? { ...incoming, preference, ruled, body: { ...body, json: withoutProvider(body.json, spec) } }
     : incoming
   const override = spec.sells === 'data' ? undefined : ruled?.find(({ model }) => model)
   const asked = override?.model === undefined ? plain : redirected(plain, override.model, `The rule "${override.name}"`)
@@ -200,6 +202,16 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
 }
 
 function readModels(incoming: Preferring, deps: ReadDeps): Read {
+  const asked = readEach(incoming, deps)
+  const ruled = incoming.spec.sells === 'text' && incoming.ruled?.find(({ shadow }) => shadow)
+  if (!ruled) return asked // The usual case.
+  const known = { ...incoming, known: { labels: asked.labels } }
+  const readFor = (model: string, json: JsonText) =>
+    readOne(withModel({ ...known, body: { ...incoming.body, json } }, model), deps)
+  return { ...asked, shadow: shadowOf(ruled, { asked, incoming, readFor }, deps) }
+}
+
+function readEach(incoming: Preferring, deps: ReadDeps): Read {
   const models = incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
   if (!models) {
     const one = readOne(incoming, deps)
@@ -241,6 +253,7 @@ function eachAllowed(models: readonly string[], readModel: (model: string) => Re
 
 interface Preferring extends Incoming {
   readonly preference?: Preference | undefined
+  readonly ruled?: readonly RoutingRule[] | undefined
   /** What was decided about the model, in words. */
   readonly redirects?: readonly string[] | undefined
 }

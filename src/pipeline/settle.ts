@@ -33,7 +33,11 @@ interface Ending {
 }
 
 /** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
-export function estimatedUsage({ paidRequest }: Held, outputTokens: number, promptUsage?: Usage): Usage {
+export function estimatedUsage(
+  { paidRequest }: Pick<Held, 'paidRequest'>,
+  outputTokens: number,
+  promptUsage?: Usage,
+): Usage {
   const { worst } = paidRequest
   if (paidRequest.likely) return paidRequest.likely(outputTokens)
   if (worst.input === undefined && worst.output === undefined) return worst
@@ -48,7 +52,7 @@ const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((
  * What the call can have used. A report is bounded by what the model can read and write, never by what the request let us expect: what exceeds the hold
  * is taken from the balance. A report beyond that is nonsense, and is charged as far as the hold covers it.
  */
-export function possibleUsage({ paidRequest }: Held, usage: Usage): Usage {
+export function possibleUsage({ paidRequest }: Pick<Held, 'paidRequest'>, usage: Usage): Usage {
   const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = paidRequest
   const isOver = (unit: Unit) => (usage[unit] ?? 0) > USES_MOST
   const output = outputTokensOf(usage)
@@ -61,7 +65,7 @@ export function possibleUsage({ paidRequest }: Held, usage: Usage): Usage {
 }
 
 /** With the uses of tools at the vendor that go with every answer, because the format does not count them. */
-export function withUses({ paidRequest: { uses } }: Held, usage: Usage): Usage {
+export function withUses({ paidRequest: { uses } }: Pick<Held, 'paidRequest'>, usage: Usage): Usage {
   return uses ? { ...usage, ...uses } : usage
 }
 

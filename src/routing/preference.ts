@@ -174,7 +174,7 @@ const rule = (field: keyof ProviderBody & string, allows: Rule['allows']): Rule 
 }
 
 /** A name stands for all vendors whose names go on with a slash. Those of a test account are named as the ones that they simulate. */
-function isNamed(vendor: string, name: string): boolean {
+export function isNamed(vendor: string, name: string): boolean {
   const plain = vendor.startsWith('test:') ? vendor.slice('test:'.length) : vendor
   const sought = name.toLowerCase()
   return plain === sought || plain.startsWith(`${sought}/`)

@@ -1,6 +1,7 @@
 // The metrics of this process in Prometheus' format. For several processes on one port, group-metrics.ts merges them by adding, unless a
 // metric's `aggregator` says otherwise.
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
+import type { Credits } from '../kernel/credits.ts'
 import type { LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
@@ -11,7 +12,12 @@ import type { LiveCall, Meters } from './monitor.ts'
 export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
   readonly delivery: (kind: string, outcome: string) => void
+  /** A copy of a call; `cost` if one is known. */
+  readonly shadow: (product: string, outcome: ShadowOutcome, cost?: Credits) => void
 }
+
+/** `answered`: to its end. `dropped`: not sent, because there was no room or the other model cannot take it. */
+export type ShadowOutcome = 'answered' | 'failed' | 'dropped'
 
 interface MetricSources {
   /** Also by the conventions for generative AI: gen-ai.ts. */
@@ -104,6 +110,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
     delivery: createDeliveryMeter(registry),
+    shadow: createShadowMeter(registry),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
     call(call, facts) {
@@ -144,6 +151,25 @@ function createDeliveryMeter(registry: Registry): Metrics['delivery'] {
     registry,
   })
   return (kind, outcome) => deliveries.add(`${kind} ${outcome}`, () => ({ kind, outcome }), 1)
+}
+
+function createShadowMeter(registry: Registry): Metrics['shadow'] {
+  const copies = new CounterTally({
+    name: 'tollgate_shadow_calls_total',
+    help: 'Copies of calls that nobody waits for, by model and outcome: answered, failed, dropped (not sent).',
+    labelNames: ['product', 'outcome'],
+    registry,
+  })
+  const costs = new CounterTally({
+    name: 'tollgate_shadow_cost_credits_total',
+    help: "What copies of calls cost the operator, at their routes' cost.",
+    labelNames: ['product'],
+    registry,
+  })
+  return (product, outcome, cost) => {
+    copies.add(`${product} ${outcome}`, () => ({ product, outcome }), 1)
+    if (cost !== undefined) costs.add(product, productLabel, Number(cost) / MICRO)
+  }
 }
 
 const vendorLabel = (vendor: string) => ({ vendor })

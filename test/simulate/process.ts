@@ -92,6 +92,7 @@ export class Process implements Mortal {
       cache: createResponseCache(world),
       jobs: { open: (...about) => this.engine.open(...about) },
       refusals: { note() {} },
+      shadows: { copy() {} },
       labelNames: { check: () => undefined },
       hasCredits: async () => {},
       hooks: { ask: () => Promise.reject(new Error('no hooks')) },

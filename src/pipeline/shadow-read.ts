@@ -1,0 +1,49 @@
+// The request of a copy, as the rule of the catalog wants it.
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import type { RoutingRule } from '../catalog/routing-rules.ts'
+import type { Guard } from '../guardrails/chain.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import type { Incoming, Read, ReadDeps } from './read.ts'
+
+/** A request of which a copy may be sent. */
+export interface ShadowRead {
+  readonly rule: string
+  readonly model: string
+  readonly vendor: string | undefined
+  readonly share: number
+  /** Undefined: it would go past guardrails of the other model. Throws where the copy cannot be asked. */
+  copy(guard: Guard | undefined): Read | undefined
+}
+
+interface Copied {
+  readonly asked: Read
+  /** With its texts as vendors may see them. */
+  readonly incoming: Incoming
+  readFor(model: string, json: JsonText): Read
+}
+
+export function shadowOf(
+  { name, shadow }: RoutingRule,
+  { asked, incoming, readFor }: Copied,
+  { guardrails }: Pick<ReadDeps, 'guardrails'>,
+): ShadowRead | undefined {
+  if (!shadow) return undefined
+  const { share, vendor, model = asked.paidRequest.product } = shadow
+  const { catalog, principal, body, spec } = incoming
+  const { accountId: account, keyId: key } = principal
+  return {
+    ...{ rule: name, model, vendor, share },
+    copy(guard) {
+      const about = { account, key, products: [model], isModel: true, labels: asked.labels }
+      const own = guardrails.find(catalog.document, about)
+      return own && !guard?.covers(own) ? undefined : readFor(model, unstored(body.json, spec))
+    },
+  }
+}
+
+/** A vendor keeps nothing of a copy. */
+function unstored(json: JsonText, { format }: EndpointSpec): JsonText {
+  const edit = { store: 'false' }
+  if (json.member('store')) return readJson(Buffer.from(splice(json, { replace: edit })))
+  return format === 'openai-responses' ? readJson(Buffer.from(splice(json, { add: edit }))) : json
+}

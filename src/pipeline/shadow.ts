@@ -1,0 +1,223 @@
+// Shadow traffic: a copy of some text calls goes to another model or vendor, and nobody waits for its answer. It is on the operator's bill: nothing is
+// held or charged for it, and what it cost is in the metrics and the log. It gives way to everything else: without room there is none.
+import { createHash } from 'node:crypto'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { asFault, Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import type { World } from '../kernel/world.ts'
+import { chargeOf } from '../meter/charge.ts'
+import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
+import { isObject } from '../protocols/check.ts'
+import type { PaidRequest, PriceAttributes } from '../protocols/protocol.ts'
+import { type Attempted, attempt } from '../routing/attempt.ts'
+import { isNamed } from '../routing/preference.ts'
+import { type Candidate, routeRequest } from '../routing/route.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Overload } from '../telemetry/overload.ts'
+import type { Held, PathDeps } from './call.ts'
+import type { Read } from './read.ts'
+import { estimatedUsage, possibleUsage, withUses } from './settle.ts'
+
+export interface Shadows {
+  /** Sends a copy of the call if it is one of those that are copied. Returns at once. */
+  copy(held: Held): void
+  /** Breaks off those that are under way; no other is sent. */
+  close(): void
+}
+
+interface ShadowDeps extends Pick<PathDeps, 'upstream' | 'logins' | 'vendors' | 'routes'> {
+  readonly world: World
+  readonly log: Log
+  readonly overload: Pick<Overload, 'spare'>
+  readonly meter: Metrics['shadow']
+}
+
+/** Of this process, and of one account. */
+const RUNNING_MAX = 16
+const ACCOUNT_RUNNING_MAX = 4
+const DEADLINE_MS = 120_000
+/** Longer requests are not copied, so that copies take little memory. */
+const SENT_CHARS_MAX = 1_048_576
+const ANSWER_BYTES_MAX = 4_194_304
+/** Copies take up to this part (one in so many) of a vendor's places; the others are for calls. */
+const PLACES_PART = 2
+/** Counts for the breaker instead of the calling account, so that copies that fail close no vendor to it. */
+const ACCOUNT = 'shadow'
+const RECORDER = { all: false, add() {}, decided() {} }
+const SPAN = 2 ** 32
+
+export function createShadows(deps: ShadowDeps): Shadows {
+  const { world, overload, meter, log } = deps
+  /** With the calling account of each. */
+  const running = new Map<AbortController, string>()
+  let closed = false
+
+  function hasRoom(account: string, sent: string): boolean {
+    const own = [...running.values()].filter((one) => one === account).length
+    return (
+      running.size < RUNNING_MAX &&
+      own < ACCOUNT_RUNNING_MAX &&
+      sent.length <= SENT_CHARS_MAX &&
+      overload.spare &&
+      !closed
+    )
+  }
+
+  return {
+    copy(held) {
+      const { shadow, requestId, principal, paidRequest } = held
+      if (!shadow || !isDrawn(requestId, shadow.share) || !mayBeCopied(held)) return
+      const { model: product } = shadow
+      if (!hasRoom(principal.accountId, paidRequest.sent ?? '')) return meter(product, 'dropped')
+      const controller = new AbortController()
+      running.set(controller, principal.accountId)
+      const cancel = world.after(DEADLINE_MS, () => controller.abort(new Fault('upstream_timeout')))
+      const end = (outcome: Parameters<typeof meter>[1], cost?: Credits) => {
+        cancel()
+        running.delete(controller)
+        meter(product, outcome, cost)
+      }
+      // Reading the request once more does not keep its caller waiting.
+      world.after(0, () => {
+        send(held, controller.signal, deps).then(
+          (sent) => end(sent ? sent.outcome : 'dropped', sent?.cost),
+          (error: unknown) => {
+            log.info({ requestId, product, fault: asFault(error).kind }, 'shadow call failed')
+            end('failed')
+          },
+        )
+      })
+    },
+    close() {
+      closed = true
+      for (const controller of running.keys()) controller.abort(new Fault('unavailable'))
+    },
+  }
+}
+
+/** The same calls in every process, and independent of anything that a caller chooses. */
+function isDrawn(requestId: string, share: number): boolean {
+  return createHash('sha256').update(`shadow ${requestId}`).digest().readUInt32BE() < share * SPAN
+}
+
+/** Not what a test account asks, what an account pays its vendor for, what goes on from elsewhere, or what does something besides answering. */
+function mayBeCopied({ principal, catalog, own, paidRequest, objectOwner }: Held): boolean {
+  if (isTestAccount(principal.accountId) || catalog.simulated || own || objectOwner) return false
+  if ('order' in paidRequest || paidRequest.once || paidRequest.continues || paidRequest.gather) return false
+  return paidRequest.sent !== undefined && !acts(paidRequest.sent)
+}
+
+/** Members of a request that let a vendor do something, beside its tools. */
+const ACTING = ['web_search_options', 'mcp_servers', 'container', 'plugins', 'background', 'conversation']
+
+function acts(sent: string): boolean {
+  const body: unknown = JSON.parse(sent)
+  if (!isObject(body)) return true
+  const { tools = [] } = body
+  return ACTING.some((name) => body[name]) || !Array.isArray(tools) || !tools.every(isCallersTool)
+}
+
+/** A tool that the caller itself runs: nobody does for a copy. */
+function isCallersTool(tool: unknown): boolean {
+  if (!isObject(tool)) return false
+  if (tool.type !== undefined) return tool.type === 'function' || tool.type === 'custom'
+  return 'input_schema' in tool || Object.keys(tool).every((name) => /^function_?declarations$/i.test(name))
+}
+
+interface Sent {
+  readonly outcome: 'answered' | 'failed'
+  readonly cost: Credits | undefined
+}
+
+/** Undefined: it was not sent. */
+async function send(held: Held, signal: AbortSignal, deps: ShadowDeps): Promise<Sent | undefined> {
+  const { shadow, requestId, guard, seen, callerHeaders } = held
+  const copy = signal.aborted ? undefined : readCopy(shadow, guard?.guard)
+  if (!shadow || !copy || 'order' in copy.paidRequest || copy.own || copy.paidRequest.continues) return undefined
+  const paidRequest: PaidRequest = { ...copy.paidRequest, once: true }
+  const candidate = candidateOf(copy, paidRequest, held, deps)
+  if (!candidate) return undefined
+  seen.decided(`The rule "${shadow.rule}" sends a copy to "${paidRequest.product}", which is not charged.`)
+  const createdSeconds = Math.floor(deps.world.nowMs() / 1000)
+  const { outputOpen } = paidRequest
+  const cap = Math.min(held.admitted.outputTokensCap ?? Number.POSITIVE_INFINITY, outputOpen?.mostTokens ?? 0)
+  const attempted = await attempt(
+    paidRequest,
+    [candidate],
+    {
+      ...{
+        requestId,
+        account: ACCOUNT,
+        recorder: RECORDER,
+        isRepeatable: false,
+        createdSeconds,
+        signal,
+        callerHeaders,
+      },
+      outputTokensCap: outputOpen && cap,
+    },
+    deps,
+  )
+  const heard = await listen(attempted, paidRequest).finally(() => attempted.leave())
+  const usage = possibleUsage({ paidRequest }, withUses({ paidRequest }, heard.usage))
+  const { vendorName: vendor, cost: rates } = candidate
+  const cost = rates && chargeOf(rates, usage, { ...paidRequest.price, ...heard.price }).amount
+  const outcome = heard.isWhole ? 'answered' : 'failed'
+  const tokens = { inputTokens: inputTokensOf(usage), outputTokens: outputTokensOf(usage) }
+  const about = { requestId, product: paidRequest.product, vendor, outcome, ...tokens }
+  deps.log.info({ ...about, cost: cost === undefined ? null : formatCredits(cost) }, 'shadow call')
+  return { outcome, cost }
+}
+
+/** What the other model cannot take, or the key may not ask of it, is not copied. */
+function readCopy(shadow: Held['shadow'], guard: Parameters<NonNullable<Held['shadow']>['copy']>[0]): Read | undefined {
+  try {
+    return shadow?.copy(guard)
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+/** The first route, with what the caller and the key say about vendors. It can be broken off at any time. */
+function candidateOf(copy: Read, paidRequest: PaidRequest, held: Held, deps: ShadowDeps): Candidate | undefined {
+  const { product, preference } = copy
+  const { vendor: named } = held.shadow ?? {}
+  const pool = copy.routes.filter(({ vendor }) => named === undefined || isNamed(vendor, named))
+  const asked = { routes: product.routes, routing: product.routing, pool, preference }
+  const [first] = pool.length === 0 ? [] : routeRequest(paidRequest, asked, held.catalog.document, deps.routes)
+  if (!first || deps.vendors.inFlight(first.vendorName) * PLACES_PART >= first.vendor.concurrencyMax) return undefined
+  return { ...first, vendor: { ...first.vendor, onAbort: 'cancel' }, firstTokenMs: undefined }
+}
+
+interface Heard {
+  readonly usage: Usage
+  readonly isWhole: boolean
+  readonly price?: PriceAttributes | undefined
+}
+
+/** Reads the answer for what it used, and keeps nothing of it. */
+async function listen({ reply, exchange }: Attempted, paidRequest: PaidRequest): Promise<Heard> {
+  const relay = paidRequest.stream ? exchange.stream?.(reply.headers) : undefined
+  const guess = (tokens: number, prompt?: Usage) => estimatedUsage({ paidRequest }, tokens, prompt)
+  try {
+    if (!relay) {
+      const { usage, price } = await exchange.answer(await reply.read(ANSWER_BYTES_MAX), reply.headers)
+      return { usage: usage ?? guess(0), isWhole: true, price }
+    }
+    let left = ANSWER_BYTES_MAX
+    await reply.pipe((chunk) => {
+      left -= chunk.length
+      if (left < 0) throw new Fault('upstream_garbled', { internal: { why: 'the answer is too long for a copy' } })
+      relay.push(chunk)
+      return undefined
+    })
+    relay.end()
+  } catch {
+    reply.abort()
+    if (!relay) return { usage: guess(0), isWhole: false }
+  }
+  const { usage, promptUsage, outputTokensSeen, terminal, fault, price } = relay.state
+  return { usage: usage ?? guess(outputTokensSeen, promptUsage), isWhole: terminal && !fault, price }
+}
