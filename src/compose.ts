@@ -166,7 +166,6 @@ export async function createGateway(options: GatewayOptions) {
   })
   await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
-
   const { people, sales } = office
   const timers = startMaintenance(options, { ...store, ...load, files, people, sales, deliveries: jobs.deliveries })
   return {

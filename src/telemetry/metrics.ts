@@ -17,7 +17,7 @@ export interface Metrics extends Meters, LedgerMeters {
 }
 
 /** `answered`: to its end. `dropped`: not sent, because there was no room or the other model cannot take it. */
-export type ShadowOutcome = 'answered' | 'failed' | 'dropped'
+type ShadowOutcome = 'answered' | 'failed' | 'dropped'
 
 interface MetricSources {
   /** Also by the conventions for generative AI: gen-ai.ts. */
@@ -100,7 +100,6 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   registerReadings(registry, sources)
   registerStoreReadings(registry, sources)
-  registerVerification(registry, sources.verified)
   const genAi = sources.genAi ? createGenAiMeter(registry) : undefined
   const endpoints = new Map<string, EndpointFigures>()
 
@@ -287,6 +286,7 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
 
 /** Gauges read from the database. They are the same in every process, so they are not added up. */
 function registerStoreReadings(registry: Registry, sources: MetricSources): void {
+  registerVerification(registry, sources.verified)
   const registers = [registry]
   new Gauge({
     name: 'tollgate_holds_pending',
