@@ -168,3 +168,16 @@ function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {
   const rate = tier[unit] ?? (plain === undefined || !times ? undefined : plain * times)
   return rate === undefined || per === 1_000_000 ? rate : rate * MILLION
 }
+
+/** Found once for each price, because every call asks. */
+const unitsOf = new WeakMap<Pricing, ReadonlySet<Unit>>()
+
+/** The units that a price names. */
+export function countedUnits(pricing: Pricing): ReadonlySet<Unit> {
+  let units = unitsOf.get(pricing)
+  if (!units) {
+    units = new Set(UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined)))
+    unitsOf.set(pricing, units)
+  }
+  return units
+}

@@ -20,8 +20,8 @@ import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
-import { type KindName, UNIT_NAMES, type Unit } from '../meter/kind.ts'
-import type { Pricing } from '../meter/price.ts'
+import { countedUnits } from '../meter/charge.ts'
+import type { KindName, Unit } from '../meter/kind.ts'
 import { isObject } from '../protocols/check.ts'
 import { type PageTokens, readDataRequest } from '../protocols/data/http-api.ts'
 import { readToolRequest } from '../protocols/data/mcp-tool.ts'
@@ -554,18 +554,6 @@ function bridgesOf(product: DataProduct | undefined, { product: uid }: DataEndpo
     if (made) found.set(vendor, made)
   }
   return found
-}
-
-/** Found once for each price, because every call asks. */
-const unitsOf = new WeakMap<Pricing, ReadonlySet<Unit>>()
-
-function countedUnits(pricing: Pricing): ReadonlySet<Unit> {
-  let units = unitsOf.get(pricing)
-  if (!units) {
-    units = new Set(UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined)))
-    unitsOf.set(pricing, units)
-  }
-  return units
 }
 
 /**
