@@ -30,11 +30,11 @@ export function shadowOf(
   if (!shadow) return undefined
   const { share, vendor, model = asked.paidRequest.product } = shadow
   const { catalog, principal, body, spec } = incoming
-  const { accountId: account, keyId: key } = principal
+  const { accountId: account, keyId, firstKeyId } = principal
   return {
     ...{ rule: name, model, vendor, share },
     copy(guard) {
-      const about = { account, key, products: [model], isModel: true, labels: asked.labels }
+      const about = { account, keys: [keyId, firstKeyId], products: [model], isModel: true, labels: asked.labels }
       const own = guardrails.find(catalog.document, about)
       return own && !guard?.covers(own) ? undefined : readFor(model, unstored(body.json, spec))
     },
