@@ -2,7 +2,7 @@
 
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { beforeCommit, type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
@@ -420,13 +420,13 @@ export function createAccounts(options: {
       const shown = await database.transaction(async (tx) => {
         const was = await readSystemLimits(tx)
         const limits = mergeLimits(was, patch)
-        // First what others may keep waiting; last what everybody's calls would wait for.
         await audit.write(tx, by, {
           ...{ action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } },
           before: { limits: showLimits(was) },
           after: { limits: showLimits(limits) },
         })
-        await storeLimits(tx, { kind: 'system' }, limits)
+        // After the audit, for which it may have to wait: everybody's calls wait for this.
+        beforeCommit(tx, () => storeLimits(tx, { kind: 'system' }, limits))
         return showLimits(limits)
       })
       ledger.recall()
