@@ -1,6 +1,7 @@
 // SCIM 2.0: a directory makes, changes and ends logins of an account and of the gateway, and gets hold of nobody else's.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TeamView } from '../src/admission/views.ts'
 import type { MemberView, NewToken, OperatorView } from '../src/identity/views.ts'
 import type { Json } from '../src/protocols/check.ts'
 import { testGateway } from './gateway.ts'
@@ -89,6 +90,100 @@ test('groups that are called like roles give them, and the last owner stays', as
   assert.deepEqual([added.status, await roleOf(b)], [200, 'owner'])
   assert.equal((await scim('PATCH', path, empty)).status, 200)
   assert.deepEqual([await roleOf(a), await roleOf(b)], ['member', 'owner'])
+})
+
+const teamsPath = () => `/accounts/${account}/teams`
+const newTeam = async (name: string) => (await g.operator<TeamView>('POST', teamsPath(), { name })).data
+const change = (team: TeamView, body: object) => g.operator<TeamView>('PATCH', `${teamsPath()}/${team.id}`, body)
+const setMembers = (team: TeamView, userIds: readonly string[]) =>
+  g.operator<TeamView>('PUT', `${teamsPath()}/${team.id}/members`, { userIds })
+const teamNow = async ({ id }: TeamView) =>
+  (await g.operator<{ items: TeamView[] }>('GET', teamsPath())).data.items.find((one) => one.id === id)!
+const inTeam = async (team: TeamView) => (await teamNow(team)).members.map(({ userId }) => userId).sort()
+const patchGroup = async (id: unknown, ...Operations: readonly object[]) => {
+  const { status, body } = await scim('PATCH', `/Groups/${String(id)}`, { Operations })
+  assert.equal(status, 200, JSON.stringify(body))
+}
+const newGroup = async (displayName: string, people: readonly string[]) => {
+  const { status, body } = await scim('POST', '/Groups', { displayName, members: people.map((value) => ({ value })) })
+  assert.equal(status, 201, JSON.stringify(body))
+  return body.id
+}
+
+test('the group that a team names says who is in it, in the shapes of Entra and of Okta, until the team gives it up', async () => {
+  const [a, b, c, d] = [await create(), await create(), await create(), await create()]
+  const team = await newTeam('Platform')
+  await setMembers(team, [d])
+  // Named before the directory has sent it: whoever is in the team stays.
+  assert.equal((await change(team, { scimGroup: 'Platform Engineers' })).data.scimGroupKnown, false)
+  assert.deepEqual(await inTeam(team), [d])
+  const group = await newGroup('platform engineers', [a, b])
+  assert.deepEqual([await inTeam(team), (await teamNow(team)).scimGroupKnown], [[a, b].sort(), true])
+  assert.equal((await setMembers(team, [d])).status, 409)
+
+  // Entra: capital letters, whom to remove in the value. Okta: a path with a filter, and a new name without a path.
+  await patchGroup(group, { op: 'Add', path: 'members', value: [{ value: c }] })
+  await patchGroup(group, { op: 'Remove', path: 'members', value: [{ value: a }] })
+  assert.deepEqual(await inTeam(team), [b, c].sort())
+  const okta = [
+    { op: 'remove', path: `members[value eq "${b}"]` },
+    { op: 'add', path: 'members', value: [{ value: a, display: 'A' }] },
+  ]
+  await patchGroup(group, ...okta)
+  assert.deepEqual(await inTeam(team), [a, c].sort())
+  await patchGroup(group, { op: 'replace', value: { id: group, displayName: 'Engineers' } })
+  assert.deepEqual([(await teamNow(team)).scimGroup, await inTeam(team)], ['Engineers', [a, c].sort()])
+  await patchGroup(group, { op: 'Replace', path: 'displayName', value: 'Engineering' })
+  await patchGroup(group, { op: 'replace', path: 'members', value: [{ value: a }, { value: b }] })
+  assert.deepEqual([(await teamNow(team)).scimGroup, await inTeam(team)], ['Engineering', [a, b].sort()])
+
+  // Whoever is not active is in no team, and comes back as they left.
+  const active = (value: boolean) =>
+    scim('PATCH', `/Users/${a}`, { Operations: [{ op: 'replace', path: 'active', value }] })
+  await active(false)
+  assert.deepEqual(await inTeam(team), [b])
+  await active(true)
+  assert.deepEqual(await inTeam(team), [a, b].sort())
+  // Without the group nobody is in it; the next one of that name is meant again.
+  assert.equal((await scim('DELETE', `/Groups/${String(group)}`)).status, 204)
+  assert.deepEqual([await inTeam(team), (await teamNow(team)).scimGroupKnown], [[], false])
+  await newGroup('Engineering', [c])
+  assert.deepEqual(await inTeam(team), [c])
+  assert.equal((await change(team, { scimGroup: null })).data.scimGroup, null)
+  assert.deepEqual(await inTeam(team), [c])
+  assert.deepEqual((await setMembers(team, [c, d])).data.members.length, 2)
+  // A team that is given a group whose members are known has these alone.
+  await change(team, { scimGroup: 'ENGINEERING' })
+  assert.deepEqual(await inTeam(team), [c])
+  const told = await rows(`select detail from audit where action = 'scim.group.put' order by id desc limit 1`)
+  assert.match(JSON.stringify(told), /Engineering.*person\d+@example.com/)
+})
+
+test('of patches of a group that come at once each counts, and a name is given once', async () => {
+  const people = await Promise.all(Array.from({ length: 8 }, () => create()))
+  const team = await newTeam('Crowd')
+  await change(team, { scimGroup: 'Crowd' })
+  const group = await newGroup('Crowd', [])
+  await Promise.all(people.map((value) => patchGroup(group, { op: 'add', path: 'members', value: [{ value }] })))
+  assert.deepEqual(await inTeam(team), [...people].sort())
+  await Promise.all(
+    people.slice(1).map((one) => patchGroup(group, { op: 'remove', path: `members[value eq "${one}"]` })),
+  )
+  assert.deepEqual(await inTeam(team), people.slice(0, 1))
+  const made = await Promise.all(Array.from({ length: 4 }, () => scim('POST', '/Groups', { displayName: 'Once' })))
+  assert.deepEqual(made.map(({ status }) => status).sort(), [201, 409, 409, 409])
+})
+
+test('teams are of the account: another’s group of that name, and one of the gateway, reach nobody in them', async () => {
+  const other = await newToken(`/accounts/${(await g.account()).id}/tokens`)
+  const team = await newTeam('Own')
+  await change(team, { scimGroup: 'Own' })
+  for (const by of [other, operatorToken]) {
+    const value = await create(person(), {}, by)
+    const made = await scim('POST', '/Groups', { displayName: 'Own', members: [{ value }] }, by)
+    assert.equal(made.status, 201)
+  }
+  assert.deepEqual([await inTeam(team), (await teamNow(team)).scimGroupKnown], [[], false])
 })
 
 test('a directory signs out whom it ends, and ends the programs that acted for them', async () => {

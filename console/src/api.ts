@@ -306,8 +306,8 @@ export const api = {
   teams: (id: string, signal?: AbortSignal) => get<wire.Page<wire.Team>>(account(id, '/teams'), undefined, signal),
   createTeam: (id: string, input: { name: string; parentId: string | null }) =>
     post<wire.Team>(account(id, '/teams'), input),
-  renameTeam: (id: string, team: string, name: string) =>
-    patch<wire.Team>(account(id, `/teams/${encode(team)}`), { name }),
+  changeTeam: (id: string, team: string, input: { name?: string; scimGroup?: string | null }) =>
+    patch<wire.Team>(account(id, `/teams/${encode(team)}`), input),
   removeTeam: (id: string, team: string) => remove<wire.Team>(account(id, `/teams/${encode(team)}`)),
   setTeamMembers: (id: string, team: string, userIds: string[]) =>
     put<wire.Team>(account(id, `/teams/${encode(team)}/members`), { userIds }),

@@ -1057,6 +1057,7 @@ create table team (
   name text not null,
   parent_id text collate "C",
   created_at timestamp with time zone not null default now(),
+  scim_group text,
   constraint team_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint team_account_id_parent_id_fkey FOREIGN KEY (account_id, parent_id) REFERENCES team(account_id, id),
   constraint team_pkey PRIMARY KEY (account_id, id)
@@ -1301,6 +1302,20 @@ UNION ALL
     lease.id,
     lease.amount
    FROM lease;
+
+create view team_person as
+ SELECT team_member.account_id,
+    team_member.team_id,
+    team_member.person_id
+   FROM team_member
+UNION
+ SELECT t.account_id,
+    t.id AS team_id,
+    n.person_id
+   FROM team t
+     JOIN scim_group g ON g.scope = t.account_id AND lower(g.display_name) = lower(t.scim_group)
+     JOIN scim_group_member n ON n.scope = g.scope AND n.group_id = g.id
+     JOIN membership s ON s.account_id = t.account_id AND s.person_id = n.person_id;
 
 CREATE OR REPLACE FUNCTION public.audit_is_append_only()
  RETURNS trigger

@@ -144,7 +144,7 @@ const PUT_MEMBERS = statement(
 const TEAM_MEMBERS = statement(
   'move_team_members',
   `select coalesce(jsonb_agg(jsonb_build_object('team', m.team_id, 'email', p.email)), '[]')::text as rows
-   from team_member m join person p on p.id = m.person_id where m.account_id = $1`,
+   from team_person m join person p on p.id = m.person_id where m.account_id = $1`,
 )
 const PUT_TEAM_MEMBERS = statement(
   'move_put_team_members',

@@ -12,14 +12,21 @@ export interface Teams {
   /** Teams first, each before its projects. */
   list(account: string): Promise<TeamView[]>
   create(account: string, input: { name: string; parentId: string | null }, by: By): Promise<TeamView>
-  rename(account: string, id: string, name: string, by: By): Promise<TeamView>
+  change(account: string, id: string, input: TeamChange, by: By): Promise<TeamView>
   /** Only when no key, no project and no budget is in it. */
   remove(account: string, id: string, by: By): Promise<TeamView>
+  /** Not of a team whose members a directory's group says. */
   setMembers(account: string, id: string, userIds: readonly string[], by: By): Promise<TeamView>
   /** The teams that a person is in, with their projects. Empty: none. */
   of(account: string, person: string): Promise<ReadonlySet<string>>
   /** Where calls and connections of a person belong that no key places. */
   placeOf(account: string, person: string): Promise<PersonPlace>
+}
+
+interface TeamChange {
+  readonly name?: string | undefined
+  /** The group of the directory (SCIM) that says who is in it. Null: nobody but those who choose its members. */
+  readonly scimGroup?: string | null | undefined
 }
 
 /** Nowhere: somebody who does not belong to the account, or is in several teams. */
@@ -33,11 +40,15 @@ export interface PersonPlace {
 
 /** Of an account: each is a line of every report by team. */
 const TEAMS_MAX = 500
+/** Shown of one team. A group of a directory may have more. */
+const MEMBERS_MAX = 1_000
 
 interface TeamRow {
   id: string
   name: string
   parent_id: string | null
+  scim_group: string | null
+  group_known: boolean
   created_at: Date
   keys: number
   members: TeamView['members']
@@ -83,13 +94,18 @@ export function createTeams(options: { database: Database; world: World; audit: 
         return find(tx, account, id)
       })
     },
-    rename(account, id, name, by) {
+    change(account, id, input, by) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
-        await tx.query(RENAME, [account, id, name])
+        const { name = was.name, scimGroup = was.scimGroup } = input
+        // Who is in it by its group stays when the group goes, and whom a group says are no longer those who were chosen.
+        if (scimGroup === null) await tx.query(KEEP, [account, id])
+        await tx.query(CHANGE, [account, id, name, scimGroup])
+        if (scimGroup !== null) await tx.query(GIVE_UP, [account, scimGroup])
         await audit.write(tx, by, {
           ...{ action: 'team.change', object: id, detail: { account, name } },
-          ...{ before: { name: was.name }, after: { name } },
+          before: { name: was.name, scimGroup: was.scimGroup },
+          after: { name, scimGroup },
         })
         return find(tx, account, id)
       })
@@ -111,6 +127,10 @@ export function createTeams(options: { database: Database; world: World; audit: 
     setMembers(account, id, userIds, by) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
+        if (was.scimGroup !== null)
+          throw new Fault('conflict', {
+            message: `The directory says who is in it, by its group "${was.scimGroup}". Change the group there, or take the group off the team.`,
+          })
         const wanted = [...new Set(userIds)]
         await tx.query(LEAVE, [account, id, wanted])
         await tx.query(JOIN, [account, id, wanted])
@@ -156,19 +176,32 @@ function teamUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no team or project with this id.' })
 }
 
-function shown({ id, name, parent_id: parentId, created_at, keys, members }: TeamRow): TeamView {
-  return { id, name, parentId, createdAt: created_at.toISOString(), keys, members }
+function shown(row: TeamRow): TeamView {
+  const { id, name, parent_id: parentId, scim_group: scimGroup, group_known: scimGroupKnown, keys, members } = row
+  return { id, name, parentId, scimGroup, scimGroupKnown, createdAt: row.created_at.toISOString(), keys, members }
 }
 
 const TEAMS = `select t.*, (select count(*)::int from api_key k where k.account_id in ($1, $2) and k.team_id = t.id and k.revoked_at is null) as keys,
-     coalesce((select jsonb_agg(jsonb_build_object('userId', p.id, 'email', p.email) order by p.email) from team_member m join person p on p.id = m.person_id
-       where m.account_id = t.account_id and m.team_id = t.id), '[]') as members
+     exists (select 1 from scim_group g where g.scope = t.account_id and lower(g.display_name) = lower(t.scim_group)) as group_known,
+     coalesce((select jsonb_agg(jsonb_build_object('userId', p.id, 'email', p.email) order by p.email) from (
+       select i.id, i.email from team_person m join person i on i.id = m.person_id
+       where m.account_id = t.account_id and m.team_id = t.id order by i.email limit ${MEMBERS_MAX}) p), '[]') as members
    from team t where t.account_id = $1`
 const LIST = statement('team_list', `${TEAMS} order by coalesce(t.parent_id, t.id), t.parent_id is not null, t.id`)
 const FIND = statement('team_find', `${TEAMS} and t.id = $3`)
 const COUNT = statement('team_count', 'select count(*)::int as count from team where account_id = $1')
 const INSERT = statement('team_insert', 'insert into team (account_id, id, name, parent_id) values ($1, $2, $3, $4)')
-const RENAME = statement('team_rename', 'update team set name = $3 where account_id = $1 and id = $2')
+const CHANGE = statement('team_change', 'update team set name = $3, scim_group = $4 where account_id = $1 and id = $2')
+const KEEP = statement(
+  'team_keep',
+  'insert into team_member (account_id, team_id, person_id) select * from team_person where account_id = $1 and team_id = $2 on conflict do nothing',
+)
+/** Of teams whose group the directory has sent. */
+export const GIVE_UP = statement(
+  'team_give_up',
+  `delete from team_member m using team t, scim_group g where m.account_id = $1 and t.account_id = m.account_id and t.id = m.team_id
+     and g.scope = t.account_id and lower(g.display_name) = lower($2) and lower(t.scim_group) = lower($2)`,
+)
 const REMOVE = statement('team_remove', 'delete from team where account_id = $1 and id = $2')
 const INSIDE = statement(
   'team_inside',
@@ -187,7 +220,7 @@ const JOIN = statement(
 )
 const OF = statement(
   'team_of',
-  `select t.id from team t join team_member m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
+  `select t.id from team t join team_person m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
    where t.account_id = $1 and m.person_id = $2`,
 )
 /** One row of somebody who belongs to the account. */
@@ -195,7 +228,7 @@ const PLACE_OF = statement(
   'team_place_of',
   `select case when count(distinct coalesce(t.parent_id, t.id)) = 1 then min(coalesce(t.parent_id, t.id)) end as team,
      case when count(t.id) = 1 and min(t.parent_id) is not null then min(t.id) end as project
-   from membership s left join team_member m on m.account_id = s.account_id and m.person_id = s.person_id
+   from membership s left join team_person m on m.account_id = s.account_id and m.person_id = s.person_id
      left join team t on t.account_id = m.account_id and t.id = m.team_id
    where s.account_id = $1 and s.person_id = $2 group by s.person_id`,
 )

@@ -60,9 +60,13 @@ export const teamView = z.object({
   id: z.string(),
   name: z.string(),
   parentId: z.string().nullable(),
+  /** The group of the directory (SCIM) that says who is in it, and whether the directory has sent a group of this name. */
+  scimGroup: z.string().nullable(),
+  scimGroupKnown: z.boolean(),
   createdAt: time,
   /** Keys that live. */
   keys: count,
+  /** The first thousand. */
   members: z.array(z.object({ userId: z.string(), email: z.string() })),
 })
 export type TeamView = z.infer<typeof teamView>

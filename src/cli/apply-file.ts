@@ -98,9 +98,11 @@ const key = object({
 const member = object({ email, role })
 
 const people = z.array(email).max(1_000)
-const project = object({ id: id.optional(), name, members: people.optional() })
+/** With `scimGroup`, the group of a directory says who is in it. */
+const inTeam = { members: people.optional(), scimGroup: z.string().min(1).max(254).nullable().optional() }
+const project = object({ id: id.optional(), name, ...inTeam })
 const team = object({
-  ...{ id: id.optional(), name, members: people.optional() },
+  ...{ id: id.optional(), name, ...inTeam },
   projects: z.array(project).max(500).optional(),
 })
 

@@ -6,7 +6,7 @@ import { spanWords } from '../meter/budget.ts'
 import { type DeclaredBudget, type DeclaredTeam, VALUES_MAX } from './apply-file.ts'
 import { type Inside, latestKey, type TeamPlace } from './apply-inside.ts'
 import { type Context, inWords, notInFile, oneOf, type Place, type Spot } from './apply-steps.ts'
-import { at } from './command.ts'
+import { at, CliError } from './command.ts'
 import { query } from './table.ts'
 
 /** One account of the plan. */
@@ -73,7 +73,7 @@ function removeTeams(
 
 function planTeam(
   { context: { api, file }, place: account, inside }: Account,
-  wanted: Pick<DeclaredTeam, 'name' | 'members'>,
+  wanted: Pick<DeclaredTeam, 'name' | 'members' | 'scimGroup'>,
   known: TeamView | undefined,
   { draft, path, parent }: Spot & { readonly parent?: TeamPlace },
 ): TeamPlace {
@@ -98,7 +98,21 @@ function planTeam(
       run: async () =>
         void (await api.call('PATCH', at`/accounts/${account.id}/teams/${known.id}`, { name: wanted.name })),
     })
+  const { scimGroup } = wanted
+  const group = known?.scimGroup ?? null
+  if (scimGroup !== undefined && scimGroup !== group)
+    draft.steps.push({
+      kind: 'change',
+      sentences: [
+        scimGroup === null
+          ? `${subject} keeps its members; the directory’s group ${group} no longer says who is in it.`
+          : `The directory’s group ${scimGroup} says who is in ${subject}.`,
+      ],
+      run: async () => void (await api.call('PATCH', at`/accounts/${account.id}/teams/${place.id}`, { scimGroup })),
+    })
   if (!wanted.members) return place
+  if ((scimGroup === undefined ? group : scimGroup) !== null)
+    throw new CliError(`${file.at([...path, 'members'])}: the directory’s group says who is in ${subject}.`)
   const there = known?.members ?? []
   const userIds: string[] = []
   const joins: string[] = []

@@ -267,6 +267,7 @@ accounts:
         members: [ann@shop.example]
         projects: [{ name: Ranking }, { name: Index }]
       - name: Ops
+        scimGroup: Operations
     keys:
       - { name: ci, team: Search/Ranking, member: ann@shop.example, requiredLabels: [feature] }
       - { name: plain }
@@ -283,6 +284,7 @@ accounts:
 test('teams, projects and budgets of every kind are made, found applied, changed by the difference, and pruned last', async () => {
   const dry = await apply(BUDGETED, ['--dry-run'])
   assert.equal(dry.code, 2, dry.err)
+  assert.match(dry.out, /~ The directory’s group Operations says who is in Team Ops of Shop\./)
   assert.match(dry.out, /\+ Project Search\/Ranking of Shop is created\./)
   assert.match(dry.out, /\+ Budget Trial users of Shop is created: each user may use 5 credits per month \(UTC\)\./)
   assert.match(dry.out, /\+ Budget CI of Shop is created: key ci may use 100 requests per day \(UTC\); it only counts/)
@@ -332,7 +334,7 @@ test('teams, projects and budgets of every kind are made, found applied, changed
   const changed = BUDGETED.replace('max: 5, alertPercent: 80, values: { alice: 50 }', 'max: 6, hard: false, values: {}')
     .replace('span: week, max: "200"', 'span: day, max: "200"')
     .replace('[{ name: Ranking }, { name: Index }]', '[{ name: Ranking }]')
-    .replace('      - name: Ops\n', '')
+    .replace('      - name: Ops\n        scimGroup: Operations\n', '')
   const kept = await apply(changed)
   assert.equal(kept.code, 0, kept.err)
   assert.match(kept.err, /Budget Trial users of Shop: maximum 5 becomes 6\./)
@@ -441,12 +443,13 @@ test('a credential that two vendors share is replaced only by somebody who knows
 
 test('what budgets and keys refer to must be there, and pruning ends budgets before the teams that they are for', async () => {
   for (const [from, to, said] of [
-    ['value: Search,', 'value: Serch,', /:17:38: Shop has no team "Serch"\. Did you mean "Search"\?/],
+    ['value: Search,', 'value: Serch,', /:18:38: Shop has no team "Serch"\. Did you mean "Search"\?/],
     ['team: Search/Ranking', 'team: Ranking', /Shop has no team or project "Ranking"/],
     ['members: [ann@shop.example]', 'members: [bob@shop.example]', /Shop has no member "bob@shop\.example"/],
     ['max: 1000000', 'max: 1.5', /budgets\.2\.max: must be a whole number of tokens/],
     ['windowSeconds: 3600, ', '', /budgets\.4\.windowSeconds: must be given with the span rolling/],
     ['scope: session', 'scope: planet', /budgets\.4\.scope: must be user, session/],
+    ['scimGroup: Operations', 'members: []', /the directory’s group says who is in Team Ops of Shop/],
     ['name: Ops', 'name: Search', /there are two teams "Search"/],
     ['name: CI,', 'name: Search,', /there are two budgets "Search"/],
   ] as const) {

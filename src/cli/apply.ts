@@ -167,8 +167,8 @@ const restrictionsOf = (
 function teamsOf(teams: readonly TeamView[], parent: string | null): object[] {
   return teams
     .filter(({ parentId }) => parentId === parent)
-    .map(({ id, name, members }) => ({
-      ...{ id, name, members: members.map(({ email }) => email) },
+    .map(({ id, name, members, scimGroup }) => ({
+      ...{ id, name, ...(scimGroup === null ? { members: members.map(({ email }) => email) } : { scimGroup }) },
       ...(parent === null ? { projects: teamsOf(teams, id) } : {}),
     }))
 }

@@ -33,9 +33,9 @@ const shownTeams = (items: readonly TeamView[]) =>
   table(
     items.map((one) => ({
       ...{ id: one.id, name: one.parentId === null ? one.name : `  ${one.name}`, keys: one.keys },
-      members: one.members.map(({ email }) => email).join(', '),
+      ...{ members: one.members.map(({ email }) => email).join(', '), group: one.scimGroup ?? '' },
     })),
-    { TEAM: 'id', NAME: 'name', KEYS: 'keys', MEMBERS: 'members' },
+    { TEAM: 'id', NAME: 'name', KEYS: 'keys', MEMBERS: 'members', GROUP: 'group' },
   )
 
 const BUDGETS: readonly Command[] = [
@@ -166,6 +166,19 @@ const TEAMS: readonly Command[] = [
         call.api.call<TeamView>('PATCH', at`/accounts/${call.args[0]}/teams/${call.args[1]}`, { name: call.args[2] }),
         (one) => shownTeams([one]),
       ),
+  },
+  {
+    name: 'teams group',
+    summary: 'Lets a group of the directory (SCIM) say who is in a team or project.',
+    about: 'The group is named as in the directory; "none" ends it, and the members stay. The guide on SCIM says more.',
+    args: ['account', 'team', 'group'],
+    run(call) {
+      const [account, team, group] = call.args
+      const body = { scimGroup: group === 'none' ? null : group }
+      return told(call.api.call<TeamView>('PATCH', at`/accounts/${account}/teams/${team}`, body), (one) =>
+        shownTeams([one]),
+      )
+    },
   },
   {
     name: 'teams members',

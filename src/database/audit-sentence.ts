@@ -113,6 +113,8 @@ const DEEDS = {
   'person.reset': of('made a password link for'),
   'provider.put': of('stored the login provider'),
   'provider.remove': of('removed the login provider'),
+  'scim.group.put': of('stored, by the directory, the group'),
+  'scim.group.delete': of('removed, by the directory, the group'),
   'scim.user.delete': of('removed, by the directory, the person'),
   'session.end': of('ended the session'),
   'session.factor': () => 'gave the second factor of their login',
@@ -137,7 +139,7 @@ const DEEDS = {
   'vendor-report.create': ({ detail }) =>
     `compared the report of ${detail('vendor')} from ${detail('from')} to ${detail('to')}`,
   'vendor-report.remove': ({ detail }) => `removed a report of ${detail('vendor')}`,
-  'team.change': of('renamed the team'),
+  'team.change': of('changed the team'),
   'team.create': of('made the team'),
   'team.members': of('chose the members of the team'),
   'team.remove': of('removed the team'),

@@ -186,6 +186,11 @@ function sqlStateOf(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity !== undefined ? code : undefined
 }
 
+/** Whether a unique index has the value already: two came at once. */
+export function isTaken(error: unknown): boolean {
+  return sqlStateOf(error) === '23505'
+}
+
 /** Whether the server does not know the address's user, password or database. */
 export function isUnknownThere(error: unknown): boolean {
   return /^(28|3D)/.test(sqlStateOf(error) ?? '')

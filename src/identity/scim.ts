@@ -1,8 +1,9 @@
 // People and groups by SCIM 2.0: a company's directory makes, changes and ends logins here. A token of an account reaches the people of that account, one of
 // the whole gateway those who run it. A directory never gets hold of somebody who belongs to others too: it can take its own membership away from
 // them, and neither change their e-mail address nor delete them.
+import { GIVE_UP } from '../admission/teams.ts'
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, isTaken, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { isObject, type Json } from '../protocols/check.ts'
@@ -20,16 +21,20 @@ export interface ScimScope {
   readonly by: By
 }
 
+/** What it becomes, of what it is. */
+export type Next = (was: Json) => Json
+
 export interface Scim {
   users(scope: ScimScope): Promise<Json[]>
   user(scope: ScimScope, id: string): Promise<Json>
   createUser(scope: ScimScope, given: Json): Promise<Json>
-  replaceUser(scope: ScimScope, id: string, given: Json): Promise<Json>
+  replaceUser(scope: ScimScope, id: string, next: Next): Promise<Json>
   deleteUser(scope: ScimScope, id: string): Promise<void>
   groups(scope: ScimScope): Promise<Json[]>
   group(scope: ScimScope, id: string): Promise<Json>
   createGroup(scope: ScimScope, given: Json): Promise<Json>
-  replaceGroup(scope: ScimScope, id: string, given: Json): Promise<Json>
+  /** Of two changes at once both count: of members it is the difference that is stored. */
+  replaceGroup(scope: ScimScope, id: string, next: Next): Promise<Json>
   deleteGroup(scope: ScimScope, id: string): Promise<void>
 }
 
@@ -49,6 +54,9 @@ export const GROUP_NAMES = ['displayName', 'externalId', 'members']
 
 const MEMBERS_MAX = 5_000
 const PEOPLE_MAX = 20_000
+/** Of an account or of the gateway; and members of all groups together, each as often as it is in one. */
+const GROUPS_MAX = 5_000
+const PLACES_MAX = 200_000
 const CHARS_MAX = 254
 
 interface UserRow {
@@ -122,23 +130,34 @@ const DROP_PERSON = statement('scim_person_drop', 'delete from person where id =
 const GROUP = `select g.id, g.display_name, g.external_id, g.created_at, g.updated_at,
      (select json_agg(json_build_object('value', n.person_id) order by n.person_id) from scim_group_member n
       where n.scope = g.scope and n.group_id = g.id) as members from scim_group g where g.scope = $1`
-const GROUPS = statement('scim_groups', `${GROUP} order by g.id limit 5000`)
+const GROUPS = statement('scim_groups', `${GROUP} order by g.id`)
 const GROUP_OF = statement('scim_group', `${GROUP} and g.id = $2`)
-const PUT_GROUP = statement(
-  'scim_group_put',
-  `insert into scim_group (scope, id, display_name, external_id) values ($1, $2, $3, $4)
-   on conflict (scope, id) do update set display_name = excluded.display_name, external_id = excluded.external_id, updated_at = now()`,
+const GROUP_COUNTS = statement(
+  'scim_group_counts',
+  `select (select count(*)::int from scim_group where scope = $1) as groups, (select count(*)::int from scim_group_member where scope = $1) as places`,
 )
-const GROUP_TAKEN = statement(
-  'scim_group_taken',
-  'select 1 from scim_group where scope = $1 and lower(display_name) = lower($2) and id <> $3',
+const ADD_GROUP = statement(
+  'scim_group_add',
+  'insert into scim_group (scope, id, display_name, external_id) values ($1, $2, $3, $4) returning id',
+)
+const SET_GROUP = statement(
+  'scim_group_set',
+  'update scim_group set display_name = $3, external_id = $4, updated_at = now() where scope = $1 and id = $2 returning id',
 )
 const DROP_GROUP = statement('scim_group_drop', 'delete from scim_group where scope = $1 and id = $2 returning id')
-const SET_MEMBERS = statement(
-  'scim_group_members',
-  `with gone as (delete from scim_group_member where scope = $1 and group_id = $2 and person_id <> all($3::text[]))
-   insert into scim_group_member (scope, group_id, person_id) select $1, $2, x from unnest($3::text[]) as x on conflict do nothing`,
+const RENAME_IN_TEAMS = statement(
+  'scim_group_rename',
+  'update team set scim_group = $3 where account_id = $1 and lower(scim_group) = lower($2)',
 )
+const JOIN_GROUP = statement(
+  'scim_group_join',
+  'insert into scim_group_member (scope, group_id, person_id) select $1, $2, x from unnest($3::text[]) as x on conflict do nothing',
+)
+const LEAVE_GROUP = statement(
+  'scim_group_leave',
+  'delete from scim_group_member where scope = $1 and group_id = $2 and person_id = any($3::text[])',
+)
+const NAMED = statement('scim_users_named', `${USER} and p.id = any($2::text[])`)
 
 interface GroupRow {
   id: string
@@ -160,7 +179,7 @@ export function createScim(deps: ScimDeps): Scim {
 
   /** The role that the groups of a person give; otherwise the one that they have, or the least. */
   function roleOf(scope: ScimScope, row: UserRow): { role: AnyRole; byGroup: boolean } {
-    const roles: readonly AnyRole[] = scope.account === null ? OPERATOR_ROLES : ACCOUNT_ROLES
+    const roles = rolesOf(scope)
     const given = new Set(row.groups?.map(({ display }) => roleNamed(display)))
     const best = roles.find((role) => given.has(role))
     if (best) return { role: best, byGroup: true }
@@ -259,11 +278,11 @@ export function createScim(deps: ScimDeps): Scim {
 
   async function groupOf(scope: ScimScope, id: string): Promise<GroupRow> {
     const [row] = await database.query<GroupRow>(GROUP_OF, [nameOf(scope), id])
-    if (!row) throw new ScimError(404, 'There is no such group here.')
+    if (!row) throw groupUnknown()
     return row
   }
 
-  /** Roles follow the groups: of everybody who was or is in it. */
+  /** Roles follow the groups that are called like one. */
   async function follow(scope: ScimScope, people: Iterable<string>): Promise<void> {
     for (const id of new Set(people)) {
       const [row] = await database.query<UserRow>(FIND, [nameOf(scope), id])
@@ -273,37 +292,66 @@ export function createScim(deps: ScimDeps): Scim {
     }
   }
 
-  async function storeGroup(scope: ScimScope, id: string, given: GivenGroup): Promise<Json> {
-    const name = nameOf(scope)
-    const [taken] = await database.query(GROUP_TAKEN, [name, given.displayName, id])
-    if (taken) throw new ScimError(409, 'Another group has this displayName.', 'uniqueness')
-    const [before] = await database.query<GroupRow>(GROUP_OF, [name, id])
-    // Who gains first: a new last owner in the place of the old one leaves no moment without one.
-    const touched = [...given.members, ...(before?.members ?? []).map(({ value }) => value)]
-    await database.transaction(async (tx) => {
-      for (const person of given.members) await known(tx, scope, person)
-      await tx.query(PUT_GROUP, [name, id, given.displayName, given.externalId])
-      await tx.query(SET_MEMBERS, [name, id, given.members])
-    })
+  /** Undefined: there is none yet, or none any more. */
+  async function storeGroup(scope: ScimScope, id: string, from?: GivenGroup, to?: GivenGroup): Promise<void> {
+    await changeGroup(scope, id, from, to)
+    const roles = rolesOf(scope)
+    const [was, is] = [from, to].map((one) => roles.find((role) => one && role === roleNamed(one.displayName)))
+    const changed =
+      was === is ? difference(to, from).concat(difference(from, to)) : [to, from].flatMap((one) => one?.members ?? [])
     try {
-      await follow(scope, touched)
+      // Who gains first: a new last owner in the place of the old one leaves no moment without one.
+      if (was || is) await follow(scope, changed)
     } catch (error) {
       // A role that may not be given or taken: the group is as it was.
-      await database.transaction(async (tx) => {
-        if (!before) return void (await tx.query(DROP_GROUP, [name, id]))
-        await tx.query(PUT_GROUP, [name, id, before.display_name, before.external_id])
-        await tx.query(SET_MEMBERS, [name, id, before.members?.map(({ value }) => value) ?? []])
-      })
+      await changeGroup(scope, id, to, from)
       throw error
     }
-    return groupView(await groupOf(scope, id))
+  }
+
+  async function changeGroup(scope: ScimScope, id: string, from?: GivenGroup, to?: GivenGroup): Promise<void> {
+    const name = nameOf(scope)
+    const [joined, left] = [difference(to, from), difference(from, to)]
+    await database.transaction(async (tx) => {
+      const stored = to && [name, id, to.displayName, to.externalId]
+      const [done] = await (stored ? tx.query(from ? SET_GROUP : ADD_GROUP, stored) : tx.query(DROP_GROUP, [name, id]))
+      if (!done) throw groupUnknown()
+      if (from && to && from.displayName !== to.displayName)
+        await tx.query(RENAME_IN_TEAMS, [name, from.displayName, to.displayName])
+      const came = await known(tx, scope, joined)
+      const went = await tx.query<UserRow>(NAMED, [name, left])
+      await tx.query(JOIN_GROUP, [name, id, to ? joined : []])
+      await tx.query(LEAVE_GROUP, [name, id, left])
+      // From here on the directory says who is in the teams of this group.
+      if (to) await tx.query(GIVE_UP, [name, to.displayName])
+      // Of members only those who come or go.
+      const told = (group: GivenGroup | undefined, changed: readonly UserRow[]) =>
+        group ? { name: group.displayName, members: changed.map(({ email }) => email) } : {}
+      await audit.write(tx, scope.by, {
+        ...{ action: to ? 'scim.group.put' : 'scim.group.delete', object: id },
+        detail: { name: (to ?? from)?.displayName ?? id },
+        ...{ before: told(from, went), after: told(to, came) },
+      })
+    })
   }
 
   /** A member that SCIM has not written yet gets a row, as groups refer to it. */
-  async function known(tx: Queryable, scope: ScimScope, person: string): Promise<void> {
-    const [row] = await tx.query<UserRow>(FIND, [nameOf(scope), person])
-    if (!row) throw new ScimError(400, `There is no user "${person.slice(0, 60)}" here.`, 'invalidValue')
-    if (!row.user_name) await tx.query(PUT_USER, userValues(scope, { ...row, user_name: row.email }, false))
+  async function known(tx: Queryable, scope: ScimScope, people: readonly string[]): Promise<UserRow[]> {
+    const rows = await tx.query<UserRow>(NAMED, [nameOf(scope), people])
+    const ids = new Set(rows.map(({ id }) => id))
+    const missing = people.find((id) => !ids.has(id))
+    if (missing !== undefined)
+      throw new ScimError(400, `There is no user "${missing.slice(0, 60)}" here.`, 'invalidValue')
+    for (const row of rows)
+      if (!row.user_name) await tx.query(PUT_USER, userValues(scope, { ...row, user_name: row.email }, false))
+    return rows
+  }
+
+  async function checkRoom(scope: ScimScope, given: GivenGroup): Promise<void> {
+    const [counts] = await database.query<{ groups: number; places: number }>(GROUP_COUNTS, [nameOf(scope)])
+    if (counts && counts.groups >= GROUPS_MAX) throw new ScimError(413, `At most ${GROUPS_MAX} groups are kept here.`)
+    if (counts && counts.places + given.members.length > PLACES_MAX)
+      throw new ScimError(413, `All groups together have at most ${PLACES_MAX} members.`)
   }
 
   return {
@@ -329,7 +377,10 @@ export function createScim(deps: ScimDeps): Scim {
       }
     },
 
-    replaceUser: async (scope, id, body) => store(scope, await find(scope, id), readUser(body), false),
+    async replaceUser(scope, id, next) {
+      const row = await find(scope, id)
+      return store(scope, row, readUser(next(userView(row))), false)
+    },
 
     async deleteUser(scope, id) {
       const row = await find(scope, id)
@@ -348,17 +399,21 @@ export function createScim(deps: ScimDeps): Scim {
 
     groups: async (scope) => (await database.query<GroupRow>(GROUPS, [nameOf(scope)])).map(groupView),
     group: async (scope, id) => groupView(await groupOf(scope, id)),
-    createGroup: (scope, body) => storeGroup(scope, `grp_${newId(world)}`, readGroup(body)),
-    async replaceGroup(scope, id, body) {
-      await groupOf(scope, id)
-      return storeGroup(scope, id, readGroup(body))
+    async createGroup(scope, body) {
+      const given = readGroup(body)
+      await checkRoom(scope, given)
+      const id = `grp_${newId(world)}`
+      await storeGroup(scope, id, undefined, given)
+      return groupView(await groupOf(scope, id))
     },
-    async deleteGroup(scope, id) {
-      const { display_name: displayName, external_id: externalId } = await groupOf(scope, id)
-      // Empty first: what its members may not lose is refused then, and the group stays.
-      await storeGroup(scope, id, { displayName, externalId, members: [] })
-      await database.query(DROP_GROUP, [nameOf(scope), id])
+    async replaceGroup(scope, id, next) {
+      const row = await groupOf(scope, id)
+      const given = readGroup(next(groupView(row)))
+      await checkRoom(scope, given)
+      await storeGroup(scope, id, givenIn(row), given)
+      return groupView(await groupOf(scope, id))
     },
+    deleteGroup: async (scope, id) => storeGroup(scope, id, givenIn(await groupOf(scope, id))),
   }
 }
 
@@ -369,6 +424,8 @@ const userValues = (scope: ScimScope, row: Stored, byGroup: boolean) => [
   ...[nameOf(scope), row.id, row.user_name, row.external_id, JSON.stringify(row.attributes ?? {})],
   ...[row.active ?? true, row.managed ?? false, byGroup],
 ]
+
+const rolesOf = ({ account }: ScimScope): readonly AnyRole[] => (account === null ? OPERATOR_ROLES : ACCOUNT_ROLES)
 
 /** `owner`, `tollgate-owner` or `Tollgate Owner`. */
 function roleNamed(display: string): string {
@@ -393,6 +450,18 @@ interface GivenGroup {
   readonly externalId: string | null
   readonly members: readonly string[]
 }
+
+const givenIn = ({ display_name: displayName, external_id: externalId, members }: GroupRow): GivenGroup => ({
+  ...{ displayName, externalId, members: members?.map(({ value }) => value) ?? [] },
+})
+
+/** Who is in the one and not in the other. */
+function difference(one?: GivenGroup, other?: GivenGroup): string[] {
+  const there = new Set(other?.members)
+  return one?.members.filter((id) => !there.has(id)) ?? []
+}
+
+const groupUnknown = () => new ScimError(404, 'There is no such group here.')
 
 const invalidValue = (message: string) => new ScimError(400, message, 'invalidValue')
 
@@ -507,6 +576,7 @@ function groupView(row: GroupRow): Json {
 /** A fault of the rest of the gateway as SCIM says it. */
 export function scimErrorOf(error: unknown): ScimError | undefined {
   if (error instanceof ScimError) return error
+  if (isTaken(error)) return new ScimError(409, 'Another one has this name.', 'uniqueness')
   if (!(error instanceof Fault)) return undefined
   return new ScimError(error.status, error.message, error.kind === 'conflict' ? 'mutability' : undefined)
 }

@@ -4,6 +4,7 @@ import type { Permission } from '../identity/roles.ts'
 import {
   GROUP_NAMES,
   GROUP_SCHEMA,
+  type Next,
   type Scim,
   type ScimScope,
   scimErrorOf,
@@ -35,7 +36,7 @@ interface Kind {
   readonly list: (scope: ScimScope) => Promise<Json[]>
   readonly get: (scope: ScimScope, id: string) => Promise<Json>
   readonly create: (scope: ScimScope, body: Json) => Promise<Json>
-  readonly replace: (scope: ScimScope, id: string, body: Json) => Promise<Json>
+  readonly replace: (scope: ScimScope, id: string, next: Next) => Promise<Json>
   readonly remove: (scope: ScimScope, id: string) => Promise<void>
 }
 
@@ -111,10 +112,10 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
     ])
     route('PUT', `${kind.path}/:id`, async (scope, request) => [
       200,
-      shown(kind, await kind.replace(scope, idOf(request), bodyOf(request))),
+      shown(kind, await kind.replace(scope, idOf(request), () => bodyOf(request))),
     ])
     route('PATCH', `${kind.path}/:id`, async (scope, request) => {
-      const next = patched(await kind.get(scope, idOf(request)), bodyOf(request), kind.names)
+      const next: Next = (was) => patched(was, bodyOf(request), kind.names)
       return [200, shown(kind, await kind.replace(scope, idOf(request), next))]
     })
     route('POST', `${kind.path}/.search`, async (scope, request) => [
@@ -277,7 +278,7 @@ const USER_ATTRIBUTES: readonly Attribute[] = [
 const GROUP_ATTRIBUTES: readonly Attribute[] = [
   {
     name: 'displayName',
-    description: 'A group that is called like a role gives that role.',
+    description: 'A group that is called like a role gives that role; one that a team names says who is in the team.',
     required: true,
     unique: true,
   },

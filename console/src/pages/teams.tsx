@@ -64,7 +64,23 @@ export function TeamsPage({ account }: { account: string }) {
               ),
           },
           { head: 'Id', cell: ({ id }) => <ShortId id={id} /> },
-          { head: 'Members', cell: ({ members }) => members.map(({ email }) => email).join(', ') || '–' },
+          {
+            head: 'Members',
+            cell: ({ members, scimGroup, scimGroupKnown }) => (
+              <>
+                {members.map(({ email }) => email).join(', ') || '–'}
+                {scimGroup === null ? null : (
+                  <>
+                    {' '}
+                    <Badge>
+                      {scimGroup}
+                      {scimGroupKnown ? '' : ' (not sent yet)'}
+                    </Badge>
+                  </>
+                )}
+              </>
+            ),
+          },
           { head: 'Keys', cell: ({ keys }) => formatWhole(keys) },
           {
             head: 'Actions',
@@ -97,7 +113,7 @@ function NameForm(props: { title: string; account: string; parent?: Team; edit?:
       action={edit ? 'Save' : 'Create'}
       disabled={!name.trim()}
       run={async () => {
-        if (edit) await api.renameTeam(account, edit.id, name.trim())
+        if (edit) await api.changeTeam(account, edit.id, { name: name.trim() })
         else await api.createTeam(account, { name: name.trim(), parentId: parent?.id ?? null })
         toast(`${name.trim()} was saved.`)
         refresh(`teams/${account}`)
@@ -111,6 +127,8 @@ function NameForm(props: { title: string; account: string; parent?: Team; edit?:
 
 function MembersForm({ account, team, onClose }: { account: string; team: Team; onClose: () => void }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(team.members.map(({ userId }) => userId)))
+  const [group, setGroup] = useState(team.scimGroup ?? '')
+  const scimGroup = group.trim() || null
   const members = useQuery(`members/${account}`, (signal) => api.members(account, signal))
   const set = (id: string, on: boolean) => {
     const next = new Set(chosen)
@@ -123,22 +141,32 @@ function MembersForm({ account, team, onClose }: { account: string; team: Team; 
       title={`Members of ${team.name}`}
       action="Save"
       run={async () => {
-        await api.setTeamMembers(account, team.id, [...chosen])
+        if (scimGroup !== team.scimGroup) await api.changeTeam(account, team.id, { scimGroup })
+        if (scimGroup === null) await api.setTeamMembers(account, team.id, [...chosen])
         toast(`The members of ${team.name} were saved.`)
         refresh(`teams/${account}`)
       }}
       onClose={onClose}
     >
       <p>Somebody with the role member who is in a team sees and makes keys of their teams only.</p>
-      <Loaded query={members}>
-        {({ items }) => (
-          <div className="stack-tight">
-            {items.map(({ userId, email }) => (
-              <Checkbox key={userId} label={email} checked={chosen.has(userId)} onCheck={(on) => set(userId, on)} />
-            ))}
-          </div>
-        )}
-      </Loaded>
+      <TextField
+        label="Group of your directory (SCIM)"
+        hint="Its members are the members of the team. Empty: choose them here."
+        value={group}
+        onText={setGroup}
+        maxLength={254}
+      />
+      {scimGroup === null ? (
+        <Loaded query={members}>
+          {({ items }) => (
+            <div className="stack-tight">
+              {items.map(({ userId, email }) => (
+                <Checkbox key={userId} label={email} checked={chosen.has(userId)} onCheck={(on) => set(userId, on)} />
+              ))}
+            </div>
+          )}
+        </Loaded>
+      ) : null}
     </FormDialog>
   )
 }

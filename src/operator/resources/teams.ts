@@ -20,9 +20,9 @@ export function teamResources({ teams }: { teams: Teams }): Resource[] {
       run: ({ params, body, by }) => teams.create(params.id, body, by),
     }),
     resource('PATCH /accounts/{id}/teams/{teamId}', 'teams:write', {
-      body: z.strictObject({ name }),
+      body: z.strictObject({ name: name.optional(), scimGroup: text(254).nullable().optional() }),
       answer: teamView,
-      run: ({ params, body, by }) => teams.rename(params.id, params.teamId, body.name, by),
+      run: ({ params, body, by }) => teams.change(params.id, params.teamId, body, by),
     }),
     resource('DELETE /accounts/{id}/teams/{teamId}', 'teams:write', {
       answer: teamView,
