@@ -329,14 +329,11 @@ function createLoad(
   })
   const hourly = [vendorHours, margins]
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
-  const hasCredits = createCreditCheck(database, byokKeys)
-  const budget = createByteBudget({
-    ...{ world, bytesMax, queueMax: BODIES_WAITING_MAX },
-    mayHold: (account) => hasCredits(account, 'no body of more than 64 KB is read'),
-  })
+  const mayHold = createCreditCheck(database, byokKeys)
+  const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold })
   return {
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
-    ...{ refusals, contents, reports, hourly, hasCredits },
+    ...{ refusals, contents, reports, hourly },
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),

@@ -56,7 +56,11 @@ before(async () => {
         )
       event({ role: 'assistant', content: '' })
       const middle = Math.floor(text.length / 3)
-      for (let at = 0; at < middle; at += 3) event({ content: text.slice(at, Math.min(middle, at + 3)) })
+      for (let at = 0; at < middle; at += 3) {
+        event({ content: text.slice(at, Math.min(middle, at + 3)) })
+        // In two pieces the first does not wait until nothing more comes.
+        if (halfway && at === 300) await new Promise((resolve) => setTimeout(resolve, 20))
+      }
       await halfway?.()
       for (let at = middle; at < text.length; at += 3) event({ content: text.slice(at, at + 3) })
       event({}, 'stop')
@@ -288,7 +292,10 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   const refused = await ask(key, 'x')
   const body = (await refused.json()) as any // Of a test.
   assert.deepEqual([refused.status, refused.headers.get('x-tollgate-guardrail')], [400, 'gate'])
-  assert.equal(body.error.message, 'The guardrail "gate" does not let this request through. No secrets.')
+  assert.equal(
+    body.error.message,
+    'The guardrail "gate" blocked this request. No secrets. You were not charged; the call counts as one request.',
+  )
   assert.equal(body.error.code, 'content_filter')
   await g.settled()
   assert.deepEqual([await g.balance(account), seen.length], [before, count])
@@ -301,6 +308,74 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   assert.ok(BigInt(made.charged.replace('.', '')) > 0n && made.fault === 'guardrail_blocked', JSON.stringify(made))
 })
 
+test('a call is counted before anybody is asked about it: at its limit no hook hears of it', async () => {
+  await rules(hooked({ on: ['request'] }))
+  const { id: account, keyId, key } = await g.account()
+  await g.operator('PATCH', `/keys/${keyId}`, { limits: { requestsPerMinute: 3 } })
+  hook = () => ({ action: 'block' })
+  asked.length = 0
+  const before = await g.balance(account)
+  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(key, 'x')))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [400, 400, 400, 429, 429, 429])
+  assert.equal(asked.length, 3)
+  const refused = answers.filter(({ status }) => status === 400)
+  assert.deepEqual(refused.map(({ headers }) => headers.get('x-ratelimit-remaining-requests')).sort(), ['0', '1', '2'])
+  const call = await detail(refused[0]?.headers.get('x-request-id') ?? null)
+  assert.deepEqual(call.attemptLog?.guardrails, [{ rule: 'gate', on: 'request', did: 'blocked', times: 1 }])
+  assert.deepEqual([call.charged, call.status, await g.balance(account)], ['0', 400, before])
+})
+
+test('a replacement that is longer is held for, up to a bound', async () => {
+  await rules(hooked({ on: ['request'] }))
+  const { key } = await g.account()
+  hook = () => ({ action: 'replace', texts: ['longer '.repeat(300)] })
+  assert.match(await said(await ask(key, 'x')), /^You said: longer longer/)
+  hook = () => ({ action: 'replace', texts: ['longer '.repeat(9_000)] })
+  const blocked = await ask(key, 'x')
+  assert.deepEqual([blocked.status, blocked.headers.get('x-tollgate-guardrail')], [400, 'gate'])
+  assert.match(await said(blocked), /would cost more than is held/)
+})
+
+test('a stored answer is given only to whom the hook lets through', async () => {
+  await rules(hooked({ on: ['request'] }))
+  const { key } = await g.account()
+  const hit = async () => {
+    const answer = await ask(key, 'the same', { temperature: 0 })
+    return [answer.status, answer.headers.get('x-cache')]
+  }
+  hook = () => ({ action: 'allow' })
+  assert.deepEqual(
+    [await hit(), await hit()],
+    [
+      [200, 'miss'],
+      [200, 'hit'],
+    ],
+  )
+  hook = () => ({ action: 'block' })
+  assert.deepEqual(await hit(), [400, null])
+})
+
+test('a video that is blocked makes no job and is counted; one that is let through is made once', async () => {
+  await rules(hooked({ on: ['request'] }))
+  const { id: account, keyId, key } = await g.account()
+  await g.operator('PATCH', `/keys/${keyId}`, { limits: { requestsPerMinute: 2 } })
+  const make = (headers: Record<string, string> = {}) =>
+    g.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'A paper boat' }, { headers })
+  hook = () => ({ action: 'block' })
+  const refused = await make()
+  assert.deepEqual([refused.status, refused.headers.get('x-ratelimit-remaining-requests')], [400, '1'])
+  hook = ({ texts }) => ({ action: 'replace', texts: texts.map(() => 'A paper bird') })
+  const headers = { 'idempotency-key': 'one-video' }
+  const made = await make(headers)
+  assert.deepEqual([made.status, made.headers.get('x-ratelimit-remaining-requests')], [200, '0'])
+  const again = await make(headers)
+  assert.deepEqual([again.status, await again.text()], [200, await made.text()])
+  assert.equal((await make()).status, 429)
+  const { data } = await g.operator<any>('GET', `/accounts/${account}/jobs`)
+  assert.equal(data.items.length, 1)
+  assert.match(JSON.stringify(data.items), /A paper bird/)
+})
+
 for (const stream of [false, true])
   test(`a blocked ${stream ? 'stream' : 'answer'} is charged once under one idempotency key`, async () => {
     await rules(hooked({ on: ['answer'] }))
@@ -309,12 +384,12 @@ for (const stream of [false, true])
     const headers = { 'idempotency-key': `blocked-${stream}` }
     const count = seen.length
     const first = await (await ask(key, 'x', { stream }, { headers })).text()
-    assert.match(first, /does not let this answer through. No./)
+    assert.match(first, /blocked this answer. No./)
     await g.settled()
     const paid = await g.balance(account)
     const again = await ask(key, 'x', { stream }, { headers })
     const { error } = (await again.json()) as any // Of a test.
-    assert.match(error.message, /does not let this answer through. No./)
+    assert.match(error.message, /blocked this answer. No./)
     assert.deepEqual(
       [again.status, error.code, again.headers.get('idempotent-replayed'), again.headers.get('x-tollgate-guardrail')],
       [400, 'content_filter', 'true', 'gate'],
@@ -376,7 +451,7 @@ test('a hook that is slow, huge, redirects or lies counts as failed: calls are b
     hook = trick
     const answer = await ask(key, name)
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '2'], name)
-    assert.match(await answer.text(), /The guardrail \\"gate\\" could not be asked/)
+    assert.match(await answer.text(), /The guardrail \\"gate\\" is not available/)
   }
   await g.settled()
   assert.deepEqual(await g.balance(account), before)
@@ -394,15 +469,12 @@ test('a moderation model blocks what it flags, at the operator’s cost', async 
   await rules({ nice: { moderate: { model: 'judge', on: ['request', 'answer'] } } })
   const before = await g.balance(account)
   const refused = await ask(key, 'poison')
-  assert.match(
-    await refused.text(),
-    /The guardrail \\"nice\\" does not let this request through\. It was flagged as hate\./,
-  )
+  assert.match(await refused.text(), /The guardrail \\"nice\\" blocked this request\. It was flagged as hate\./)
   assert.deepEqual(await g.balance(account), before, 'nobody is charged for being asked about')
   assert.equal(await said(await ask(key, 'honey')), 'You said: honey!')
   says = () => 'some poison'
-  assert.match(await (await ask(key, 'honey')).text(), /does not let this answer through/)
-  assert.match(await (await ask(key, 'honey', { stream: true })).text(), /does not let this answer through/)
+  assert.match(await (await ask(key, 'honey')).text(), /blocked this answer/)
+  assert.match(await (await ask(key, 'honey', { stream: true })).text(), /blocked this answer/)
   says = undefined
   await rules({ nice: { moderate: { model: 'judge', categories: ['violence'] } } })
   assert.equal(await said(await ask(key, 'poison')), 'You said: poison!')

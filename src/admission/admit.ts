@@ -32,6 +32,10 @@ export interface Application extends Offered {
   readonly catalog: Catalog
   /** The caller's own bound on what the call may cost. */
   readonly costMax?: Credits | undefined
+  /** Held besides: what the gateway itself may add to the request. */
+  readonly room?: Credits | undefined
+  /** It is held first, and made a job later. */
+  readonly isApart?: boolean | undefined
   /** Who spends it, and for what: by these its budgets are found. */
   readonly labels?: Labels | undefined
   /** `keepsAll`: its answer is stored however large it is, because it is made again otherwise. */
@@ -71,6 +75,9 @@ export function estimate({ paidRequest, product, own, fallbacks }: Offered): Est
   return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
 
+const withRoom = ({ want, floor, most }: Estimate, room: Credits): Estimate =>
+  room === 0n ? { want, floor, most } : { want: want + room, floor: floor + room, most: most + room }
+
 const pricesOf = ({ product, own }: Pick<Offered, 'product' | 'own'>) => own?.prices ?? [product.pricing]
 
 function estimateAt(paidRequest: PaidRequestFacts, pricing: Pricing): Estimate {
@@ -95,8 +102,8 @@ export async function admit(
   job?: Reservation['job'],
 ): Promise<Admitted | 'replay'> {
   const { paidRequest, principal, requestId, catalog, fallbacks = NONE } = application
-  const { want, floor, most } = estimate(application)
-  const { costMax } = application
+  const { room = 0n, costMax, isApart } = application
+  const { want, floor, most } = withRoom(estimate(application), room)
   const id = callId(requestId)
   const { idempotency } = application
   const plain: Reservation = {
@@ -115,9 +122,11 @@ export async function admit(
     ),
     labels: application.labels,
     firstKey: principal.firstKeyId,
+    isApart,
   }
   const repeatable = idempotency ? { ...plain, idempotency } : plain
-  const reserved = await ledger.reserve(job ? { ...repeatable, job } : repeatable)
+  const reservation = job ? { ...repeatable, job } : repeatable
+  const reserved = await (job && isApart ? ledger.makeJob(reservation) : ledger.reserve(reservation))
   switch (reserved.outcome) {
     case 'held': {
       const { amount: held, rate } = reserved
@@ -174,15 +183,15 @@ const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has f
 export function createCreditCheck(
   database: Pick<Database, 'query'>,
   byokKeys: Pick<ByokKeys, 'has'>,
-): (account: string, what: string) => Promise<void> {
+): (account: string) => Promise<void> {
   const asking = singleFlight<boolean>()
-  return async (account, what) => {
+  return async (account) => {
     if (byokKeys.has(account)) return
     const paidRequest = () =>
       database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
     if (!(await asking(account, paidRequest)))
       throw new Fault('credits_short', {
-        message: `Insufficient credit: this account has no credits, and for such ${what}.`,
+        message: 'Insufficient credit: this account has no credits, and for such no body of more than 64 KB is read.',
       })
   }
 }

@@ -21,7 +21,7 @@ export const FAULTS = {
     code: 10000,
     status: 400,
     blame: 'caller',
-    text: 'A guardrail of this gateway does not let this through.',
+    text: 'A guardrail of this gateway blocked this call.',
   },
   schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The vendor could not process these fields.' },
   key_missing: {

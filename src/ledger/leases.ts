@@ -158,7 +158,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   }
 
   function admit(reservation: Reservation): Reserved | undefined {
-    if (reservation.idempotency || reservation.job || !isHeard()) return undefined
+    if (reservation.idempotency || reservation.job || reservation.isApart || !isHeard()) return undefined
     const name = nameOf(reservation)
     const pace = paceOf(name, reservation.want)
     const lease = current.get(name)

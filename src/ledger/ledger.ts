@@ -34,6 +34,8 @@ import type { Given } from './views.ts'
 
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
+  /** Makes the job of a call that was reserved apart: its hold becomes the job's, and nothing is counted again. */
+  makeJob(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
   /** `within`: the transaction of which it is a part, which has waited for `returned` or `posted` before it began. */
   grant(
@@ -382,6 +384,17 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (reserved.outcome === 'held') moved(reservation.account, 'held', reserved.amount)
       else leases.refused(reservation)
       return budgets.named(reservation.account, reserved)
+    },
+    async makeJob(reservation) {
+      for (let asked = 0; asked < LEARNED_MAX; asked++) {
+        const reserved = await holdInTime(reservation, system.version)
+        if (reserved.outcome === 'no_slice') await system.learn()
+        else if (reserved.outcome !== 'stale') {
+          system.decided(reservation, reserved.outcome === 'held' ? reserved.amount : undefined)
+          return decided(reserved)
+        }
+      }
+      throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'limits change' } })
     },
     async resolve(asked) {
       const { id, charge, kind } = asked

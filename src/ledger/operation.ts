@@ -30,7 +30,9 @@ export interface Reservation {
   readonly budgets?: number | undefined
   readonly scopes?: readonly string[] | undefined
   readonly idempotency?: { readonly key: string; readonly requestHash: string }
-  /** A job's row, made by the same statement; its hold outlives this process. */
+  /** It has a hold of its own: a job may be made of it later. */
+  readonly isApart?: boolean | undefined
+  /** A job's row, made by the same statement, or for the hold that is there; its hold outlives this process. */
   readonly job?: {
     readonly id: string
     readonly input: string

@@ -41,8 +41,6 @@ export interface PathDeps {
   readonly watch: StreamWatch
   readonly cache: ResponseCache
   readonly hooks: Hooks
-  /** Rejects for an account that can pay for nothing; `what` says what is not done for such. */
-  readonly hasCredits: (account: string, what: string) => Promise<void>
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
   readonly shadows: Pick<Shadows, 'copy'>

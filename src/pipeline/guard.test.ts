@@ -9,6 +9,7 @@ function gateWithHook() {
   const sent: string[] = []
   const timers = new Set<() => void>()
   let said = ''
+  let nowMs = 0
   const guard = {
     asks: () => true,
     checks: () => [{ name: 'gate', rule: { hook: {} } }],
@@ -21,6 +22,7 @@ function gateWithHook() {
   }
   const deps = {
     world: {
+      elapsedMs: () => nowMs,
       after(_: number, run: () => void) {
         timers.add(run)
         return () => timers.delete(run)
@@ -31,7 +33,8 @@ function gateWithHook() {
         new Promise<Verdict>((answer) => asked.push({ text: texts[0] ?? '', answer })),
     },
   }
-  const answered = { guard: { guard }, paidRequest: { product: 'p' }, out: { signal: new AbortController().signal } }
+  const out = { signal: new AbortController().signal }
+  const answered = { guard: { guard }, paidRequest: { product: 'p' }, out, admitted: { rate: null } }
   const send = (piece: string | Buffer | undefined) => {
     sent.push(String(piece))
     return undefined
@@ -42,8 +45,12 @@ function gateWithHook() {
     Promise.resolve(gate.forward(text)).catch(() => {})
   }
   const settle = () => new Promise((resolve) => setImmediate(resolve))
-  const fire = () => {
-    for (const run of timers) run()
+  const fire = (afterMs = 0) => {
+    nowMs += afterMs
+    for (const run of [...timers]) {
+      timers.delete(run)
+      run()
+    }
   }
   return { asked, sent, gate, say, settle, fire }
 }
@@ -69,7 +76,7 @@ test('a check that is slower than the window is waited for, also by what comes w
   await settle()
   assert.equal(asked.length, 3, 'no other check runs beside it')
   asked[2]?.answer(BLOCK)
-  await assert.rejects(ended, /does not let this answer through/)
+  await assert.rejects(ended, /blocked this answer/)
   assert.ok(!sent.some((piece) => piece.includes('poison')), sent.join())
 })
 
@@ -78,6 +85,31 @@ test('what a check has blocked stays held back at the end of the stream', async 
   say(`poison${'c'.repeat(400)}`)
   asked[0]?.answer(BLOCK)
   await settle()
-  await assert.rejects(gate.end(), /does not let this answer through/)
+  await assert.rejects(gate.end(), /blocked this answer/)
   assert.deepEqual(sent, [])
+})
+
+test('what comes in pieces more than a second apart is judged as a whole, and the end goes when nothing comes for three', async () => {
+  const { asked, sent, gate, say, settle, fire } = gateWithHook()
+  const allow = async () => {
+    fire(1_200)
+    asked.at(-1)?.answer(ALLOW)
+    await settle()
+  }
+  say('Card 4111 1111')
+  await allow()
+  assert.deepEqual(sent, [], 'it may go on')
+  await allow()
+  assert.equal(asked.length, 1, 'nobody is asked twice about the same')
+  say(' 1111 1111')
+  fire(1_200)
+  assert.equal(asked.at(-1)?.text, 'Card 4111 1111 1111 1111')
+  asked.at(-1)?.answer(ALLOW)
+  await settle()
+  say(' is a card')
+  for (const _ of [1, 2]) await allow()
+  assert.deepEqual(sent, [])
+  await allow()
+  assert.deepEqual(sent.join(''), 'Card 4111 1111 1111 1111 is a card')
+  gate.stop()
 })

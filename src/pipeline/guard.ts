@@ -1,7 +1,8 @@
-// The checks of a call by others: an operator's hook, or a moderation model. Requests are asked about before anything is held, whole answers before they
-// are sent, and streams window by window, so that what was not asked about does not leave.
-import { estimate } from '../admission/admit.ts'
+// The checks of a call by others: an operator's hook, or a moderation model. Requests are asked about when they are counted and held, whole answers before
+// they are sent, and streams window by window, so that what was not asked about does not leave.
+import { admittedFor, estimate, rateHeaders } from '../admission/admit.ts'
 import type { Check, Guard, Phase } from '../guardrails/chain.ts'
+import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { isObject, objectOf, objects } from '../protocols/check.ts'
@@ -9,7 +10,7 @@ import type { Answer } from '../protocols/protocol.ts'
 import { readModerationsRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { attempt } from '../routing/attempt.ts'
 import { routeRequest, routesFor } from '../routing/route.ts'
-import type { Answered, Arrived, PathDeps } from './call.ts'
+import type { Answered, Arrived, Held, PathDeps } from './call.ts'
 
 /** What a check says of some texts. */
 export type Verdict =
@@ -23,24 +24,40 @@ export interface CheckedCall extends Pick<Arrived, 'requestId' | 'principal' | '
   readonly signal: AbortSignal
 }
 
-/** The request as the checks leave it. Throws for one that is blocked: nothing was held or sent for it. */
-export async function checkRequest(arrived: Arrived, deps: PathDeps): Promise<Arrived> {
-  const { guard } = arrived
-  if (!guard?.guard.asks('request')) return arrived
-  // Each check costs the operator something.
-  if (estimate(arrived).floor > 0n) await deps.hasCredits(arrived.principal.accountId, 'no guardrail is asked')
+/** So many input tokens more may a hook's replacement have than the request that it replaces. */
+const ROOM_TOKENS = 2_000
+
+/** What is held besides, where a hook may make the request longer. */
+export function roomFor(arrived: Arrived): Credits {
+  const { paidRequest, guard } = arrived
+  const { input } = paidRequest.worst
+  if (input === undefined || !guard?.guard.checks('request').some(({ rule }) => rule.hook)) return 0n
+  const longer = { ...paidRequest, worst: { ...paidRequest.worst, input: input + ROOM_TOKENS } }
+  return estimate({ ...arrived, paidRequest: longer }).floor - estimate(arrived).floor
+}
+
+/** The request as the checks leave it. Throws for one that is blocked: it was counted, and its hold is released. */
+export async function checkRequest<Call extends Held>(held: Call, deps: PathDeps): Promise<Call> {
+  const { guard } = held
+  if (!guard) return held
   let json = guard.json
+  let by: Check | undefined
   for (const check of guard.guard.checks('request')) {
     const texts = guard.guard.textsOf(json.text)
-    const put = texts.length === 0 ? undefined : await askAbout(check, { on: 'request', texts }, arrived, deps)
+    const put = texts.length === 0 ? undefined : await askAbout(check, { on: 'request', texts }, held, deps)
+    if (!put) continue
+    by = check
     // What a hook puts in is looked at as well.
-    if (put) json = guard.guard.redact(readJson(Buffer.from(guard.guard.withTexts(json.text, put))))
+    json = guard.guard.redact(readJson(Buffer.from(guard.guard.withTexts(json.text, put))))
   }
-  if (json === guard.json) return arrived
+  if (!by) return held
   const { paidRequest, routes, guard: again, fallbacks, shadow } = guard.reread(json)
   // Its prices stay, as those of a batch are others. An answer to other texts is not what was asked for, so it is not kept.
-  const others = fallbacks?.map((one, at) => ({ ...one, product: arrived.fallbacks?.[at]?.product ?? one.product }))
-  return { ...arrived, paidRequest, routes, guard: again, fallbacks: others, shadow, cache: undefined }
+  const others = fallbacks?.map((one, at) => ({ ...one, product: held.fallbacks?.[at]?.product ?? one.product }))
+  const replaced = { ...held, paidRequest, routes, guard: again, fallbacks: others, shadow, cache: undefined }
+  if (estimate(replaced).floor > held.admitted.held)
+    throw blocked(by, 'request', 'Its replacement of the request would cost more than is held for the call.', held)
+  return { ...replaced, admitted: admittedFor(replaced, held.admitted) }
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]{1,80}\+)?json/i
@@ -79,8 +96,10 @@ const WINDOW_CHARS = 400
 const WINDOW_MS = 1_000
 /** Of what was sent before, for whoever judges the next piece. */
 const CONTEXT_CHARS = 200
-/** The end of a window waits for the next: a word that is cut in two is judged as a whole. */
+/** The end of a window waits for the next: what is cut in two is judged as a whole. */
 const TAIL_CHARS = 60
+/** It goes when nothing more has come for so long. */
+const QUIET_MS = 3_000
 
 type Forward = (piece: string | Buffer | undefined) => Promise<void> | undefined
 
@@ -106,6 +125,8 @@ class StreamGate implements Gate {
   /** Each with how much had been said when it came. */
   readonly #held: { readonly piece: string | Buffer; readonly chars: number }[] = []
   #chars = 0
+  /** When the vendor said something last. */
+  #saidMs = 0
   #isOver = false
   /** The end of what was asked about, and what was not. */
   #context = ''
@@ -143,6 +164,7 @@ class StreamGate implements Gate {
 
   #listen(): void {
     const said = this.#guard.takeSaid()
+    if (said !== '') this.#saidMs = this.#deps.world.elapsedMs()
     this.#said += said
     this.#chars += said.length
   }
@@ -152,15 +174,15 @@ class StreamGate implements Gate {
     if (this.#stopped) return undefined
     if (this.#said.length >= WINDOW_CHARS) return this.#next()
     if (this.#held.length > 0)
-      this.#timer ??= this.#deps.world.after(WINDOW_MS, () => void this.#next(true).catch(() => {}))
+      this.#timer ??= this.#deps.world.after(WINDOW_MS, () => void this.#next().catch(() => {}))
     return undefined
   }
 
-  async #next(isQuiet = this.#isOver): Promise<void> {
+  async #next(): Promise<void> {
     this.#timer?.()
     this.#timer = undefined
     if (this.#failure) throw this.#failure.error
-    this.#asking ??= this.#ask(isQuiet).catch((error: unknown) => {
+    this.#asking ??= this.#ask().catch((error: unknown) => {
       this.#failure = { error }
     })
     const asking = this.#asking
@@ -170,12 +192,12 @@ class StreamGate implements Gate {
     await this.#look()
   }
 
-  /** While nothing more comes, all that was asked about may go. */
-  async #ask(isQuiet: boolean): Promise<void> {
+  async #ask(): Promise<void> {
     const isNew = this.#said !== ''
+    const isQuiet = this.#isOver || this.#deps.world.elapsedMs() - this.#saidMs >= QUIET_MS
     const text = this.#context + this.#said
     this.#said = ''
-    const checked = isQuiet ? this.#chars : this.#chars - TAIL_CHARS
+    const checked = isQuiet ? this.#chars : Math.max(0, this.#chars - TAIL_CHARS)
     this.#context = text.slice(-CONTEXT_CHARS)
     if (isNew)
       for (const check of this.#guard.checks('answer')) {
@@ -194,7 +216,7 @@ class StreamGate implements Gate {
 async function askAbout(
   check: Check,
   { on, texts }: { readonly on: Phase; readonly texts: readonly string[] },
-  call: Arrived,
+  call: Held,
   deps: PathDeps,
 ): Promise<readonly string[] | undefined> {
   const { guard, out, paidRequest } = call
@@ -215,7 +237,7 @@ async function askAbout(
     if (onFailure === 'allow') return undefined
     const isPaid = on === 'answer' && 'stream' in paidRequest && paidRequest.stream
     throw new Fault('unavailable', {
-      message: `The guardrail "${name}" could not be asked about this ${on}. ${isPaid ? 'What the vendor had reported by then is charged' : 'You were not charged'}; try again shortly.`,
+      message: `The guardrail "${name}" is not available, so this ${on} was not checked. ${isPaid ? 'What the vendor had reported by then is charged.' : COUNTED} Try again shortly.`,
       retryAfterSeconds: 2,
       cause: error,
     })
@@ -226,14 +248,16 @@ async function askAbout(
   return verdict.texts
 }
 
-function blocked({ name }: Check, on: Phase, reason: string, { guard }: Pick<Arrived, 'guard'>): Fault {
+const COUNTED = 'You were not charged; the call counts as one request.'
+
+function blocked({ name }: Check, on: Phase, reason: string, { guard, admitted: { rate } }: Held): Fault {
   guard?.guard.note(name, on, 'blocked')
   const because = reason === '' ? '' : ` ${reason}`
-  const paid = on === 'answer' ? ' The vendor had made it, so it is charged.' : ''
+  const costs = on === 'answer' ? 'The vendor has answered already, so the call is charged.' : COUNTED
   return new Fault('guardrail_blocked', {
-    message: `The guardrail "${name}" does not let this ${on} through.${because}${paid}`,
+    message: `The guardrail "${name}" blocked this ${on}.${because} ${costs}`,
     vendorCode: 'content_filter',
-    headers: { 'x-tollgate-guardrail': name },
+    headers: { 'x-tollgate-guardrail': name, ...(rate ? rateHeaders(rate) : {}) },
   })
 }
 

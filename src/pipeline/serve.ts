@@ -1,6 +1,6 @@
 // The whole path of a paid call, on one screen, for every paid endpoint: admit → route → attempt → relay → settle. A call that
 // becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
-import { admit, admittedFor, rateHeaders } from '../admission/admit.ts'
+import { type Admitted, admit, admittedFor, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
 import { findObjectOwner, type ObjectOwner } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
@@ -13,7 +13,7 @@ import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { checkRequest } from './guard.ts'
+import { checkRequest, roomFor } from './guard.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -26,8 +26,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   try {
     // What a vendor keeps is looked for here, where every client format comes by.
     if (arrived.labels) await deps.labelNames.check(arrived.principal.accountId, arrived.labels)
-    const checked = arrived.guard ? await checkRequest(arrived, deps) : arrived
-    const found = checked.paidRequest.continues ? await withObjectOwner(checked, deps) : checked
+    const found = arrived.paidRequest.continues ? await withObjectOwner(arrived, deps) : arrived
     seen.end(await begin(found, seen, deps))
   } catch (error) {
     const ending = endingOf(error)
@@ -40,8 +39,38 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
   if (isJob(arrived)) return accept(arrived, seen, deps)
   const call = arrived as ExchangeCall // What does not become a job is answered by a vendor.
+  if (!isAsked(call)) return answerAny(call, seen, deps)
+  return afterChecks(call, (checked) => answerAny(checked, seen, deps), seen, deps).then((done) => done ?? REPLAYED)
+}
+
+const isAsked = ({ guard }: Arrived) => guard?.guard.asks('request') === true
+
+function answerAny(call: ExchangeCall, seen: Seen, deps: PathDeps): Promise<Settled> {
   // A repetition has its own store, and gives the very answer again.
   return call.cache && !call.idempotency ? answerOrCached(call, call.cache, seen, deps) : answer(call, seen, deps)
+}
+
+/** It is counted and held before anybody is asked about it: whoever is at a limit cannot have hooks asked. Undefined: it was a repetition. */
+async function afterChecks<Call extends Arrived, Done>(
+  arrived: Call,
+  go: (call: Call & Held) => Promise<Done>,
+  seen: Seen,
+  deps: PathDeps,
+): Promise<Done | undefined> {
+  const admitted = await admit({ ...arrived, room: roomFor(arrived) }, deps.ledger)
+  if (admitted === 'replay') {
+    await replay(arrived, deps)
+    return undefined
+  }
+  seen.stage('admit')
+  const held = { ...arrived, admitted, seen }
+  try {
+    return await go(await checkRequest(held, deps))
+  } catch (error) {
+    // A no-op when the call has already been settled.
+    await release(held, endingOf(error), deps)
+    throw error
+  }
 }
 
 /** From a vendor, or from what was kept of an answer to the same question. */
@@ -76,12 +105,12 @@ function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricin
 /** All that a vendor answers comes by here: its stages are called one after the other, because each promise between them would cost every call. */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
   const { paidRequest, out } = arrived
-  const admitted = await admit(arrived, deps.ledger)
+  const admitted = arrived.admitted ?? (await admit(arrived, deps.ledger))
   if (admitted === 'replay') {
     await replay(arrived, deps)
     return REPLAYED
   }
-  seen.stage('admit')
+  if (!seen.held) seen.stage('admit')
   const held: Held & ExchangeCall = { ...arrived, admitted, seen }
   let attempted: Attempted | undefined
   let settled: Settled
@@ -140,8 +169,21 @@ function mayAnotherModelHelp(error: unknown, { out }: Held): boolean {
   return error.blame === 'upstream' || TOO_LONG.test(error.details.vendorCode ?? '')
 }
 
-/** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {
+  const order = (call: JobCall) => orderJob(call, seen, deps)
+  const ordered = await (isAsked(arrived)
+    ? afterChecks({ ...arrived, isApart: true }, order, seen, deps)
+    : order(arrived))
+  if (!ordered) return REPLAYED
+  const { job, rate } = ordered
+  job.begin()
+  const headers = { 'content-type': 'application/json; charset=utf-8', ...(rate ? rateHeaders(rate) : {}) }
+  arrived.out.send(200, headers, job.row.answer)
+  return ACCEPTED
+}
+
+/** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
+async function orderJob(arrived: JobCall, seen: Seen, deps: PathDeps) {
   const { product, routes, preference } = arrived
   const allowedRoutes = preference && routes.map((route) => product.routes.indexOf(route) + 1)
   const job = await deps.jobs.open(arrived.paidRequest.order, { ...arrived, allowedRoutes }, arrived.out.signal)
@@ -153,14 +195,10 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
     })
   if (!admitted) {
     await job.drop()
-    return REPLAYED
+    return undefined
   }
-  seen.stage('admit')
-  job.begin()
-  const { rate } = admitted
-  const headers = { 'content-type': 'application/json; charset=utf-8', ...(rate ? rateHeaders(rate) : {}) }
-  arrived.out.send(200, headers, job.row.answer)
-  return ACCEPTED
+  if (!seen.held) seen.stage('admit')
+  return { job, rate: arrived.admitted?.rate ?? admitted.rate }
 }
 
 /** The routes that the call may take, the best first. */
@@ -204,8 +242,13 @@ function atOwner(candidate: Candidate, objectOwner: ObjectOwner, { clientFormat 
   return [made.length === 0 ? candidate : { ...candidate, credentials: made }]
 }
 
-type ExchangeCall = Arrived & { readonly paidRequest: PaidRequest; readonly flight?: SingleFlight }
-type JobCall = Arrived & { readonly paidRequest: JobRequest }
+type ExchangeCall = Arrived & {
+  readonly paidRequest: PaidRequest
+  readonly flight?: SingleFlight
+  /** Held before. */
+  readonly admitted?: Admitted
+}
+type JobCall = Arrived & { readonly paidRequest: JobRequest; readonly admitted?: Admitted }
 
 function isJob(arrived: Arrived): arrived is JobCall {
   return 'order' in arrived.paidRequest

@@ -94,7 +94,6 @@ export class Process implements Mortal {
       refusals: { note() {} },
       shadows: { copy() {} },
       labelNames: { check: () => undefined },
-      hasCredits: async () => {},
       hooks: { ask: () => Promise.reject(new Error('no hooks')) },
     }
     this.#beat()

@@ -89,7 +89,7 @@ const DID = {
   redacted: 'took something out of',
   replaced: 'replaced texts of',
   blocked: 'blocked',
-  unchecked: 'could not be asked about',
+  unchecked: 'was not available to check',
 } as const
 
 function Guarded({ call }: { call: UsageDetail }) {
