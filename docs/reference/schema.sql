@@ -2206,6 +2206,15 @@ begin
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
   loop
+    if x.has is not null and x.job is not null and not exists (select 1 from job j where j.account_id = account and j.hold_id = x.id) then
+      -- Its hold was made before the job was known. An account that is being moved gets no new jobs.
+      if o.is_frozen then
+        x.has := null;
+      else
+        update hold h set job = true where h.account_id = account and h.id = x.id;
+        perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job);
+      end if;
+    end if;
     if x.has is not null or x.is_gone or o.is_frozen then
       -- A try whose answer was lost, or a call that was given up before its reservation arrived.
       answers := answers || jsonb_build_object('as', case when x.has is not null then 'held' when x.is_gone then 'gone' else 'frozen' end, 'amount', x.has::text);
