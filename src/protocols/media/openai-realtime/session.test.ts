@@ -41,3 +41,43 @@ test('sound that was thrown away by the caller does not count, and what was sent
   hear('input_audio_buffer.cleared')
   assert.equal(reads(), 50)
 })
+
+const format = (type: string, direction: 'input' | 'output' = 'input') => ({
+  type: 'session.update',
+  session: { audio: { [direction]: { format: { type } } } },
+})
+
+test('sound counts by the format of its time, and by the denser one while that is not known', () => {
+  const { tell, hear, reads, append } = sessionWith(0)
+  const is = (type: string) => hear('session.updated', { session: format(type).session })
+  is('audio/pcm')
+  append(1)
+  tell(format('audio/pcmu'))
+  append(1)
+  assert.equal(reads(), 120, 'the vendor may read all of it as telephone sound')
+  is('audio/pcmu')
+  append(1)
+  assert.equal(reads(), 180)
+  tell(format('audio/pcm'))
+  append(1)
+  assert.equal(reads(), 240, 'the vendor may not agree')
+  is('audio/pcm')
+  append(1)
+  assert.equal(reads(), 250)
+  hear('input_audio_buffer.committed')
+  assert.equal(reads(), 250)
+  tell(format('audio/mp3'))
+  append(1)
+  assert.equal(reads(), 260, 'what is in the conversation stays as it was')
+})
+
+test('spoken sound is counted by the format that the response itself asks for', () => {
+  const session = new RealtimeSession('m')
+  const spoken = (asked: object) => session.response({ ...asked }, 1_000).bytesSpoken
+  assert.equal(spoken({}), 2_400)
+  assert.equal(spoken(format('audio/pcmu', 'output').session), 400)
+  assert.equal(spoken({ output_audio_format: 'g711_ulaw' }), 400)
+  session.told(readJson(Buffer.from(JSON.stringify(format('audio/pcma', 'output')))))
+  assert.equal(spoken({}), 400)
+  assert.equal(spoken(format('audio/pcm', 'output').session), 2_400)
+})

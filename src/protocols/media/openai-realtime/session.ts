@@ -5,6 +5,7 @@ import type { JsonText } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
 import { isObject, objectOf, objects, text } from '../../check.ts'
 import { measurePrompt } from '../../text/prompt.ts'
+import { SoundFormat, soundBytes } from './sound-format.ts'
 
 type Json = Record<string, unknown>
 
@@ -29,11 +30,9 @@ const PASSED = new Set([
   ...['conversation.item.retrieve', 'session.update', 'response.create'],
 ])
 
-/** The bytes of a token of sound: a tenth of a second is read as one, and a twentieth is spoken as one. */
-const PCM = { read: 4_800, spoken: 2_400 }
-const TELEPHONE = { read: 800, spoken: 400 }
-/** Of a token of sound that is read. */
-const TOKEN_MS = 100
+/** A tenth of a second of sound is read as a token, and a twentieth is spoken as one. */
+const READ_PER_SECOND = 10
+const SPOKEN_PER_SECOND = 20
 const IMAGE_TOKENS = 2_000
 
 const wrong = (param: string, words: string) => invalid(`"${param}" ${words}`, param)
@@ -66,6 +65,8 @@ export class RealtimeSession {
   /** Commits of the caller's own, which make no response. */
   #commits = 0
   #config: Json = {}
+  readonly #input = new SoundFormat()
+  readonly #output = new SoundFormat()
 
   constructor(uid: string) {
     this.#uid = uid
@@ -91,10 +92,13 @@ export class RealtimeSession {
     if (typeof type !== 'string' || !PASSED.has(type))
       throw wrong('type', `must be an event of the Realtime protocol that is offered here: ${[...PASSED].join(', ')}.`)
     switch (type) {
-      case 'session.update':
-        return JSON.stringify({ ...event, session: this.#checked(objectOf(event.session)) })
+      case 'session.update': {
+        const session = this.#checked(objectOf(event.session))
+        this.#setFormats('tell', session)
+        return JSON.stringify({ ...event, session })
+      }
       case 'input_audio_buffer.append':
-        this.#sent += (text(event.audio)?.length ?? 0) * 0.75 * (1 / this.#bytes(this.#inputFormat()).read)
+        this.#sent += this.#readTokens(event.audio)
         break
       case 'input_audio_buffer.commit':
         this.#commits += 1
@@ -145,6 +149,7 @@ export class RealtimeSession {
         return { frame: undefined }
       case 'session.created':
       case 'session.updated':
+        this.#setFormats('confirm', objectOf(event.session))
         return { frame: JSON.stringify({ ...event, session: this.#shown(objectOf(event.session)) }) }
       case 'input_audio_buffer.speech_started':
         this.#take(tokensOf(event.audio_start_ms))
@@ -210,20 +215,24 @@ export class RealtimeSession {
   #add(item: unknown): void {
     const { content, ...rest } = objectOf(item)
     for (const part of objects(content)) {
-      if (typeof part.audio === 'string')
-        this.#grow('audio', (part.audio.length * 0.75) / this.#bytes(this.#inputFormat()).read)
+      if (typeof part.audio === 'string') this.#grow('audio', this.#readTokens(part.audio))
       else if (part.type === 'input_image') this.#grow('image', IMAGE_TOKENS)
       else this.#grow('text', measurePrompt([part], {}).most)
     }
     this.#grow('text', measurePrompt([rest], {}).most)
   }
 
-  #inputFormat(): unknown {
-    return objectOf(objectOf(this.#config.audio).input).format ?? this.#config.input_audio_format
+  /** Sound that waits may be read again by a new format: nobody says that it is not. */
+  #setFormats(how: 'tell' | 'confirm', { audio, input_audio_format, output_audio_format }: Json): void {
+    const before = this.#input.bytes
+    this.#input[how](objectOf(objectOf(audio).input).format ?? input_audio_format)
+    this.#output[how](objectOf(objectOf(audio).output).format ?? output_audio_format)
+    const times = Math.max(1, before / this.#input.bytes)
+    this.#sent += (this.#sent - this.#taken) * (times - 1)
   }
 
-  #bytes(format: unknown): { readonly read: number; readonly spoken: number } {
-    return /pcmu|pcma|g711/.test(String(isObject(format) ? format.type : format)) ? TELEPHONE : PCM
+  #readTokens(sound: unknown): number {
+    return ((text(sound)?.length ?? 0) * 0.75 * READ_PER_SECOND) / this.#input.bytes
   }
 
   /** What a response with these members reads and may write. */
@@ -235,13 +244,13 @@ export class RealtimeSession {
     const input = Math.min(contextTokens - audio - image, this.#tokens.text + this.#base + own)
     const modalities =
       asked.output_modalities ?? asked.modalities ?? this.#config.output_modalities ?? this.#config.modalities
+    const spoken = objectOf(objectOf(asked.audio).output).format ?? asked.output_audio_format
     const most = [asked, this.#config].map((one) => readCount(one.max_output_tokens ?? one.max_response_output_tokens))
     return {
       reads: { input, ...(audio > 0 ? { inputAudio: audio } : {}), ...(image > 0 ? { inputImage: image } : {}) },
       speaks: !Array.isArray(modalities) || modalities.includes('audio'),
       tokensMax: most[0] ?? most[1],
-      bytesSpoken: this.#bytes(objectOf(objectOf(this.#config.audio).output).format ?? this.#config.output_audio_format)
-        .spoken,
+      bytesSpoken: (spoken === undefined ? this.#output.bytes : soundBytes(spoken)) / SPOKEN_PER_SECOND,
     }
   }
 }
@@ -258,7 +267,7 @@ export interface RealtimeTurn {
 
 const tokensOf = (ms: unknown) => {
   const count = readCount(ms)
-  return count === undefined ? undefined : count / TOKEN_MS
+  return count === undefined ? undefined : (count / 1000) * READ_PER_SECOND
 }
 
 function checkMembers(given: Json, known: ReadonlySet<string>, at: string): void {
