@@ -1,5 +1,6 @@
 // Realtime sessions: the official openai package unchanged, and each response as a call of its own, whatever ends it.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { createServer, type Server } from 'node:tls'
@@ -7,6 +8,7 @@ import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { verifyLedger } from '../src/verify/verify.ts'
+import { launchChromium } from './browser/chromium.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
 import { testGateway } from './gateway.ts'
 import { openSocket } from './socket-client.ts'
@@ -123,7 +125,7 @@ test('what is wrong is an error event or a close code with its reason, and nothi
     assert.match(error.message, words)
     if (typeof event !== 'string') assert.equal(error.event_id, 'mine')
   }
-  socket.send(say('[[slow=500]] one'))
+  socket.send(say('[[slow=20000]] one'))
   socket.send(TEXT)
   socket.send(TEXT)
   assert.equal((await socket.next('error')).error.code, 'conversation_already_has_active_response')
@@ -260,7 +262,7 @@ test('a caller that leaves stops its vendor, and pays what that reports', async 
   const { id, key } = await g.account()
   const socket = await open(key)
   await socket.next('session.created')
-  socket.send(say('[[slow=2000]] Go on.'))
+  socket.send(say('[[slow=20000]] Go on.'))
   socket.send({ type: 'response.create' })
   await socket.next('response.output_audio.delta')
   socket.ws.terminate()
@@ -334,6 +336,64 @@ test('the realtime client of the openai package speaks to the gateway unchanged'
   assert.equal((await usageOf(id)).length, 1)
 })
 
+/** In a page: one response with the SDK's files as they are, and what it said. */
+const inPage = async ({ model, secret, baseURL }: Record<'model' | 'secret' | 'baseURL', string>) => {
+  const { OpenAI: Client } = await import('/openai/client.mjs' as string)
+  const { OpenAIRealtimeWebSocket } = await import('/openai/realtime/websocket.mjs' as string)
+  const client = new Client({ apiKey: secret, baseURL, dangerouslyAllowBrowser: true })
+  const session = new OpenAIRealtimeWebSocket({ model }, client)
+  let text = ''
+  return new Promise<{ text: string; status: string; instructions: string }>((resolve, reject) => {
+    let instructions = ''
+    session.on('error', reject)
+    session.on('session.created', (event: any) => {
+      instructions = event.session.instructions
+      const content = [{ type: 'input_text', text: 'Hello!' }]
+      session.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } })
+      session.send({ type: 'response.create', response: { output_modalities: ['text'] } })
+    })
+    session.on('response.output_text.delta', ({ delta }: { delta: string }) => {
+      text += delta
+    })
+    session.on('response.done', ({ response }: any) => {
+      session.close()
+      resolve({ text, status: response.status, instructions })
+    })
+  })
+}
+
+test('the browser client of the openai package speaks to the gateway in a browser, with a client secret', async () => {
+  const { id, key } = await g.account()
+  const { port } = tls.address() as { port: number }
+  const origin = `https://127.0.0.1:${port}`
+  const { value: secret } = await new OpenAI({ apiKey: key, baseURL: `${g.url}/v1` }).realtime.clientSecrets.create({
+    session: { type: 'realtime', model: MODEL, instructions: 'Be brief.' },
+    origins: [origin],
+  } as any)
+  const browser = await launchChromium()
+  try {
+    const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
+    await page.route(`${origin}/page`, (route) => route.fulfill({ contentType: 'text/html', body: '<p>A page.' }))
+    await page.route(`${origin}/openai/**`, async (route) => {
+      const file = new URL(route.request().url()).pathname.slice('/openai/'.length)
+      const body = await readFile(new URL(`../node_modules/openai/${file}`, import.meta.url))
+      await route.fulfill({ contentType: 'text/javascript', body })
+    })
+    await page.goto(`${origin}/page`)
+    const said = await page.evaluate(inPage, { model: MODEL, secret, baseURL: `${origin}/v1` })
+    assert.deepEqual([said.status, said.instructions], ['completed', 'Be brief.'])
+    assert.match(said.text, /simulated answer/)
+  } finally {
+    await browser.close()
+  }
+  const rows = await usageOf(id)
+  assert.deepEqual(
+    rows.map(({ endpoint, outcome }) => [endpoint, outcome]),
+    [['realtime', 'settled']],
+  )
+  assert.ok(rows[0]!.charged > 0n)
+})
+
 test('a client secret opens sessions of its model from its sites for a minute, and nothing else', async () => {
   const { id, key } = await g.account()
   const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
@@ -350,16 +410,19 @@ test('a client secret opens sessions of its model from its sites for a minute, a
   assert.ok(made.expires_at <= Date.now() / 1000 + 61)
   const protocols = ['realtime', `openai-insecure-api-key.${made.value}`]
   const headers = { origin: 'https://app.example', 'x-tollgate-tags': 'team=b' }
+  const second = await openSocket(g.url + at, { protocols, headers })
   const socket = await openSocket(g.url + at, { protocols, headers })
   assert.equal(socket.ws.protocol, 'realtime')
   assert.equal((await socket.next('session.created')).session.instructions, 'Be brief.')
-  socket.send(say('Hello!'))
-  socket.send(TEXT)
-  assert.equal((await socket.next('response.done')).response.status, 'completed')
-  socket.ws.close()
+  for (const one of [socket, second]) {
+    one.send(say('Hello!'))
+    one.send(TEXT)
+    assert.equal((await one.next('response.done')).response.status, 'completed')
+    one.ws.close()
+  }
   assert.deepEqual(
     (await usageOf(id)).map(({ labels }) => labels),
-    [{ team: 'a' }],
+    [{ team: 'a' }, { team: 'a' }],
     'those of the request that made the secret',
   )
   await assert.rejects(

@@ -350,8 +350,8 @@ export const SOCKETS = define({
     },
   },
   'responses/socket': {
-    route: 'GET /alpha/responses',
-    aliases: ['/alpha/v1/responses', '/v1/responses'],
+    route: 'GET /v1/responses',
+    aliases: ['/alpha/responses', '/alpha/v1/responses'],
     tag: 'Text',
     surface: 'responses',
     title: 'Responses over a WebSocket',

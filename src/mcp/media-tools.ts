@@ -59,7 +59,8 @@ function members(body: JsonSchema | undefined, names: readonly string[]): Record
 
 const link = (uri: string, name: string, mimeType: string) => ({ type: 'resource_link' as const, uri, name, mimeType })
 
-const bodyBytes = (body: Arguments) => Buffer.from(JSON.stringify(body))
+const askEndpoint = (by: { spec: PaidSpec; tool: string }, body: Arguments, call: ToolCall, deps: MediaDeps) =>
+  callEndpoint(by, { body: Buffer.from(JSON.stringify(body)) }, call, deps)
 
 function askModel(deps: MediaDeps): Tool {
   const spec = sold(PAID.chat, 'text')
@@ -93,12 +94,7 @@ function askModel(deps: MediaDeps): Tool {
     offered: sells(spec),
     async run(call) {
       requiredText(call.args, 'prompt')
-      const { value, ...paid } = await callEndpoint(
-        { spec, tool: tool.name },
-        { body: bodyBytes(asBody(call.args)) },
-        call,
-        deps,
-      )
+      const { value, ...paid } = await askEndpoint({ spec, tool: tool.name }, asBody(call.args), call, deps)
       // An answer in the chat format, already parsed by the protocol.
       const { model, usage, choices } = value as ChatAnswer
       const [choice] = choices ?? []
@@ -148,12 +144,7 @@ function readDocument(deps: MediaDeps): Tool {
     offered: sells(spec),
     async run(call) {
       requiredText(call.args, 'url')
-      const { value, ...paid } = await callEndpoint(
-        { spec, tool: tool.name },
-        { body: bodyBytes(asBody(call.args)) },
-        call,
-        deps,
-      )
+      const { value, ...paid } = await askEndpoint({ spec, tool: tool.name }, asBody(call.args), call, deps)
       const { pages } = value as OcrAnswer // The protocol has seen that there are pages.
       return { structured: value, text: pages.map(({ markdown }) => markdown).join('\n\n'), ...paid }
     },
@@ -181,12 +172,7 @@ function generateImage(deps: MediaDeps): Tool {
     endpoint: spec.id,
     offered: sells(spec),
     async run(call) {
-      const { value, ...paid } = await callEndpoint(
-        { spec, tool: tool.name },
-        { body: bodyBytes(call.args) },
-        call,
-        deps,
-      )
+      const { value, ...paid } = await askEndpoint({ spec, tool: tool.name }, call.args, call, deps)
       const { data = [] } = value as { readonly data?: readonly { readonly url: string }[] } // The relay writes this form.
       const mimeType = IMAGE_TYPE[String(call.args.output_format)] ?? 'image/png'
       const content = data.map(({ url }, index) => link(url, `image ${index + 1}`, mimeType))
@@ -216,12 +202,7 @@ function createVideo(deps: MediaDeps): Tool {
     endpoint: spec.id,
     offered: sells(spec),
     async run(call) {
-      const { value, ...paid } = await callEndpoint(
-        { spec, tool: tool.name },
-        { body: bodyBytes(call.args) },
-        call,
-        deps,
-      )
+      const { value, ...paid } = await askEndpoint({ spec, tool: tool.name }, call.args, call, deps)
       const { data } = value as { readonly data: { readonly jobId: string } } // The endpoint answers with the job's row.
       return { structured: data, text: `Job ${data.jobId} has begun. Call wait_for_video with this job_id.`, ...paid }
     },

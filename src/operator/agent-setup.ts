@@ -80,7 +80,7 @@ function codex({ url, model, limits }: About): AgentSetup {
   return {
     name: 'codex',
     title: 'Codex',
-    note: `${EXPORT} Codex reads providers from its home only (CODEX_HOME, or ~/.codex), and never from a project.`,
+    note: `${EXPORT} Codex reads providers from its home only (CODEX_HOME, or ~/.codex), and never from a project. Where a proxy in front of the gateway does not pass WebSockets on, set supports_websockets to false.`,
     files: [
       {
         path: `${CODEX_HOME}config.toml`,
@@ -94,6 +94,7 @@ function codex({ url, model, limits }: About): AgentSetup {
           `base_url = "${url}/v1"`,
           `env_key = "${KEY}"`,
           'wire_api = "responses"',
+          'supports_websockets = true',
           '',
           '[mcp_servers.tollgate]',
           `url = "${url}/mcp"`,

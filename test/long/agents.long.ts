@@ -47,6 +47,10 @@ const between = createServer((req, res) => {
     onward.end(body)
   })
 })
+// It passes no WebSockets on, as some proxies: an agent that asks for one goes on over HTTP.
+between.on('upgrade', (_request, link) => {
+  link.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+})
 after(() => {
   between.close()
   between.closeAllConnections()

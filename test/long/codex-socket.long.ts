@@ -27,8 +27,7 @@ for (const version of ['0.166.0', '0.162.1'])
       ({ name }) => name === 'codex',
     )
     await mkdir(join(home, '.codex'), { recursive: true })
-    const config = setup!.files[0]!.text.replace('wire_api =', 'supports_websockets = true\nwire_api =')
-    await writeFile(join(home, '.codex', 'config.toml'), config)
+    await writeFile(join(home, '.codex', 'config.toml'), setup!.files[0]!.text)
     const { id, key } = await g.account({ credits: 100_000_000_000n })
     g.sandbox.seen.clear()
     upgrades.length = 0
