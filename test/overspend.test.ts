@@ -20,6 +20,7 @@ import {
 } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
+import { openSocket } from './socket-client.ts'
 
 const CREDIT = 1_000_000n
 const PROMPT_TOKENS = 10
@@ -87,17 +88,34 @@ interface Row {
   attemptLog: { cutAtTokens?: number } | null
 }
 
+/** One call; answers its status. */
+type Way = (g: TestGateway, key: string) => Promise<number>
+
+const overHttp: Way = async (process, key) => {
+  const response = await process.call('/v1/chat-completions', key, BODY)
+  await response.arrayBuffer()
+  return response.status
+}
+
+/** A response on a socket of its own. */
+const overSocket: Way = async ({ url }, key) => {
+  const socket = await openSocket(`${url}/v1/responses`, { key })
+  socket.send({ type: 'response.create', model: MODEL, input: 'Write as much as you can.', store: false })
+  const { type, status } = await socket.next('response.completed', 'response.incomplete', 'error')
+  socket.ws.close()
+  return type === 'error' ? status : 200
+}
+
 /** All calls at once, over so many processes; the vendor answers when every call has reached it or was refused. */
-async function burst(key: string, calls: number, over: number): Promise<number[]> {
+async function burst(key: string, calls: number, over: number, way = overHttp): Promise<number[]> {
   const { promise, resolve } = Promise.withResolvers<void>()
   gate = promise
   const before = vendor.calls.length
   let refused = 0
   const going = Array.from({ length: calls }, async (_, at) => {
-    const response = await processes[at % over]!.call('/v1/chat-completions', key, BODY)
-    await response.arrayBuffer()
-    if (response.status !== 200) refused += 1
-    return response.status
+    const status = await way(processes[at % over]!, key)
+    if (status !== 200) refused += 1
+    return status
   })
   while (vendor.calls.length - before + refused < calls) await new Promise((later) => setTimeout(later, 5))
   resolve()
@@ -116,6 +134,22 @@ async function rowsOf(account: string): Promise<Row[]> {
 
 const sum = (rows: readonly Row[], of: 'charged' | 'loss') => rows.reduce((all, row) => all + row[of], 0n)
 
+/** After calls at once on this balance: nothing is spent that was not there, and nothing is lost. */
+async function checkSpent(account: string, balance: bigint, statuses: readonly number[]): Promise<void> {
+  const rows = await rowsOf(account)
+  assert.deepEqual(
+    // A busy machine may tell some to come again.
+    [...new Set(statuses)].filter((status) => ![200, 402, 503].includes(status)),
+    [],
+  )
+  assert.ok(statuses.includes(200))
+  assert.equal(sum(rows, 'loss'), 0n)
+  assert.ok(sum(rows, 'charged') <= balance)
+  for (const row of rows) assert.ok(row.charged <= row.held, 'the cap is what is held')
+  const { posted, held } = await g.balance(account)
+  assert.deepEqual([posted, held], [balance - sum(rows, 'charged'), 0n])
+}
+
 for (const over of [1, 4])
   for (const calls of [12, 200])
     for (const tokens of [1, 4_096, 64_000])
@@ -123,20 +157,41 @@ for (const over of [1, 4])
         const balance = 50n * CREDIT
         const account = await g.account({ credits: balance })
         writes = tokens
-        const statuses = await burst(account.key, calls, over)
-        const rows = await rowsOf(account.id)
-        assert.deepEqual(
-          // A busy machine may tell some to come again.
-          [...new Set(statuses)].filter((status) => ![200, 402, 503].includes(status)),
-          [],
-        )
-        assert.ok(statuses.includes(200))
-        assert.equal(sum(rows, 'loss'), 0n)
-        assert.ok(sum(rows, 'charged') <= balance)
-        for (const row of rows) assert.ok(row.charged <= row.held, 'the cap is what is held')
-        const { posted, held } = await g.balance(account.id)
-        assert.deepEqual([posted, held], [balance - sum(rows, 'charged'), 0n])
+        await checkSpent(account.id, balance, await burst(account.key, calls, over))
       })
+
+for (const tokens of [1, 64_000])
+  test(`24 responses at once on WebSockets that write ${tokens} tokens spend no more than the balance, over 4 processes`, async () => {
+    const balance = 50n * CREDIT
+    const account = await g.account({ credits: balance })
+    writes = tokens
+    await checkSpent(account.id, balance, await burst(account.key, 24, 4, overSocket))
+  })
+
+test('12 Realtime sessions at once that would never end spend no more than the balance, over 4 processes', async () => {
+  const balance = 2n * CREDIT
+  const { id, key } = await g.account({ credits: balance })
+  const sessions = await Promise.all(
+    Array.from({ length: 12 }, async (_, at) => {
+      const session = await openSocket(`${processes[at % 4]!.url}/v1/realtime?model=alpha-realtime-1`, { key })
+      await session.next('session.created')
+      const content = [{ type: 'input_text', text: '[[long=100000]] [[slow=500]] Go on.' }]
+      session.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } })
+      return session
+    }),
+  )
+  // Text only: sound would take a processor's time, and is held for in the same way.
+  for (const session of sessions) session.send({ type: 'response.create', response: { output_modalities: ['text'] } })
+  const statuses = await Promise.all(
+    sessions.map(async (session) => {
+      const { type, status, response } = await session.next('response.done', 'error')
+      session.ws.close()
+      if (type === 'response.done') assert.equal(response.status, 'incomplete')
+      return type === 'error' ? status : 200
+    }),
+  )
+  await checkSpent(id, balance, statuses)
+})
 
 test('a lone call writes as much as the model can, and fifty at once on 1,000 credits are all served', async () => {
   writes = OUTPUT_TOKENS_MAX

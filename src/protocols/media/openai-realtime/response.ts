@@ -109,7 +109,8 @@ class ResponseRelay implements StreamRelay {
   #last = ''
   #isCancelled = false
   #wasCut = false
-  #tokens = 0
+  #saidTokens = 0
+  #spokenTokens = 0
   #terminal = false
   #usage: Usage | undefined
 
@@ -122,7 +123,7 @@ class ResponseRelay implements StreamRelay {
   get state(): StreamState {
     return {
       ...{ terminal: this.#terminal, fault: undefined, usage: this.#usage },
-      outputTokensSeen: Math.ceil(this.#tokens),
+      outputTokensSeen: Math.ceil(this.#saidTokens + this.#spokenTokens),
     }
   }
 
@@ -139,12 +140,16 @@ class ResponseRelay implements StreamRelay {
     return frame + FRAME_END
   }
 
-  /** A vendor that goes on beyond the cap that it was told is stopped: there is no credit for more. */
+  /**
+   * A vendor that goes on beyond the cap that it was told is stopped: there is no credit for more. Tokens of text are a guess, since vendors report
+   * theirs at the end only; by half of it, none that keeps to the cap is stopped.
+   */
   #count({ type, delta }: Json): void {
     const said = text(delta)
     if (said === undefined || typeof type !== 'string') return
-    this.#tokens += /audio\.delta$/.test(type) ? (said.length * 0.75) / this.#link.turn.bytesSpoken : said.length / 4
-    if (this.#tokens <= this.#cap + OVER_TOKENS || this.#isCancelled) return
+    if (/audio\.delta$/.test(type)) this.#spokenTokens += (said.length * 0.75) / this.#link.turn.bytesSpoken
+    else this.#saidTokens += said.length / 4
+    if (this.#spokenTokens + this.#saidTokens / 2 <= this.#cap + OVER_TOKENS || this.#isCancelled) return
     this.#isCancelled = true
     this.#wasCut = true
     this.#link.cancel()
