@@ -9,16 +9,23 @@ import { startGateway, type TestGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { until } from './until.ts'
 
-/** A vendor that reads what it is told to, or says what a test wants. */
+/** A vendor that reads what it is told to (else its three pages), or says what a test wants; with `pagesEnd`, no page beyond it may be named. */
+let pagesEnd = Number.POSITIVE_INFINITY
 let answer: object | undefined
 let gate = Promise.resolve()
-let told: { pages: number[]; model: string }
+let told: { pages?: number[]; model: string }
 const vendor = createServer(async (request, response) => {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)
   told = JSON.parse(Buffer.concat(pieces).toString()) as typeof told
   await gate
-  const pages = told.pages.map((index) => ({ index, markdown: `Page ${index}`, images: [], dimensions: null }))
+  const asked = told.pages ?? [0, 1, 2]
+  if (asked.some((index) => index >= pagesEnd)) {
+    const error = { object: 'error', message: 'No such page.', type: 'invalid_request_error', param: 'pages' }
+    response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify(error))
+    return
+  }
+  const pages = asked.map((index) => ({ index, markdown: `Page ${index}`, images: [], dimensions: null }))
   const said = answer ?? { pages, model: told.model, usage_info: { pages_processed: pages.length } }
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said))
 })
@@ -34,6 +41,7 @@ before(async () => {
         routes: [{ vendor: 'reader', protocol: 'mistral-ocr', model: 'their-ocr' }],
         pricing: { unit: 'credits', tiers: [{ when: { annotations: 'on' }, page: '2' }, { page: '1' }] },
       }
+      document.models['long-reader'] = { ...document.models.reader, limits: { pagesMax: 1000 } }
     },
   })
 })
@@ -94,7 +102,7 @@ test('the vendor is told every page that is held for, and read pages are paid', 
     const { status, body: got } = await read(body, key)
     assert.equal(status, 200, JSON.stringify(got))
     assert.deepEqual(
-      [told.model, told.pages.length, got.model, got.pages.length],
+      [told.model, told.pages?.length, got.model, got.pages.length],
       ['their-ocr', pages, 'reader', pages],
     )
     const { charged, held, endpoint } = await row(id)
@@ -102,6 +110,24 @@ test('the vendor is told every page that is held for, and read pages are paid', 
   }
   await read({ document: HERE, pages: [0], document_annotation_format: { type: 'json_object' } }, key)
   assert.equal((await row(id)).charged, 2n * CREDIT)
+})
+
+test('a document of unknown length is read whole also by a vendor that rejects pages beyond the end', async () => {
+  const { id, key } = await g.account({ credits: 10_000n * CREDIT })
+  pagesEnd = 3
+  for (const body of [{ document: HERE }, { document: HERE, pages: null }]) {
+    const { status, body: got } = await read({ ...body, model: 'long-reader' }, key)
+    assert.equal(status, 200, JSON.stringify(got))
+    assert.ok(!('pages' in told))
+    const { charged, held } = await row(id)
+    assert.deepEqual([charged, held], [3n * CREDIT, 1_000n * CREDIT])
+  }
+  const before = await g.balance(id)
+  const { status, body } = await read({ document: HERE, pages: '2-3' }, key)
+  assert.equal(status, 422, JSON.stringify(body))
+  pagesEnd = Number.POSITIVE_INFINITY
+  await g.settled()
+  assert.deepEqual(await g.balance(id), before)
 })
 
 test('a call costs the pages that its vendor reports, never above its hold; without a report those that came', async () => {

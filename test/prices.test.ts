@@ -2,20 +2,38 @@
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { mkdtemp, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { readPriceTable, shippedTable } from '../src/catalog/price-table.ts'
 import type { PriceComparisonView } from '../src/catalog/views.ts'
+import { makeAuthority, makeCertificate } from './certificate.ts'
 import { commandLineOf } from './command-line.ts'
 import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from './operator-server.ts'
 
+/** Files at an https address, by their path. */
+const files = new Map<string, string>()
+const authority = makeAuthority('Tests')
+const site = createServer(
+  makeCertificate(authority, { address: '127.0.0.1', fromDays: -1, toDays: 1 }),
+  ({ url = '' }, response) => response.writeHead(files.has(url) ? 200 : 404).end(files.get(url)),
+)
+let at = ''
 let server: OperatorServer
 before(async () => {
-  server = await startOperatorServer()
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
+  const { port } = site.address() as AddressInfo
+  at = `https://127.0.0.1:${port}`
+  server = await startOperatorServer({ outboundAllow: [`127.0.0.1:${port}`] })
 })
-after(() => server.close())
+after(async () => {
+  site.close()
+  await server.close()
+})
 const { run } = commandLineOf(() => server)
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')
 const PEM = publicKey.export({ type: 'spki', format: 'pem' }).toString()
@@ -184,6 +202,51 @@ test('nothing is believed that nobody vouches for, and nothing else is applied',
   assert.equal(server.catalog.current.version, version)
   const pinned = await operator<PriceComparisonView>('POST', '/prices/compare', { table: good.table, sha256 })
   assert.deepEqual([pinned.status, pinned.body.proof], [200, 'digest'])
+})
+
+test('a table at an https address is read with its signature beside it, from a server whose certificate is trusted', async () => {
+  await connected()
+  const { table, signature, publicKey: key } = TABLE()
+  for (const path of ['/table.json', '/unsigned.json']) files.set(path, table)
+  files.set('/table.json.sig', signature)
+  const compare = async (path: string, proof: object = { publicKey: key }) => {
+    const { status, body } = await operator<PriceComparisonView>('POST', '/prices/compare', {
+      url: at + path,
+      ...proof,
+    })
+    return { status, said: JSON.stringify(body), body }
+  }
+  const stranger = await compare('/table.json')
+  assert.ok(stranger.status >= 400 && stranger.status < 503, stranger.said)
+  const trusted = getCACertificates('default')
+  setDefaultCACertificates([...trusted, authority.certificate])
+  try {
+    const { status, body, said } = await compare('/table.json')
+    assert.deepEqual([status, body.proof], [200, 'key'], said)
+    assert.ok(body.rows.some(({ model, kind }) => model === 'mistral-large-latest' && kind === 'changed'))
+    const sha256 = createHash('sha256').update(table).digest('hex')
+    assert.equal((await compare('/unsigned.json', { sha256 })).status, 200)
+    for (const [path, proof] of [
+      ['/unsigned.json', undefined],
+      ['/missing.json', undefined],
+      ['/table.json', {}],
+      ['/table.json', { sha256: sha256.replace(/^./, (one) => (one === 'a' ? 'b' : 'a')) }],
+    ] as const) {
+      const got = await compare(path, proof)
+      assert.ok(got.status >= 400 && got.status < 503, `${path}: ${got.said}`)
+    }
+    const [shown, applied] = [await update(), await update('--apply', 'list')]
+    assert.deepEqual([shown.code, applied.code], [1, 0], shown.err + applied.err)
+    assert.match(shown.out, /mistral-large-latest +changed/)
+    assert.equal((await update()).code, 0, 'nothing more to apply')
+  } finally {
+    setDefaultCACertificates(trusted)
+  }
+  async function update(...words: string[]) {
+    const file = join(await mkdtemp(join(tmpdir(), 'prices-')), 'key.pem')
+    await writeFile(file, PEM)
+    return run(['prices', 'update', '--url', `${at}/table.json`, '--public-key', file, ...words])
+  }
 })
 
 test('the table of this release is signed, and what it lists is no news to a vendor that was just connected', async () => {

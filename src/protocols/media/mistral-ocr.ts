@@ -1,5 +1,5 @@
-// Documents that are read page by page, in Mistral's format. The vendor is always told which pages to read, so that it cannot bill for more
-// than is held: the caller's, those that the PDF has, or as many as the model reads of one document.
+// Documents that are read page by page, in Mistral's format. The vendor is told which pages to read, so that it cannot bill for more than is
+// held: the caller's, those that the PDF has, or as many as the model reads of one document.
 import type { Model } from '../../catalog/document.ts'
 import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
@@ -16,11 +16,12 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
     throw wrong('document.file_id', 'is not offered: send the file as a data URI in "document_url".')
   const { document, pages, ...rest } = readBody(ocrBody, given)
   const most = model?.limits.pagesMax ?? PAGES_MAX
-  const told = pages === null || pages === undefined ? firstPages(pagesOf(document, most)) : listed(pages)
-  if (told.length > most) throw wrong('pages', `may name at most ${most} pages for this model.`)
+  const told = pages === null || pages === undefined ? pagesOf(document, most) : listed(pages)
+  const { length: pagesMost } = told ?? { length: most }
+  if (pagesMost > most) throw wrong('pages', `may name at most ${most} pages for this model.`)
   const named = { pages: JSON.stringify(told) }
-  const bounded = splice(given, given.member('pages') ? { replace: named } : { add: named })
-  const { json, unknown } = admitMembers('mistral-ocr', readJson(Buffer.from(bounded)))
+  const edit = given.member('pages') ? (told ? { replace: named } : { remove: ['pages'] }) : told ? { add: named } : {}
+  const { json, unknown } = admitMembers('mistral-ocr', readJson(Buffer.from(splice(given, edit))))
   const isAnnotated = isObject(rest.bbox_annotation_format) || isObject(rest.document_annotation_format)
   return {
     product: uid,
@@ -28,7 +29,7 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
     sent: json.text,
     stream: false,
     price: { annotations: isAnnotated ? 'on' : 'off' },
-    worst: { page: told.length },
+    worst: { page: pagesMost },
     open: (target) => ({
       call: jsonCall('/ocr', target.passesUnknown ? json : withoutUnknown(json, unknown), target),
       // It bills the pages once it reads them.
@@ -37,7 +38,7 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
         const whole = readWhole(body, 'latin1')
         if (!Array.isArray(whole.value.pages)) throw garbled('the answer has no pages')
         const read = readCount(objectOf(whole.value.usage_info).pages_processed) ?? whole.value.pages.length
-        const usage = { page: Math.min(read, told.length) }
+        const usage = { page: Math.min(read, pagesMost) }
         return { body: renamed(body, whole, uid), contentType: 'application/json', usage }
       },
       vendorError: readErrorBody,
@@ -47,18 +48,25 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
 
 const firstPages = (count: number) => Array.from({ length: count }, (_, index) => index)
 
+/**
+ * Of a document whose length is not known. What vendors do with pages beyond the end is not published, so none are named where the hold covers
+ * all that a vendor reads by itself.
+ */
+const anyPages = (most: number) => (most < PAGES_MAX ? firstPages(most) : undefined)
+
 const DATA_URI = /^data:[^,]{0,200};base64,/
 
-function pagesOf(document: Json, most: number): number {
-  if ('image_url' in document) return 1
+function pagesOf(document: Json, most: number): readonly number[] | undefined {
+  if ('image_url' in document) return [0]
   const address = String(document.document_url)
   const head = DATA_URI.exec(address)?.[0]
-  if (head === undefined) return most
-  if (/^data:image\//.test(head)) return 1
-  const counted = countPdfPages(Buffer.from(address.slice(head.length), 'base64')) ?? most
+  if (head === undefined) return anyPages(most)
+  if (/^data:image\//.test(head)) return [0]
+  const counted = countPdfPages(Buffer.from(address.slice(head.length), 'base64'))
+  if (counted === undefined) return anyPages(most)
   if (counted > most)
     throw wrong('document', `has ${counted} pages, and this model reads ${most}: name some in "pages".`)
-  return Math.max(1, counted)
+  return firstPages(Math.max(1, counted))
 }
 
 /** Each page once, in the order of the caller. */
