@@ -1,5 +1,5 @@
 // What the console takes from the tables of endpoints and faults: the build puts it in as constants.
-import { snippetTables } from '../src/catalog/snippet-tables.ts'
+import { snippetTables } from '../src/catalog/reference.ts'
 import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
 
 const { posts, calls } = snippetTables()

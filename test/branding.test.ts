@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { deflateSync } from 'node:zlib'
-import { contrast } from '../src/branding/color.ts'
+import { contrast } from '../src/branding/branding.ts'
 import type { BrandingView } from '../src/branding/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'

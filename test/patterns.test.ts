@@ -31,14 +31,14 @@ const COMPOSED: Record<string, readonly RegExp[]> = {
   'src/catalog/json-schema.ts': [/^[a-z]{2}-\d+$/u],
   'src/catalog/pattern.ts': [],
   'src/kernel/redact.ts': [patternOf('sk-"aaaa\\\\/é+12'), patternOf('aaaaaaaa')],
-  'src/catalog/vendor-credentials.ts': [
+  'src/catalog/vendor-edit.ts': [
     /^https:\/\/[a-z0-9-]{1,63}\.openai\.azure\.com$/,
     /^https:\/\/a\.[a-z0-9-]{1,63}-b\.com$/,
   ],
   'src/importers/deployment.ts': [/^https:\/\/[a-z0-9-]+\.openai\.azure\.com$/],
   'src/assets/s3.ts': [/<Key>([^<]*)<\/Key>/g],
   'src/identity/password.ts': [/password|admin|qwerty/g],
-  'src/docs/search.ts': [/(?<![\p{L}\p{N}])aaa/u, /(?<![\p{L}\p{N}])aaas?(?![\p{L}\p{N}])/u],
+  'src/docs/page.ts': [/(?<![\p{L}\p{N}])aaa/u, /(?<![\p{L}\p{N}])aaas?(?![\p{L}\p{N}])/u],
   'console/src/markdown-blocks.ts': [/^ {0,3}`{3,}\s*$/],
 }
 

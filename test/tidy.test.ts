@@ -30,9 +30,15 @@ const PARAMETERS_MAX = 4
 const LONG_TESTS = ['src/operator/admin.test.ts', 'src/operator/console.test.ts']
 /** What nobody but a test asks for from outside, because the rest of the product reaches it another way. */
 const FOR_TESTS = [
-  'src/assets/host.ts#HostedAsset',
-  'src/assets/serve.ts#AssetRequest',
-  'src/branding/color.ts#contrast',
+  'src/assets/store.ts#HostedAsset',
+  'src/api/assets.ts#AssetRequest',
+  'src/api/assets.ts#serveAsset',
+  'src/assets/open.ts#openDiskStore',
+  'src/assets/store.ts#putAsset',
+  'src/database/migrate.ts#applyFunctions',
+  'src/protocols/media/openai-images/exchange.ts#ImageRelay',
+  'src/verify/account.ts#checkLots',
+  'src/branding/branding.ts#contrast',
   'src/catalog/reference.ts#camel',
   'src/catalog/reference.ts#pascal',
   'src/catalog/reference.ts#pythonName',

@@ -57,19 +57,13 @@ export type {
 } from '../../src/exports/views.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
-  MailPreview,
-  SignUpInvite,
-  SignUpLink,
-  SignUpSettings,
-  SignUpView as SignUp,
-} from '../../src/identity/sign-up-views.ts'
-export type {
   InviteView as Invite,
   LinkView as Link,
   LoginOptions,
   LoginPolicy,
   LoginProvider,
   LoginStep,
+  MailPreview,
   MemberView as Member,
   NewToken,
   OperatorView as Operator,
@@ -81,6 +75,10 @@ export type {
   SecurityView as Security,
   SessionView as SessionRow,
   SetupView as Setup,
+  SignUpInvite,
+  SignUpLink,
+  SignUpSettings,
+  SignUpView as SignUp,
   SsoStep,
   TokenView as Token,
   TotpSecret,
@@ -92,9 +90,15 @@ export type {
   InvoiceView as Invoice,
   Issuer,
 } from '../../src/invoices/views.ts'
-export type { AuditExportInput, AuditExportView } from '../../src/jobs/audit-export-views.ts'
-export type { DeliveryDetail, DeliveryPage, DeliveryView as Delivery } from '../../src/jobs/delivery-views.ts'
-export type { JobView as Job, ListedJobView as ListedJob } from '../../src/jobs/views.ts'
+export type {
+  AuditExportInput,
+  AuditExportView,
+  DeliveryDetail,
+  DeliveryPage,
+  DeliveryView as Delivery,
+  JobView as Job,
+  ListedJobView as ListedJob,
+} from '../../src/jobs/views.ts'
 export type { Page } from '../../src/kernel/view.ts'
 export type {
   AccountView as Account,
@@ -162,18 +166,16 @@ export type {
 } from '../../src/routing/views.ts'
 export type {
   AccountPlanView as AccountPlan,
+  CheckoutView as Checkout,
   ChosenPlanView as ChosenPlan,
   CodeBatchView as CodeBatch,
   NewCodeBatch,
-  PlanOffer,
-  RedeemedView as Redeemed,
-} from '../../src/sales/plan-views.ts'
-export type {
-  CheckoutView as Checkout,
   PaymentSettingsInput,
   PaymentSettingsView as PaymentSettings,
   PaymentView as Payment,
+  PlanOffer,
   ReconciliationView as Reconciliation,
+  RedeemedView as Redeemed,
   SalesView as Sales,
 } from '../../src/sales/views.ts'
 

@@ -7,7 +7,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
-import { type BudgetSpan, type BudgetUnit, readBudgetMax } from '../meter/budget.ts'
+import { type BudgetSpan, type BudgetUnit, readBudgetMax } from '../meter/limits.ts'
 import { lockAccount } from './accounts.ts'
 
 interface BudgetInput {

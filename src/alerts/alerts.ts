@@ -14,11 +14,10 @@ import { every } from '../kernel/timers.ts'
 import type { Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { LIMITS as SPENDING } from '../meter/limits.ts'
-import { readSpenders } from '../reports/label-sums.ts'
-import { HELD } from '../reports/overview.ts'
+import { HELD } from '../reports/figures.ts'
+import { readSpenders } from '../reports/sums.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
-import { budgetAlerts } from './budgets.ts'
-import { type AlertFact, fact, OWN, RULE, RULED, RULES } from './thresholds.ts'
+import { type AlertFact, budgetAlerts, fact, OWN, RULE, RULED, RULES } from './budgets.ts'
 import {
   type AlertPage,
   type AlertRules,

@@ -1,6 +1,6 @@
 // Alerts: their rules, their receivers and their history.
 import * as z from 'zod'
-import { DELIVERY_KINDS, deliveryView } from '../jobs/delivery-views.ts'
+import { DELIVERY_KINDS, deliveryView } from '../jobs/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { LABEL_NAME } from '../kernel/label.ts'
 import { count, credits, page, time } from '../kernel/view.ts'

@@ -8,10 +8,14 @@ import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.t
 import { type PaidSpec, type RequestBody, saidBeside } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
-import { readAudioForm } from '../protocols/media/openai-audio/form.ts'
-import { BODY_BYTES_MAX, checkImageContentType, readImageBody } from '../protocols/media/openai-images/body.ts'
-import { readEditForm } from '../protocols/media/openai-images/edit-form.ts'
-import { readVideoBody } from '../protocols/media/video-task/openai-videos.ts'
+import { readAudioForm } from '../protocols/media/openai-audio.ts'
+import {
+  BODY_BYTES_MAX,
+  checkImageContentType,
+  readEditForm,
+  readImageBody,
+} from '../protocols/media/openai-images/body.ts'
+import { readVideoBody } from '../protocols/media/video-task/request.ts'
 import { JSON_HEADER } from '../protocols/text/json-answer.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import { type Caller, RecordingCaller } from '../server/caller.ts'

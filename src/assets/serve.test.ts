@@ -3,11 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { type AssetRequest, serveAsset } from '../api/assets.ts'
 import { realWorld, type World } from '../kernel/world.ts'
-import { openDiskStore } from './disk.ts'
-import { type AssetHost, createAssetHost, type HostedAsset } from './host.ts'
-import { type AssetRequest, serveAsset } from './serve.ts'
-import { type AssetSigner, type AssetStore, createAssetSigner } from './store.ts'
+import { openDiskStore } from './open.ts'
+import {
+  type AssetHost,
+  type AssetSigner,
+  type AssetStore,
+  createAssetHost,
+  createAssetSigner,
+  type HostedAsset,
+} from './store.ts'
 
 const FILE = Buffer.from('0123456789')
 let nowMs = 1_800_000_000_000

@@ -10,7 +10,7 @@ import type { Readable } from 'node:stream'
 import { after, test } from 'node:test'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createUpstream } from '../upstream/exchange.ts'
-import { openDiskStore } from './disk.ts'
+import { openDiskStore } from './open.ts'
 import { createS3Store } from './s3.ts'
 import { type AssetStore, newAssetName, putAsset, readAssetName } from './store.ts'
 

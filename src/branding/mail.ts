@@ -1,6 +1,6 @@
 // The one template of the gateway's mails, as text and as HTML. All that varies is escaped here.
 import { escapeHtml } from '../kernel/html.ts'
-import { textOn } from './color.ts'
+import { textOn } from './branding.ts'
 import type { BrandingView } from './views.ts'
 
 export interface MailContent {

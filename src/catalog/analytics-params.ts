@@ -1,6 +1,18 @@
 // The parameters that many analytics endpoints share, and the standard set.
-import { bySource, fields, points, rows } from './analytics-answers.ts'
-import { type DataEndpointSpec, type JsonSchema, list, type Mode, type Pair, type Window } from './endpoint.ts'
+import {
+  type DataEndpointSpec,
+  type JsonSchema,
+  list,
+  loose,
+  type Mode,
+  mapOf,
+  nullable,
+  number,
+  type Pair,
+  string,
+  type Window,
+  integer as wholeNumber,
+} from './endpoint.ts'
 import type {
   BooleanField,
   ChoiceField,
@@ -218,3 +230,28 @@ export const rankTable = (which: string): AnalyticsEntry => ({
   window: ROLLING,
   params: standard(monthly),
 })
+
+// The native shapes of the data source. Any listed field may be absent or null, and others may come.
+
+const figure = nullable(number)
+const words = (names: string) => names.split(' ').filter(Boolean)
+
+/** Fields by their names: those that hold numbers, and those that hold text. */
+export function fields(numbers: string, texts = ''): Record<string, JsonSchema> {
+  return {
+    ...Object.fromEntries(words(texts).map((name) => [name, nullable(string)])),
+    ...Object.fromEntries(words(numbers).map((name) => [name, figure])),
+  }
+}
+
+/** A table: rows under a name, and how many there are under another. */
+export function rows(at: string, row: Readonly<Record<string, JsonSchema>>, total = 'TotalCount'): JsonSchema {
+  return loose({ [at]: list(loose(row)), [total]: wholeNumber })
+}
+
+/** One answer for each domain that was asked for. */
+export const byDomain = (figures: JsonSchema): JsonSchema => loose({ Data: mapOf(figures) })
+
+export const points = list(loose({ Key: nullable(string), Value: figure }))
+export const bySource = (series: JsonSchema): JsonSchema => byDomain(mapOf(series))
+export const figures = mapOf(figure)

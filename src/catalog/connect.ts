@@ -4,7 +4,7 @@ import { type KindName, type ProtocolName, protocolsOf, TEXT_PROTOCOLS, UNIT_NAM
 import type { PriceTier } from '../meter/price.ts'
 import { type CatalogInput, isSandbox } from './document.ts'
 import type { Preset, PresetFormat, PresetModel } from './preset.ts'
-import { withCredentialNamed } from './vendor-credentials.ts'
+import { withCredentialNamed } from './vendor-edit.ts'
 
 type ModelInput = CatalogInput['models'][string]
 type RouteInput = ModelInput['routes'][number]

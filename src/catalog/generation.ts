@@ -1,6 +1,6 @@
 // The endpoints of models, generation, jobs and accounts: their addresses and what they take. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are whole in their entries.
-import { speech, transcriptions, translations } from './audio.ts'
+import { clientSecrets, speech, transcriptions, translations } from './audio.ts'
 import { BATCHES } from './batches.ts'
 import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
@@ -41,7 +41,6 @@ import {
 import { imageEdits, images } from './images.ts'
 import { ocr } from './ocr.ts'
 import { withRouting } from './preference-body.ts'
-import { clientSecrets } from './realtime.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')

@@ -1,7 +1,8 @@
 // The reference pages of the data endpoints, written from their table.
-import type { DataEndpointSpec } from './endpoint.ts'
+import { type DataEndpointSpec, exampleBody, isDataEndpoint } from './endpoint.ts'
 import { allowedText, type Field } from './field.ts'
-import type { ClientCall } from './snippet-words.ts'
+import { ENDPOINTS } from './index.ts'
+import type { ClientCall, Tables } from './snippet.ts'
 
 const ERRORS = [
   '| Status | Code | When |',
@@ -164,7 +165,7 @@ const SOCIAL: Readonly<Record<string, Omit<ClientCall, 'names'>>> = {
   'social/users/{id}/tweets': { typescript: 'social.page', python: 'social.page', first: 'id' },
 }
 
-export function clientCall({ id, vendorPath, params }: DataEndpointSpec): ClientCall {
+function clientCall({ id, vendorPath, params }: DataEndpointSpec): ClientCall {
   const [group = '', ...rest] = vendorPath.split('/')
   const names = Object.fromEntries(Object.keys(params).map((name) => [name, pythonName(name)]))
   const analytics = {
@@ -186,4 +187,18 @@ function exampleCalls(spec: DataEndpointSpec): { typescript: string; python: str
     typescript: `await client.${typescript}(${[...alone.map((value) => value.replaceAll('"', "'")), ...(members ? [`{ ${members} }`] : [])].join(', ')})`,
     python: `client.${python}(${[...alone, ...others.map((one) => `${names[one[0]]}=${given(one)}`)].join(', ')})`,
   }
+}
+
+// What examples are made of, from the table of endpoints.
+
+/** By the id of a text endpoint, or by the kind of product that the endpoint sells: of several that sell the same, the first. */
+export function snippetTables(): Pick<Tables, 'posts' | 'calls'> {
+  const posts = ENDPOINTS.flatMap((spec) => {
+    const { id, sells, format, method, path } = spec
+    if (!sells || method !== 'POST') return []
+    const { model: _, file: __, ...example } = exampleBody(spec)
+    return [[format ? id : sells, { id, path, example }] as const]
+  })
+  const calls = ENDPOINTS.filter(isDataEndpoint).map((spec) => [spec.id, clientCall(spec)] as const)
+  return { posts: Object.fromEntries(posts.toReversed()), calls: Object.fromEntries(calls) }
 }

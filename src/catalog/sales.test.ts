@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatMoney, parseMoney } from '../kernel/money.ts'
+import { formatMoney, parseMoney } from '../kernel/credits.ts'
 import { describeChanges } from './change-sentences.ts'
 import shipped from './default.json' with { type: 'json' }
 import { checkDocument } from './document.ts'

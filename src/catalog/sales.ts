@@ -1,7 +1,13 @@
 // What is sold for money: packs of credits, free amounts, and plans. A section of the catalog, so that a price has a version and a payment names it.
 import * as z from 'zod'
-import { CREDITS_MAX, type Credits, parseCredits } from '../kernel/credits.ts'
-import { currencyDecimals, formatMoney, parseMoney } from '../kernel/money.ts'
+import {
+  CREDITS_MAX,
+  type Credits,
+  currencyDecimals,
+  formatMoney,
+  parseCredits,
+  parseMoney,
+} from '../kernel/credits.ts'
 import { limitsInput } from '../meter/limits.ts'
 
 const offerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')

@@ -1,11 +1,6 @@
 // Ready-to-run examples for a model or an endpoint, in three languages. The key is always a variable: its value is never
 // written into a page after its dialog closed.
 import { KIND_NAMES, type KindName, kindRow } from '../meter/kind.ts'
-import { audioSnippet } from './snippet-audio.ts'
-import { pythonData, pythonMedia, typescriptData, typescriptMedia } from './snippet-client.ts'
-import { type DataSubject, namedArguments, python, type Tables, typescript } from './snippet-words.ts'
-
-export type { Tables } from './snippet-words.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -182,4 +177,223 @@ function exampleValues(endpoint: DataSubject): Record<string, string> {
   return Object.fromEntries(
     endpoint.params.filter((param) => param.required).map((param) => [param.name, param.example ?? '']),
   )
+}
+
+// Examples with the clients for TypeScript and Python: pictures, videos and data. The key is TOLLGATE_KEY in the environment.
+
+type Origin = Pick<Tables, 'origin'>
+
+const typescriptHead = ({ origin }: Origin) => [
+  "import { Tollgate } from 'tollgate-client'",
+  '',
+  `const client = new Tollgate({ baseUrl: '${origin}' })`,
+]
+const pythonHead = ({ origin }: Origin) => [
+  'from tollgate_client import Tollgate',
+  '',
+  `client = Tollgate(base_url="${origin}")`,
+]
+
+const RESULTS = { image: 'image.png', video: 'video.mp4' }
+
+function typescriptMedia(kind: 'image' | 'video', body: string, stream: boolean, at: Origin): string {
+  const shown = body.replace(/\n {2}stream: (?:true|false),?/, '').replace(/,(\n\})$/, '$1')
+  const lines = stream
+    ? [`for await (const event of client.images.stream(${shown})) console.log(event)`]
+    : kind === 'image'
+      ? [
+          `const { data, cost } = await client.images.generate(${shown}).save('${RESULTS.image}')`,
+          'console.log(data[0]?.url, cost)',
+        ]
+      : [
+          `const video = await client.videos.create(${shown})`,
+          'await video.wait({ onProgress: (job) => console.log(job.status) })',
+          `await video.save('${RESULTS.video}')`,
+        ]
+  return [...typescriptHead(at), ...lines].join('\n')
+}
+
+function pythonMedia(kind: 'image' | 'video', { stream, ...body }: Record<string, unknown>, at: Origin): string {
+  const given = namedArguments(body)
+  const lines =
+    stream === true
+      ? ['for event in client.images.stream(', ...given, '):', '    print(event)']
+      : kind === 'image'
+        ? [
+            'image = client.images.generate(',
+            ...given,
+            `).save("${RESULTS.image}")`,
+            'print(image.data[0].url, image.cost)',
+          ]
+        : [
+            'video = client.videos.create(',
+            ...given,
+            ')',
+            'video.wait(on_progress=lambda job: print(job.status))',
+            `video.save("${RESULTS.video}")`,
+          ]
+  return [...pythonHead(at), ...lines].join('\n')
+}
+
+/** Forms hold text; the clients take numbers, lists and truth. */
+function valueOfParam(param: DataSubject['params'][number], value: string): unknown {
+  switch (param.kind) {
+    case 'integer':
+      return Number(value)
+    case 'boolean':
+      return value === 'true'
+    case 'list':
+      return value.split(',').map((item) => item.trim())
+    case 'json-array':
+      return value
+    default:
+      return value
+  }
+}
+
+function partsOf(endpoint: DataSubject, values: Record<string, string>, { calls }: Tables) {
+  const call = calls[endpoint.id]
+  const given = endpoint.params.filter(({ name }) => (values[name] ?? '') !== '')
+  const first = given.find(({ name }) => name === call?.first)
+  const rest = given
+    .filter((param) => param !== first)
+    .map((param): [string, unknown] => [param.name, valueOfParam(param, values[param.name] ?? '')])
+  return { call, first: first && (values[first.name] ?? ''), rest: Object.fromEntries(rest) }
+}
+
+function typescriptData(endpoint: DataSubject, values: Record<string, string>, at: Tables): string {
+  const { call, first, rest } = partsOf(endpoint, values, at)
+  const parts = [
+    ...(first === undefined ? [] : [JSON.stringify(first)]),
+    ...(Object.keys(rest).length > 0 ? [typescript(rest)] : []),
+  ]
+  const line = `const answer = await client.${call?.typescript}(${parts.join(', ')})`
+  return [...typescriptHead(at), line, 'console.log(answer, answer.cost)'].join('\n')
+}
+
+function pythonData(endpoint: DataSubject, values: Record<string, string>, at: Tables): string {
+  const { call, first, rest } = partsOf(endpoint, values, at)
+  const named = Object.fromEntries(Object.entries(rest).map(([name, value]) => [call?.names[name] ?? name, value]))
+  const lines = [
+    `answer = client.${call?.python}(`,
+    ...(first === undefined ? [] : [`    ${python(first)},`]),
+    ...namedArguments(named),
+    ')',
+    'print(answer, answer.cost)',
+  ]
+  return [...pythonHead(at), ...lines].join('\n')
+}
+
+// Examples for sound, which is sent as a file and comes as one.
+
+const FILE = 'recording.wav'
+const SOUND = 'speech.mp3'
+
+function audioSnippet(language: 'curl' | 'python' | 'typescript', path: string, body: Body, at: Origin): string {
+  const isHeard = path.endsWith('/transcriptions')
+  if (language === 'curl') return isHeard ? curlForm(path, body, at) : curlSound(path, body, at)
+  return language === 'python' ? pythonSound(isHeard, body, at) : typescriptSound(isHeard, body, at)
+}
+
+function curlForm(path: string, body: Body, { origin }: Origin): string {
+  const fields = Object.entries(body).map(([name, value]) => `  -F ${name}=${String(value)}`)
+  const head = [`curl ${origin}${path} \\`, '  -H "Authorization: Bearer $TOLLGATE_KEY" \\', `  -F file=@${FILE} \\`]
+  return [...head, fields.join(' \\\n')].join('\n')
+}
+
+function curlSound(path: string, body: Body, { origin }: Origin): string {
+  return [
+    `curl ${origin}${path} -o ${SOUND} \\`,
+    '  -H "Authorization: Bearer $TOLLGATE_KEY" \\',
+    '  -H "Content-Type: application/json" \\',
+    `  -d '${JSON.stringify(body, null, 2).replaceAll("'", "'\\''")}'`,
+  ].join('\n')
+}
+
+function pythonSound(isHeard: boolean, body: Body, { origin }: Origin): string {
+  return [
+    'import os',
+    'from openai import OpenAI',
+    '',
+    `client = OpenAI(base_url="${origin}/v1", api_key=os.environ["TOLLGATE_KEY"])`,
+    `answer = client.audio.${isHeard ? 'transcriptions' : 'speech'}.create(`,
+    ...(isHeard ? [`    file=open("${FILE}", "rb"),`] : []),
+    ...namedArguments(body),
+    ')',
+    isHeard ? 'print(answer.text)' : `answer.write_to_file("${SOUND}")`,
+  ].join('\n')
+}
+
+function typescriptSound(isHeard: boolean, body: Body, { origin }: Origin): string {
+  const client = `const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })`
+  if (isHeard)
+    return [
+      "import { createReadStream } from 'node:fs'",
+      "import OpenAI from 'openai'",
+      '',
+      client,
+      `const file = createReadStream('${FILE}')`,
+      `const answer = await client.audio.transcriptions.create({ file, ...${typescript(body)} })`,
+      'console.log(answer.text)',
+    ].join('\n')
+  return [
+    "import { writeFile } from 'node:fs/promises'",
+    "import OpenAI from 'openai'",
+    '',
+    client,
+    `const answer = await client.audio.speech.create(${typescript(body)})`,
+    `await writeFile('${SOUND}', Buffer.from(await answer.arrayBuffer()))`,
+  ].join('\n')
+}
+
+// Values as they are written in Python and in TypeScript, and what examples are made of. Built into the console as well, so that its
+// examples and those of the documentation are the same.
+
+/** What an example of a data endpoint needs to know of it. */
+interface DataSubject {
+  readonly id: string
+  readonly path: string
+  readonly params: readonly {
+    readonly name: string
+    readonly kind: string
+    readonly required?: boolean | undefined
+    readonly example?: string | undefined
+  }[]
+}
+
+/** How a data endpoint is called in the clients for TypeScript and Python. */
+export interface ClientCall {
+  /** Below the client: `analytics.websites.visitsTrend`. */
+  readonly typescript: string
+  readonly python: string
+  /** The parameter that is given on its own, before the others. */
+  readonly first?: string
+  /** What Python calls each parameter. */
+  readonly names: Readonly<Record<string, string>>
+}
+
+export interface Tables {
+  /** The address of the gateway. */
+  readonly origin: string
+  /** Paid endpoints by their id where several sell the same kind, else by the kind. */
+  readonly posts: Readonly<
+    Record<string, { readonly id: string; readonly path: string; readonly example: Readonly<Record<string, unknown>> }>
+  >
+  readonly calls: Readonly<Record<string, ClientCall>>
+}
+
+/** Names without quotation marks where the language needs none. */
+export const typescript = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replace(/^( +)"([a-zA-Z_]\w*)":/gm, '$1$2:')
+
+export function namedArguments(body: Record<string, unknown>): string[] {
+  return Object.entries(body).map(([name, value]) => `    ${name}=${python(value).replaceAll('\n', '\n    ')},`)
+}
+
+/** JSON and Python agree on everything but three words. */
+export function python(value: unknown): string {
+  return JSON.stringify(value, null, 4).replace(/^(.*: )?(true|false|null)(,?)$/gm, (_, lead = '', word, comma) => {
+    const words: Record<string, string> = { true: 'True', false: 'False', null: 'None' }
+    return `${lead}${words[word]}${comma}`
+  })
 }

@@ -1,6 +1,6 @@
 // Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
 import type { AlertPage, AlertRules, AlertSettings, AlertView } from '../alerts/views.ts'
-import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/delivery-views.ts'
+import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/views.ts'
 import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
 import { accountNames } from './names.ts'
 import { type Columns, card, list, listPages, PAGE_OPTIONS, table } from './table.ts'

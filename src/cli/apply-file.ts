@@ -12,9 +12,11 @@ import {
   budgetAlertPercent,
   budgetScope,
   budgetWindow,
+  LIMIT_NAMES,
+  LIMITS,
+  type LimitsView,
   readBudgetMax,
-} from '../meter/budget.ts'
-import { LIMIT_NAMES, LIMITS, type LimitsView } from '../meter/limits.ts'
+} from '../meter/limits.ts'
 import { CliError } from './command.ts'
 import { referenceProblem } from './secret-reference.ts'
 

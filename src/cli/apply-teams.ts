@@ -2,7 +2,7 @@
 import type { TeamView } from '../admission/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
-import { spanWords } from '../meter/budget.ts'
+import { spanWords } from '../meter/limits.ts'
 import { type DeclaredBudget, type DeclaredTeam, VALUES_MAX } from './apply-file.ts'
 import { type Inside, latestKey, type TeamPlace } from './apply-inside.ts'
 import { type Context, inWords, notInFile, oneOf, type Place, type Spot } from './apply-steps.ts'

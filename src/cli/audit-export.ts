@@ -1,5 +1,5 @@
 // Where the audit log is exported to, from the command line.
-import type { AuditExportView } from '../jobs/audit-export-views.ts'
+import type { AuditExportView } from '../jobs/views.ts'
 import { CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
 import { card } from './table.ts'
 

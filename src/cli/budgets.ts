@@ -2,7 +2,7 @@
 import type { TeamView } from '../admission/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
-import { spanWords } from '../meter/budget.ts'
+import { spanWords } from '../meter/limits.ts'
 import { at, CliError, type Command, text, told } from './command.ts'
 import { resolveName } from './names.ts'
 import { query, table } from './table.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
 import type { SystemView, VendorView } from '../operator/views.ts'
-import { isAlive } from '../postgres/alive.ts'
+import { isAlive } from '../postgres/cluster.ts'
 import { CliError, type Command, type Invocation, type Settings } from './command.ts'
 
 type Verdict = 'ok' | 'note' | 'problem'

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
 import { type ScriptedProvider, startScriptedProvider } from '../../test/login-provider.ts'
 import { asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
-import type { AuditExportView } from '../jobs/audit-export-views.ts'
+import type { AuditExportView } from '../jobs/views.ts'
 
 let server: OperatorServer
 let provider: ScriptedProvider

@@ -2,8 +2,8 @@
 // one does not know the other.
 import { addressProblem, withoutPassword } from '../database/address.ts'
 import { realWorld } from '../kernel/world.ts'
+import { runningStore } from '../postgres/cluster.ts'
 import type { EmbeddedConnection } from '../postgres/embedded.ts'
-import { runningStore } from '../postgres/running.ts'
 import { CliError, type Command, type Settings, text } from './command.ts'
 import { card } from './table.ts'
 

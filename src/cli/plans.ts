@@ -1,7 +1,7 @@
 // Balances with their lots, plans and codes, on the command line.
 import type { Page } from '../kernel/view.ts'
 import type { BalanceView } from '../ledger/views.ts'
-import { balanceSentence } from '../reports/balance-sentence.ts'
+import { balanceSentence } from '../reports/statement-lines.ts'
 import type {
   AccountPlanView,
   ChosenPlanView,
@@ -9,7 +9,7 @@ import type {
   NewCodeBatch,
   PlanOffer,
   RedeemedView,
-} from '../sales/plan-views.ts'
+} from '../sales/views.ts'
 import { at, type Command, text, told } from './command.ts'
 import { query, TEST_OPTION, table, testOf } from './table.ts'
 

@@ -1,8 +1,7 @@
 // Sign-up and branding on the command line.
 import { readFile } from 'node:fs/promises'
 import type { BrandingView } from '../branding/views.ts'
-import type { SignUpInvite, SignUpSettings } from '../identity/sign-up-views.ts'
-import type { LinkView } from '../identity/views.ts'
+import type { LinkView, SignUpInvite, SignUpSettings } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, type Invocation, text, told } from './command.ts'
 import { card, list } from './table.ts'

@@ -3,7 +3,7 @@
 
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
-import { originsOf } from '../catalog/vendor-credentials.ts'
+import { originsOf } from '../catalog/vendor-edit.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'

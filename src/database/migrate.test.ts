@@ -6,8 +6,7 @@ import { emptyDatabase, freshDatabase } from '../../test/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { type Database, openDatabase, PATIENT, type Queryable } from './database.ts'
-import { applyFunctions } from './functions.ts'
-import { listMigrations, migrate } from './migrate.ts'
+import { applyFunctions, listMigrations, migrate } from './migrate.ts'
 
 async function open(t: { after(run: () => Promise<void>): void }, fresh = freshDatabase()): Promise<Database> {
   const { connection, drop } = await fresh

@@ -9,11 +9,22 @@ import { endpointsOf } from '../catalog/product.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { ORIGIN } from '../server/address.ts'
 import { endpointPage, indexPage, TRY_IT, tagOf } from './endpoint-page.ts'
-import { htmlOf, leadOf } from './markdown.ts'
 import { openapiDocument } from './openapi.ts'
 import { type Listed, operationsOf } from './operation.ts'
-import { type Brand, landingHtml, landingMarkdown, type MenuGroup, page, searchHtml, tryHtml } from './page.ts'
-import { type Section, searchSections, sectionsOf } from './search.ts'
+import {
+  type Brand,
+  htmlOf,
+  landingHtml,
+  landingMarkdown,
+  leadOf,
+  type MenuGroup,
+  page,
+  type Section,
+  searchHtml,
+  searchSections,
+  sectionsOf,
+  tryHtml,
+} from './page.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const DOCS = join(ROOT, 'docs')

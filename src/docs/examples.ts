@@ -1,9 +1,8 @@
 // Requests that can be run as they stand, in the languages and with the packages that people use. The code itself is made where the
 // console takes it from: catalog/snippet.ts.
 import { exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
-import { type PostKind, type Subject, snippet } from '../catalog/snippet.ts'
-import { snippetTables } from '../catalog/snippet-tables.ts'
-import { namedArguments, python, typescript } from '../catalog/snippet-words.ts'
+import { snippetTables } from '../catalog/reference.ts'
+import { namedArguments, type PostKind, python, type Subject, snippet, typescript } from '../catalog/snippet.ts'
 import { ORIGIN } from '../server/address.ts'
 import { bodyOf, exampleOf, type Listed } from './operation.ts'
 

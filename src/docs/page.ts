@@ -1,12 +1,12 @@
 // The HTML of the documentation's pages: the frame, the menu, the landing page, and the form that sends a request. Everything that comes
 // from a document is escaped on its way in.
+
+import { Marked } from 'marked'
 import type { PublicBranding } from '../branding/views.ts'
 import { exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
 import { escapeHtml } from '../kernel/html.ts'
 import { kindRow } from '../meter/kind.ts'
-import { headingsOf } from './markdown.ts'
 import { exampleOf, type Listed } from './operation.ts'
-import type { Found } from './search.ts'
 
 export interface MenuGroup {
   readonly title: string
@@ -248,4 +248,181 @@ ${fields.join('\n')}${body}
 </form>
 <noscript><p>Sending from this page needs JavaScript; the examples above do not.</p></noscript>
 ${playground}`
+}
+
+// Search over the documentation: sections of pages, found by their words. Made on the server, so that it works without a script.
+
+export interface Section {
+  readonly href: string
+  /** Of the page, and of the section where it is not the whole page. */
+  readonly title: string
+  readonly text: string
+}
+
+const WORDS_MAX = 8
+const QUERY_CHARS_MAX = 100
+const RESULTS_MAX = 30
+const EXCERPT_CHARS = 180
+
+/** As pages on the web write the anchors of their headings. */
+const slugOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/<[^<>]{0,200}>|&[a-z]{1,10};|[`'’]/g, '')
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
+    .replaceAll(/^-|-$/g, '')
+
+/** The parts of a Markdown page between its headings. */
+export function sectionsOf(markdown: string, title: string, href: string): Section[] {
+  const parts = markdown.replaceAll(/<!--.{0,500}?-->/gs, '').split(/^(?=## )/m)
+  return parts.map((part, index) => {
+    const heading = index === 0 ? '' : (/^## (.*)$/m.exec(part)?.[1] ?? '')
+    const text = part
+      .replace(/^#+ .*$/m, '')
+      .replaceAll(/<a id="[^"]{0,100}"><\/a>|[`*|#]+|\]\([^()]{0,300}\)|\[/g, ' ')
+    const name = heading.replaceAll('`', '')
+    return { href: heading ? `${href}#${slugOf(heading)}` : href, title: name ? `${title}: ${name}` : title, text }
+  })
+}
+
+/** How well a word is met: 2 as it is, 1 as the beginning of one ("idempot"), 0 not at all. In the middle of a word it is another word. */
+function met(word: string, { starts, whole }: Pattern, text: string): 0 | 1 | 2 {
+  // Most texts hold it nowhere, which is found out faster.
+  if (!text.includes(word)) return 0
+  return whole.test(text) ? 2 : starts.test(text) ? 1 : 0
+}
+
+interface Pattern {
+  readonly starts: RegExp
+  readonly whole: RegExp
+}
+
+function patternOf(word: string): Pattern {
+  const text = word.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+  const before = '(?<![\\p{L}\\p{N}])'
+  return { starts: new RegExp(before + text, 'u'), whole: new RegExp(`${before}${text}s?(?![\\p{L}\\p{N}])`, 'u') }
+}
+
+function rank({ title, text }: Section, words: ReadonlyMap<string, Pattern>): number {
+  const [heading, body] = [title.toLowerCase(), text.toLowerCase()]
+  let sum = 0
+  for (const [word, pattern] of words) {
+    const [above, below] = [met(word, pattern, heading), met(word, pattern, body)]
+    if (above + below === 0) return 0
+    sum += above * 10 + below
+  }
+  return sum
+}
+
+function excerpt(text: string, { starts }: Pattern): string {
+  const spaced = text.replaceAll(/\s+/g, ' ').trim()
+  const at = Math.max(0, spaced.toLowerCase().search(starts))
+  const from = Math.max(0, at - EXCERPT_CHARS / 3)
+  return `${from > 0 ? '… ' : ''}${spaced.slice(from, from + EXCERPT_CHARS)}${from + EXCERPT_CHARS < spaced.length ? ' …' : ''}`
+}
+
+interface Found {
+  readonly href: string
+  readonly title: string
+  readonly excerpt: string
+}
+
+/** What is asked, as it is looked for; and what is found, the best first. */
+export function searchSections(sections: readonly Section[], query: string): { asked: string; found: Found[] } {
+  const asked = query.slice(0, QUERY_CHARS_MAX).trim()
+  const words = new Map(
+    asked
+      .toLowerCase()
+      .split(/[^\p{L}\p{N}_./-]+/u)
+      .filter(Boolean)
+      .slice(0, WORDS_MAX)
+      .map((word) => [word, patternOf(word)]),
+  )
+  const [first] = words.values()
+  if (!first) return { asked, found: [] }
+  const found = sections
+    .map((section) => ({ section, rank: rank(section, words) }))
+    .filter((one) => one.rank > 0)
+    .sort((a, b) => b.rank - a.rank)
+    .slice(0, RESULTS_MAX)
+    .map(({ section: { href, title, text } }) => ({ href, title, excerpt: excerpt(text, first) }))
+  return { asked, found }
+}
+
+// Markdown into the HTML of the documentation.
+
+/** Anchors and comments are all the HTML that pages hold: anything else in angle brackets is a word for a reader, such as <key>. */
+const OWN_HTML = /^(?:<a id="[\w-]+">|<\/a>|<!--[\s\S]*?-->|<a id="[\w-]+"><\/a>)\s*$/
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    html: ({ text }) => (OWN_HTML.test(text) ? text : escapeHtml(text)),
+    code({ text, lang = '' }) {
+      const tab = /\btab=(\S+)/.exec(lang)?.[1]?.replaceAll('_', ' ')
+      const attribute = tab === undefined ? '' : ` data-tab="${escapeHtml(tab)}"`
+      return `<pre tabindex="0"${attribute}><code>${escapeHtml(text)}\n</code></pre>\n`
+    },
+  },
+})
+
+const LINK_TO_FILE = /href="(?:\.\.\/)?(?:(guides|reference)\/)?(?:\d+-)?([a-z-]+)\.md(#[\w-]+)?"/g
+
+/** `folder`: where the page stands. Pages link to one another as files, so that they read well in a repository too; here the files have addresses. */
+export function htmlOf(text: string, folder: string): string {
+  const html = marked
+    .parse(text, { async: false })
+    .replaceAll(
+      LINK_TO_FILE,
+      (_link, other: string | undefined, name: string, at = '') => `href="/docs/${other ?? folder}/${name}${at}"`,
+    )
+    // Wide tables move inside their own frame, by touch and by keyboard, and not the page.
+    .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+  return anchored(tabbed(html))
+}
+
+/** Headings can be linked to, by the same words as in a repository. */
+function anchored(html: string): string {
+  return html.replaceAll(/<h([234])>(.{0,300}?)<\/h\1>/g, (heading, level: string, inside: string) =>
+    html.includes(`id="${slugOf(inside)}"`) ? heading : `<h${level} id="${slugOf(inside)}">${inside}</h${level}>`,
+  )
+}
+
+// Within them all angle brackets are escaped.
+const TAB = /<pre tabindex="0" data-tab="([^"]*)">(<code>[^<]*<\/code>)<\/pre>\n/g
+const RUN = /(?:<pre tabindex="0" data-tab="[^"]*"><code>[^<]*<\/code><\/pre>\n)+/g
+
+/** Blocks that say the same in several languages lie on top of one another: the radio buttons of HTML, so no script is needed. */
+function tabbed(html: string): string {
+  let sets = 0
+  return html.replaceAll(RUN, (run) => {
+    const set = `tabs-${++sets}`
+    const tabs = [...run.matchAll(TAB)].map(([, label = '', inside = '']) => ({ label, inside }))
+    const heads = tabs.map(
+      ({ label }, index) =>
+        `<input type="radio" name="${set}" id="${set}-${index}"${index === 0 ? ' checked' : ''}><label for="${set}-${index}">${label}</label>`,
+    )
+    const panels = tabs.map(({ inside }) => `<div class="panel"><pre tabindex="0">${inside}</pre></div>`)
+    return `<div class="tabs" role="group" aria-label="Language">${heads.join('')}${panels.join('')}</div>\n`
+  })
+}
+
+/** The headings of a page, for a list of what is on it. */
+function headingsOf(html: string): { id: string; title: string }[] {
+  return [...html.matchAll(/<h2 id="([^"]{1,200})">(.{0,300}?)<\/h2>/g)].map(([, id = '', title = '']) => ({
+    id,
+    title: title.replaceAll(/<[^<>]{0,200}>/g, ''),
+  }))
+}
+
+/** The first sentence or two of a page, for lists of pages. */
+export function leadOf(markdown: string): string {
+  // The line below an operation's title is its method and path.
+  const isProse = ({ type, raw }: { type: string; raw: string }) =>
+    type === 'paragraph' && !/^(?:<|`[A-Z]+ \/)/.test(raw)
+  const text = (marked.lexer(markdown).find(isProse)?.raw ?? '')
+    .trim()
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\[([^[\]]{0,200})\]\([^()]{0,300}\)/g, '$1')
+  return /^.{40,200}?[.!?](?= |$)/.exec(text)?.[0] ?? text.slice(0, 200)
 }

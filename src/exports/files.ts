@@ -2,12 +2,23 @@
 // written again replaces itself.
 import { createS3Client } from '../assets/s3.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
-import { timeOfId } from '../kernel/world.ts'
+import { Fault } from '../kernel/fault.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import { idAtTime, timeOfId } from '../kernel/world.ts'
+import type { Billing } from '../reports/billing.ts'
 import { csvLine } from '../reports/csv.ts'
 import type { CreditWorth } from '../reports/views.ts'
-import { FOCUS_COLUMNS, FOCUS_NAMES, type FocusNames, type FocusRow, focusRows } from './focus.ts'
+import {
+  FOCUS_COLUMNS,
+  FOCUS_NAMES,
+  type FocusNames,
+  type FocusRow,
+  type FocusSources,
+  focusRows,
+  readFocusNames,
+} from './focus.ts'
 import { type Problem, problemOf, type Receiver, type ReceiverDeps } from './receivers.ts'
-import { quantitiesOf, requestIdOf, type UsageRow } from './usage-rows.ts'
+import { quantitiesOf, readWithin, requestIdOf, type UsageRow } from './usage-rows.ts'
 import type { ExportSettings } from './views.ts'
 
 const HOUR_MS = 3_600_000
@@ -109,9 +120,9 @@ function formatOf(format: ExportSettings<'s3'>['format'], { worth, names }: Focu
   }
 }
 
-export const focusHeader = () => csvLine(FOCUS_NAMES)
+const focusHeader = () => csvLine(FOCUS_NAMES)
 
-export const focusLines = (rows: readonly FocusRow[]) =>
+const focusLines = (rows: readonly FocusRow[]) =>
   rows.map((row) => csvLine(FOCUS_NAMES.map((name) => row[name]))).join('')
 
 /** Amounts in millionths of a credit, which are whole and exact. */
@@ -187,4 +198,37 @@ async function focusParquet(rows: readonly FocusRow[]): Promise<Buffer> {
     return { name, data, type: isNumber ? ('DOUBLE' as const) : ('STRING' as const) }
   })
   return Buffer.from(parquetWriteBuffer({ createdBy: 'tollgate', columnData }))
+}
+
+// FOCUS files for whoever downloads them, page by page, so that a month of any size needs the memory of one page.
+
+const PAGE_ROWS = 5_000
+/** Calls are found by when they began; they count for the day in which they were posted. No call takes longer. */
+const CALL_MS_MAX = 40 * 86_400_000
+
+interface FocusDeps extends FocusSources {
+  readonly billing: Billing
+}
+
+/** The calls that were posted in a range of time. */
+export async function* focusCsv(
+  sources: FocusDeps,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): AsyncGenerator<string> {
+  const { database, billing } = sources
+  const { worth } = await billing.get()
+  if (!worth) throw new Fault('conflict', { message: 'Set what a credit is worth first: tollgate billing change.' })
+  yield focusHeader()
+  let last = { id: '', account: '' }
+  const range = { from: idAtTime(Math.max(0, fromMs - CALL_MS_MAX)), to: idAtTime(toMs + HOUR_MS) }
+  for (;;) {
+    const rows = await readWithin(database, { ...range, ...last }, PAGE_ROWS)
+    const meant = rows.filter(
+      ({ at, account_id: account }) => at.getTime() >= fromMs && at.getTime() < toMs && !isTestAccount(account),
+    )
+    if (meant.length > 0) yield focusLines(focusRows(meant, worth, await readFocusNames(sources, meant)))
+    const end = rows.at(-1)
+    if (!end || rows.length < PAGE_ROWS) return
+    last = { id: end.id, account: end.account_id }
+  }
 }

@@ -8,18 +8,15 @@ import { readTextTraits } from '../catalog/traits.ts'
 import { readJson } from '../kernel/json.ts'
 import { createSecrets } from '../kernel/secret.ts'
 import type { Exchange } from '../protocols/protocol.ts'
-import { anthropicMessages } from '../protocols/text/anthropic-messages/format.ts'
 import type { ReplyEvent } from '../protocols/text/canonical.ts'
 import type { TextFormat } from '../protocols/text/format.ts'
-import { gemini } from '../protocols/text/gemini/format.ts'
-import { openaiChat } from '../protocols/text/openai-chat/format.ts'
-import { openaiResponses } from '../protocols/text/openai-responses/format.ts'
+import { FORMATS as ALL } from '../protocols/text/formats.ts'
 import { readEvents } from '../protocols/text/relay.ts'
 import { readTextRequest } from '../protocols/text/text.ts'
 import { bytesOf } from '../upstream/sse.ts'
 import { createGuardrails } from './chain.ts'
 
-const FORMATS: readonly TextFormat[] = [openaiChat, openaiResponses, anthropicMessages, gemini]
+const FORMATS: readonly TextFormat[] = Object.values(ALL)
 const TRAITS = readTextTraits()
 
 /** The same numbers for the same seed. */

@@ -28,7 +28,7 @@ import {
 } from './people.ts'
 import { PERSON_MAILS, type PersonMailName } from './person-mails.ts'
 import type { SessionUse } from './sessions.ts'
-import type { MailPreview, SignUpInvite, SignUpLink, SignUpSettings, SignUpView } from './sign-up-views.ts'
+import type { MailPreview, SignUpInvite, SignUpLink, SignUpSettings, SignUpView } from './views.ts'
 
 export interface SignUp {
   settings(): Promise<SignUpSettings>

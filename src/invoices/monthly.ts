@@ -2,9 +2,8 @@
 // used. They are counted from the first month on and what earlier invoices had is taken away, so that a month that was left out is in the next one.
 import { type Database, statement } from '../database/database.ts'
 import { dayOfMs, monthStart, parseDay } from '../kernel/calendar.ts'
-import { formatCredits } from '../kernel/credits.ts'
+import { formatCredits, parseMoney } from '../kernel/credits.ts'
 import type { Log } from '../kernel/log.ts'
-import { parseMoney } from '../kernel/money.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import { formatMonth, monthRange, OVER_AFTER_MS } from '../ledger/usage-months.ts'

@@ -9,7 +9,7 @@ import type { Log } from '../kernel/log.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import { timeOfId, type World } from '../kernel/world.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
-import type { AuditExportInput, AuditExportView } from './audit-export-views.ts'
+import type { AuditExportInput, AuditExportView } from './views.ts'
 import { signedHeaders, webhookSecret } from './webhook.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 

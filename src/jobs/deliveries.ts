@@ -17,8 +17,8 @@ import {
   shownTarget,
   unsealMessage,
 } from './delivery.ts'
-import type { DeliveryDetail, DeliveryKind, DeliveryPage, DeliveryView } from './delivery-views.ts'
 import type { JobTiming } from './timing.ts'
+import type { DeliveryDetail, DeliveryKind, DeliveryPage, DeliveryView } from './views.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 
 interface DeliveryFilter extends Paging {

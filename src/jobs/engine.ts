@@ -1,11 +1,13 @@
 // The job engine of one process: it runs the due steps of video jobs and deliveries.
+
+import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { ByokKeys } from '../credentials/byok-keys.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
-import { every } from '../kernel/timers.ts'
+import { every, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Reservation } from '../ledger/operation.ts'
@@ -16,17 +18,22 @@ import { createByteBudget } from '../upstream/budget.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { Logins } from '../upstream/login.ts'
-import { cancelJob } from './cancel.ts'
 import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliveries.ts'
-import { createJobEvents, type JobEvents } from './events.ts'
-import type { ClaimedJob, JobRow, Jobs, StepEnding } from './job.ts'
+import {
+  type ClaimedJob,
+  type JobRow,
+  type Jobs,
+  newJobId,
+  type StepEnding,
+  type StoredCall,
+  storeRequest,
+  viewVideo,
+} from './job.ts'
 import { createJobs } from './job-table.ts'
-import { viewVideo } from './job-view.ts'
 import type { ResultStore } from './result.ts'
-import { newJobId, type StoredCall, storeRequest } from './stored-request.ts'
 import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
-import { createVendorTasks } from './vendor-tasks.ts'
-import { type StepDeps, stepJob } from './video.ts'
+import { createVendorTasks, placeOf } from './vendor-tasks.ts'
+import { decide, type StepDeps, stepJob } from './video.ts'
 import type { JobFacts } from './views.ts'
 import { jobMessage } from './webhook.ts'
 import { startWork, type Work } from './work.ts'
@@ -171,6 +178,136 @@ export function startJobs(options: EngineOptions): JobEngine {
       await work.stop(forMs)
       stopTidying()
       events.stop()
+    },
+  }
+}
+
+// Cancels a job at the caller's request. It costs nothing before the job is submitted, and while the task is queued at a vendor that allows it.
+// A running task cannot be cancelled.
+
+const TRY_AGAIN_MS = 50
+const TRIES_MAX = 60
+
+async function cancelJob(
+  job: JobRow,
+  deps: StepDeps,
+  finish: (job: ClaimedJob, ending: StepEnding) => Promise<unknown>,
+): Promise<JobRow> {
+  const claimed = await take(job, deps)
+  if (claimed) {
+    try {
+      await finish(claimed, await end(claimed, deps))
+    } catch (error) {
+      // Only a conflict is a refusal. After any other error the job may have ended, so `attempts` stays above zero: the next step then sends the webhook.
+      const refused = error instanceof Fault && error.kind === 'conflict'
+      const attempts = Math.max(refused ? 0 : 1, claimed.attempts - 1)
+      await finish(claimed, { afterMs: 0, attempts, misses: claimed.misses })
+      throw error
+    }
+  }
+  const now = await deps.jobs.find(job.id)
+  if (now?.status === 'CANCELLED') return now
+  throw refusal(now ?? job)
+}
+
+/** Polling a task takes moments. A worker that holds the job longer is submitting it or fetching the video, so we stop waiting. */
+async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const now = tries === 0 ? job : await deps.jobs.find(job.id)
+    if (!now || (now.status !== 'PENDING' && now.status !== 'CONNECT')) return undefined
+    const claimed = await deps.jobs.work.claim(job.id)
+    if (claimed) return claimed
+    await sleep(deps.world, TRY_AGAIN_MS)
+  }
+  return undefined
+}
+
+async function end(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
+  if (job.verdict !== null || (job.status !== 'PENDING' && job.status !== 'CONNECT')) throw refusal(job)
+  // A submission without an answer may or may not have made a task, so there is nothing certain to cancel.
+  if (job.task_id === null && job.submit_age_ms !== null) throw refusal(job)
+  if (job.task_id !== null && !(await deps.tasks.cancel(job.task_id, await placeOf(job, deps)))) throw refusal(job)
+  return decide(job, { verdict: 'CANCELLED' }, deps)
+}
+
+function refusal(job: Pick<JobRow, 'status'>): Fault {
+  switch (job.status) {
+    case 'COMPLETED':
+    case 'FAILED':
+      return new Fault('conflict', { message: `This job is ${job.status} already and cannot be cancelled.` })
+    case 'PROCESSING':
+      return new Fault('conflict', { message: 'This job is being worked on and cannot be cancelled any more.' })
+    default:
+      return new Fault('conflict', {
+        message: 'This job is just being handed to the vendor; try to cancel it again in a moment.',
+        retryAfterSeconds: 2,
+      })
+  }
+}
+
+// Status changes for listeners. One query a second serves all listeners of a process, so it does not matter which process works on a job.
+
+interface JobEvents {
+  /** Calls `onChange` with each new status. The returned function ends the subscription. */
+  listen(job: JobRow, onChange: (job: JobRow) => void): () => void
+  stop(): void
+}
+
+interface Listener {
+  readonly id: string
+  seen: JobStatus
+  readonly onChange: (job: JobRow) => void
+}
+
+function createJobEvents(options: { jobs: Jobs; world: World; log: Log; everyMs: number }): JobEvents {
+  const { jobs, world, log, everyMs } = options
+  const listeners = new Set<Listener>()
+  let cancel: (() => void) | undefined
+  let asking = false
+
+  async function ask(): Promise<void> {
+    const asked = [...listeners]
+    // Many listeners may follow the same job: the query names it once for each status that they last saw.
+    const once = [...new Map(asked.map((one) => [`${one.id} ${one.seen}`, one])).values()]
+    const rows = await jobs.changed(
+      once.map(({ id }) => id),
+      once.map(({ seen }) => seen),
+    )
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    for (const listener of asked) {
+      const row = byId.get(listener.id)
+      if (!row || row.status === listener.seen) continue
+      listener.seen = row.status
+      if (listeners.has(listener)) listener.onChange(row)
+    }
+  }
+
+  function schedule(): void {
+    if (cancel || asking || listeners.size === 0) return
+    cancel = world.after(everyMs, () => {
+      cancel = undefined
+      asking = true
+      ask()
+        .catch((error: unknown) =>
+          log.warn({ error }, 'events of jobs could not be read; they will be asked for again'),
+        )
+        .finally(() => {
+          asking = false
+          schedule()
+        })
+    })
+  }
+
+  return {
+    listen(job, onChange) {
+      const listener: Listener = { id: job.id, seen: job.status, onChange }
+      listeners.add(listener)
+      schedule()
+      return () => listeners.delete(listener)
+    },
+    stop() {
+      listeners.clear()
+      cancel?.()
     },
   }
 }

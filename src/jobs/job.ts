@@ -1,9 +1,13 @@
 // The types of a job, and every change of it.
-
 import type { Viewer } from '../admission/api-key.ts'
 import type { JobStatus } from '../catalog/generation-answers.ts'
+import { VIDEO_SIZES } from '../catalog/generation-bodies.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import type { FaultName } from '../kernel/fault.ts'
-import type { JobFacts } from './views.ts'
+import type { World } from '../kernel/world.ts'
+import type { VideoOrder, VideoRequest } from '../protocols/media/video-task/request.ts'
+import type { ResultStore } from './result.ts'
+import type { JobFacts, JobView, ListedJobView, VideoView } from './views.ts'
 import type { Ending, WorkTable } from './work.ts'
 
 export type Verdict = 'COMPLETED' | 'FAILED' | 'CANCELLED'
@@ -155,4 +159,144 @@ export interface Decision {
   readonly delivered?: Delivered
   /** How long the vendor's task is still watched after the decision. */
   readonly watchMs?: number
+}
+
+/** URLs are signed at each call, so that they are valid for their whole lifetime from now. */
+export function viewJob(job: JobRow, results: Pick<ResultStore, 'url'>): JobView {
+  const { error } = job
+  return {
+    id: job.id,
+    status: job.status,
+    inputParams: JSON.parse(job.input) as JobView['inputParams'],
+    outputResult:
+      job.status === 'COMPLETED' && job.files
+        ? job.files.map(({ video, lastFrame }) => ({
+            url: [results.url(video)],
+            ...(lastFrame === undefined ? {} : { lastFrameUrl: results.url(lastFrame) }),
+          }))
+        : null,
+    createdAt: job.created_at.toISOString(),
+    startedAt: job.started_at?.toISOString() ?? null,
+    completedAt: job.completed_at?.toISOString() ?? null,
+    ...(job.status === 'FAILED' && error
+      ? {
+          error: {
+            code: error.code,
+            message: error.message,
+            ...(error.reason === undefined ? {} : { reason: error.reason }),
+          },
+        }
+      : {}),
+  }
+}
+
+export function viewListedJob(job: ListedJob, results: Pick<ResultStore, 'url'>): ListedJobView {
+  const charged = job.charged === null ? null : formatCredits(job.charged)
+  return { ...viewJob(job, results), product: job.product, charged }
+}
+
+const VIDEO_STATUSES: Readonly<Record<JobRow['status'], VideoView['status']>> = {
+  ...({ PENDING: 'queued', CONNECT: 'queued', PROCESSING: 'in_progress' } as const),
+  ...({ COMPLETED: 'completed', FAILED: 'failed', CANCELLED: 'failed' } as const),
+}
+
+/** As the openai SDK shows a video. It has no word for a cancelled one. */
+export function viewVideo(
+  job: Pick<JobRow, 'id' | 'status' | 'input' | 'created_at'> & Partial<Pick<JobRow, 'completed_at' | 'error'>>,
+): VideoView {
+  const asked = JSON.parse(job.input) as Record<string, unknown> // Written by `shownInput`.
+  const { model, prompt, resolution, ratio, duration, seconds = duration } = asked
+  const status = VIDEO_STATUSES[job.status]
+  const size = Object.entries(VIDEO_SIZES).find(([, one]) => one.resolution === resolution && one.ratio === ratio)
+  const why = job.status === 'CANCELLED' ? 'The job was cancelled.' : job.error?.message
+  return {
+    id: `video_${job.id}`,
+    object: 'video',
+    created_at: secondsOf(job.created_at),
+    completed_at: job.completed_at ? secondsOf(job.completed_at) : null,
+    expires_at: null,
+    status,
+    // Vendors do not say how far they are.
+    progress: status === 'completed' ? 100 : 0,
+    model: String(model),
+    prompt: typeof prompt === 'string' ? prompt : null,
+    seconds: String(seconds ?? ''),
+    size: size?.[0] ?? String(resolution ?? ''),
+    remixed_from_video_id: null,
+    error:
+      status === 'failed' ? { code: job.error?.reason ?? job.error?.name ?? 'cancelled', message: why ?? '' } : null,
+  }
+}
+
+const secondsOf = (time: Date) => Math.floor(time.getTime() / 1000)
+
+// The request as a job's row stores it: the order until the vendor has accepted it, and permanently the facts that decide the price.
+
+export interface StoredRequest {
+  readonly seconds: number
+  readonly resolution: string
+  readonly hasVideos: boolean
+  /** The endpoint for the usage row. Absent in rows of an earlier version. */
+  readonly endpoint?: string
+  /** The agent that sent the request, if known. */
+  readonly client?: string | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /** The hold covers only the fee for the account's own key. `fallback`: the gateway's credential may be used too, at the price. */
+  readonly byok?: { readonly fallback: boolean }
+  /** Which of the catalog's routes it may take, by their numbers. Absent: all. */
+  readonly routes?: readonly number[]
+  /** Chosen by us when the caller gave none: it identifies the task in a search. */
+  readonly seed?: number
+  /** Absent: it is stored in its own table, or the vendor has accepted it. */
+  readonly order?: VideoOrder
+  /** The length of an order stored in its own table, known before it is read. */
+  readonly apartChars?: number
+}
+
+/** Longer orders go to their own table, so that large pictures do not burden the reservation's statement. */
+const INLINE_CHARS_MAX = 8_000
+
+/** What a row stores of the call. */
+export interface StoredCall extends Pick<StoredRequest, 'client' | 'labels'> {
+  readonly endpoint: string
+  readonly own?: { readonly fallback: boolean } | undefined
+  /** Absent: all of the catalog's routes. */
+  readonly allowedRoutes?: readonly number[] | undefined
+}
+
+/** The row's text, and the order to store first in its own table if it is large. */
+export function storeRequest(
+  request: VideoRequest,
+  { endpoint, client, labels, own, allowedRoutes }: StoredCall,
+  world: World,
+): { text: string; apart?: string } {
+  const { order } = request
+  const facts: StoredRequest = {
+    seconds: order.duration,
+    resolution: order.resolution,
+    hasVideos: order.content.some((part) => part.type === 'video_url'),
+    endpoint,
+    client,
+    ...(labels ? { labels } : {}),
+    ...(own ? { byok: { fallback: own.fallback } } : {}),
+    ...(allowedRoutes ? { routes: allowedRoutes } : {}),
+    ...(order.seed === undefined ? { seed: world.bytes(4).readUInt32BE() } : {}),
+  }
+  const apart = JSON.stringify(order)
+  if (apart.length <= INLINE_CHARS_MAX) return { text: JSON.stringify({ ...facts, order }) }
+  return { text: JSON.stringify({ ...facts, apartChars: apart.length }), apart }
+}
+
+export function readStoredRequest(text: string): StoredRequest {
+  return JSON.parse(text) as StoredRequest
+}
+
+export function withoutOrder({ order: _, ...facts }: StoredRequest): string {
+  return JSON.stringify(facts)
+}
+
+/** 19 digits with some 62 random bits: too large for a float, and not guessable. */
+export function newJobId(world: World): string {
+  const least = 1_000_000_000_000_000_000n
+  return String(least + (world.bytes(8).readBigUInt64BE() % (9_000_000_000_000_000_000n - least)))
 }

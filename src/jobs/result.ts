@@ -1,8 +1,7 @@
 // Finished files are copied to our own store before a job is completed, because the vendor's URLs expire. The vendor names these URLs, so
 // they are fetched with the same guard as all outside addresses. Only the vendor's own host may be private, as for the simulated vendors.
 
-import type { AssetHost, AssetUpload } from '../assets/host.ts'
-import type { AssetExtension, AssetSigner } from '../assets/store.ts'
+import type { AssetExtension, AssetHost, AssetSigner, AssetUpload } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'

@@ -11,8 +11,7 @@ import { type Charge, chargeOf, costOf, decidingOf } from '../meter/charge.ts'
 import { feePricing, type Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { worstTokens } from '../protocols/media/video-task/request.ts'
-import type { ClaimedJob, Delivered, Verdict } from './job.ts'
-import { readStoredRequest, type StoredRequest } from './stored-request.ts'
+import { type ClaimedJob, type Delivered, readStoredRequest, type StoredRequest, type Verdict } from './job.ts'
 
 /** Cancelled by the caller, so no error of gateway or vendor. */
 const CANCELLED_STATUS = 499

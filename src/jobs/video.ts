@@ -13,13 +13,20 @@ import type { Task, TaskMark } from '../protocols/media/video-task/task.ts'
 import type { Candidate, RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
-import type { ClaimedJob, Decision, JobError, JobFiles, Jobs, StepEnding } from './job.ts'
+import {
+  type ClaimedJob,
+  type Decision,
+  type JobError,
+  type JobFiles,
+  type Jobs,
+  readStoredRequest,
+  type StepEnding,
+  withoutOrder,
+} from './job.ts'
 import type { ResultStore } from './result.ts'
 import { type Decided, jobResolution } from './settle.ts'
-import { readStoredRequest, withoutOrder } from './stored-request.ts'
-import { chooseRoute, placeOf } from './task-place.ts'
 import { ATTEMPTS_MAX, backoffMs, type JobTiming, MISSES_MAX } from './timing.ts'
-import type { Refused, TaskPlace, VendorTasks } from './vendor-tasks.ts'
+import { chooseRoute, placeOf, type Refused, type TaskPlace, type VendorTasks } from './vendor-tasks.ts'
 
 export interface StepDeps {
   readonly jobs: Jobs

@@ -1,7 +1,7 @@
 // A job as callers see it in answers, events and webhooks.
 import * as z from 'zod'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
-import { count, credits, time } from '../kernel/view.ts'
+import { count, credits, page, time } from '../kernel/view.ts'
 
 export const jobView = z.object({
   id: z.string(),
@@ -47,3 +47,132 @@ export const jobFacts = z.object({
   failed: count,
 })
 export type JobFacts = z.infer<typeof jobFacts>
+
+// Where the audit log is exported to, and how far that has come.
+
+/** Of a webhook only its host, because the rest of the address may be enough to post to it. Secrets are never shown. */
+export const auditExportView = z.object({
+  /** Null: the audit log is not exported. */
+  target: z
+    .union([
+      z.object({ kind: z.literal('webhook'), host: z.string() }),
+      z.object({
+        kind: z.literal('s3'),
+        endpoint: z.string(),
+        bucket: z.string(),
+        region: z.string(),
+        prefix: z.string(),
+        accessKeyId: z.string(),
+        virtualHost: z.boolean(),
+      }),
+    ])
+    .nullable(),
+  /** How long a row may wait for others to be sent with it. */
+  waitSeconds: count,
+  /** Rows that were accepted, and those that wait. */
+  sent: count,
+  waiting: count,
+  /** The time of the last row that was accepted. */
+  sentUntil: time.nullable(),
+  lastSentAt: time.nullable(),
+  /** Attempts that failed since one succeeded, and why the last one did. */
+  failures: count,
+  error: z.string().nullable(),
+  nextAttemptAt: time.nullable(),
+  /** With which a receiver of the webhook checks that it is ours. */
+  secret: z.string().nullable(),
+})
+export type AuditExportView = z.infer<typeof auditExportView>
+
+const wait = z.number().int().min(0).max(86_400)
+const from = z
+  .enum(['start', 'now'])
+  .optional()
+  .describe(
+    '`start` sends the whole log, `now` only what comes. Absent: an export that is there goes on, a new one starts.',
+  )
+const line = (charsMax: number) => z.string().min(1).max(charsMax)
+
+export const auditExportInput = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('webhook'),
+    url: z.url({ protocol: /^https?$/ }).max(2_000),
+    waitSeconds: wait.default(0),
+    from,
+  }),
+  z.strictObject({
+    kind: z.literal('s3'),
+    endpoint: z.url({ protocol: /^https?$/ }).max(500),
+    bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,62}$/, 'must be the name of a bucket'),
+    region: line(50).default('us-east-1'),
+    prefix: z
+      .string()
+      .regex(/^[\w./-]{1,200}$/, 'must have letters, digits and . _ - / only')
+      .default('audit'),
+    accessKeyId: line(200),
+    /** Absent: as it is stored. */
+    secretAccessKey: line(400).optional(),
+    virtualHost: z.boolean().default(false),
+    waitSeconds: wait.default(3_600),
+    from,
+  }),
+])
+export type AuditExportInput = z.output<typeof auditExportInput>
+
+// Deliveries as the API shows them: the message, its receiver, each attempt, and the next one.
+
+export const DELIVERY_KINDS = ['webhook', 'slack', 'email'] as const
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number]
+
+/** `waiting` for its next attempt, being `sending` now, `delivered`, or `given_up` after its last attempt. */
+export const DELIVERY_STATUSES = ['waiting', 'sending', 'delivered', 'given_up'] as const
+
+export const deliveryView = z.object({
+  /** The same for every attempt and repetition; receivers see it as `webhook-id`. */
+  id: z.string(),
+  at: time,
+  /** Null: a delivery of the gateway itself. */
+  account: z.string().nullable(),
+  kind: z.enum(DELIVERY_KINDS),
+  /** Such as `job.completed` or `alert.balance`. */
+  event: z.string(),
+  /** The job or the alert that it is about. */
+  subject: z.string(),
+  /** For a URL only its host, because the rest may contain a secret; for a mail the mailbox. */
+  to: z.string(),
+  status: z.enum(DELIVERY_STATUSES),
+  attempts: count,
+  /** The status of the receiver's last answer. */
+  statusCode: count.nullable(),
+  /** Why the last attempt failed. */
+  error: z.string().nullable(),
+  lastAttemptAt: time.nullable(),
+  nextAttemptAt: time.nullable(),
+  deliveredAt: time.nullable(),
+  givenUpAt: time.nullable(),
+})
+export type DeliveryView = z.infer<typeof deliveryView>
+
+const deliveryAttempt = z.object({
+  number: count,
+  at: time,
+  /** Null while the attempt runs, or when its process ended before the answer. */
+  durationMs: count.nullable(),
+  statusCode: count.nullable(),
+  error: z.string().nullable(),
+  /** The beginning of the receiver's answer. */
+  response: z.string().nullable(),
+})
+
+export const deliveryDetail = deliveryView.extend({
+  /** The body that is sent, with secrets in URLs removed; null where it was not stored. */
+  body: z.string().nullable(),
+  /** The length of the whole body, which `body` may show only in part. */
+  bodyBytes: count.nullable(),
+  /** The last twenty attempts, oldest first. */
+  history: z.array(deliveryAttempt),
+})
+export type DeliveryDetail = z.infer<typeof deliveryDetail>
+
+export const deliveryPage = page(deliveryView)
+export type DeliveryPage = z.infer<typeof deliveryPage>

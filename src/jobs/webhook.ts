@@ -4,8 +4,7 @@ import { type Secrets, sign } from '../kernel/secret.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Message } from './delivery.ts'
-import type { CallbackRow } from './job.ts'
-import { viewJob } from './job-view.ts'
+import { type CallbackRow, viewJob } from './job.ts'
 import type { ResultStore } from './result.ts'
 
 /** `whsec_` and 32 bytes, the same for every webhook of an account. */

@@ -2,7 +2,7 @@
 // whose process knows other budgets than the account has. So an account that never had one costs nothing.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { singleFlight } from '../kernel/timers.ts'
-import type { BudgetSpan, BudgetUnit } from '../meter/budget.ts'
+import type { BudgetSpan, BudgetUnit } from '../meter/limits.ts'
 import type { Reservation, Reserved } from './operation.ts'
 
 /** As the message of a refused call needs it. */

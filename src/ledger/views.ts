@@ -1,9 +1,8 @@
 // Accounts, limits, usage and movements as operators and owners see them.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
-import { BUDGET_SPANS, BUDGET_UNITS } from '../meter/budget.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
-import { limitsView } from '../meter/limits.ts'
+import { BUDGET_SPANS, BUDGET_UNITS, limitsView } from '../meter/limits.ts'
 
 const accountStatus = z.enum(['open', 'suspended', 'closed'])
 export type AccountStatus = z.infer<typeof accountStatus>

@@ -1,21 +1,24 @@
 // Registers OAuth. Its library is loaded at the first request only, because most gateways never use it. OAuth is available only over https or
 // on the local machine: a code sent in clear text could be stolen.
-
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { FastifyInstance } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Keys } from '../admission/keys.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
+import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Connections } from '../operator/resources/session.ts'
+import { Caller, CORS } from '../server/caller.ts'
+import { logFault } from '../server/server.ts'
+import { networkOf } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { createConnections, SCOPE } from './connections.ts'
-import { challengeOf, mountOauth } from './routes.ts'
 
 export interface OauthDeps {
   readonly publicUrl: () => string
@@ -129,4 +132,131 @@ async function mayRegister(database: Database, address: string): Promise<boolean
 
 export async function pruneTokens(database: Database): Promise<void> {
   await pruneAll(database, PRUNE)
+}
+
+// The OAuth routes: its metadata, and the routes that the library answers. They are open to strangers, so each network address has a limit of
+// requests per minute.
+
+interface OauthRoutes {
+  readonly enabled: () => boolean
+  readonly publicUrl: () => string
+  /** Lets the library answer a request from this network address. */
+  readonly answer: (address: string, request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Whether another program may register from this network address. */
+  readonly mayRegister: (address: string) => Promise<boolean>
+  /** The paths that tokens give access to; the first one is the resource's name. */
+  readonly resources: readonly [string, ...string[]]
+  readonly scope: string
+  readonly world: World
+  readonly log: Log
+}
+
+/** The routes that the library answers, by their public paths. */
+const ANSWERED = [
+  ['GET', '/.well-known/oauth-authorization-server'],
+  ['GET', '/.well-known/openid-configuration'],
+  ['GET', '/oauth/jwks'],
+  ['GET', '/oauth/authorize'],
+  ['GET', '/oauth/authorize/:uid'],
+  ['POST', '/oauth/token'],
+  ['POST', '/oauth/revoke'],
+  ['POST', '/oauth/register'],
+] as const
+const METADATA = '/.well-known/oauth-protected-resource'
+const BODY_BYTES_MAX = 65_536
+/** Registrations are stored, so they must be small and announce their length. */
+const REGISTRATION_BYTES_MAX = 8_192
+const REQUESTS_PER_MINUTE = 120
+const REGISTRATIONS_PER_MINUTE = 20
+
+/** The WWW-Authenticate header of a 401, from which programs learn how to connect. */
+function challengeOf({ enabled, publicUrl, resources, scope }: OauthRoutes): () => string {
+  return () =>
+    enabled() ? `Bearer resource_metadata="${publicUrl()}${METADATA}${resources[0]}", scope="${scope}"` : 'Bearer'
+}
+
+function mountOauth(app: FastifyInstance, options: OauthRoutes): void {
+  const { enabled, publicUrl, resources, scope, world } = options
+  const requests = createMinuteBudget(world, REQUESTS_PER_MINUTE)
+  const registrations = createMinuteBudget(world, REGISTRATIONS_PER_MINUTE)
+
+  async function admit(request: FastifyRequest, url: string): Promise<void> {
+    if (!enabled())
+      throw new Fault('not_found', {
+        message: 'Connecting by OAuth needs PUBLIC_URL to be an https address, without a path.',
+      })
+    const isRegistration = url === '/oauth/register'
+    const address = networkOf(request.ip)
+    const wait = (isRegistration ? registrations : requests).spend(address, 1)
+    if (wait !== undefined) throw tooMany(wait)
+    const length = request.headers['content-length']
+    if (isRegistration && length === undefined)
+      throw new Fault('request_invalid', { message: 'A registration needs a Content-Length.' })
+    if (Number(length ?? 0) > (isRegistration ? REGISTRATION_BYTES_MAX : BODY_BYTES_MAX))
+      throw new Fault('request_too_large')
+    if (isRegistration && !(await options.mayRegister(address))) throw tooMany(600)
+  }
+
+  for (const [method, url] of ANSWERED) {
+    app.route({
+      method,
+      url,
+      config: { surface: 'native' },
+      // In onRequest, before the framework reads the body: the library reads it itself.
+      async onRequest(request, reply) {
+        if (url !== '/oauth/authorize') reply.headers(CORS)
+        await admit(request, url)
+        app.bodyDeadline(reply.raw)
+        reply.hijack()
+        reply.raw.setHeader('x-request-id', request.id).setHeader('cache-control', 'no-store')
+        reply.raw.setHeader('x-frame-options', 'DENY').setHeader('referrer-policy', 'no-referrer')
+        if (url === '/oauth/register')
+          for (const [name, value] of Object.entries(CORS)) reply.raw.setHeader(name, value)
+        // Cookies of an earlier consent are dropped: the person who consents is the one now signed in to the console.
+        if (url === '/oauth/authorize') delete request.raw.headers.cookie
+        // After the consent, its own cookies are needed. The library's session cookie is dropped, because it may belong to an earlier user of
+        // this browser.
+        if (url === '/oauth/authorize/:uid') request.raw.headers.cookie = withoutSession(request.raw.headers.cookie)
+        await options.answer(networkOf(request.ip), request.raw, reply.raw).catch((error: unknown) => {
+          logFault(new Fault('internal', { cause: error }), request.id, options.log)
+          new Caller(reply.raw, request.id).send(500, {}, '')
+        })
+      },
+      handler: () => undefined,
+    })
+    app.crossSite(url)
+  }
+  for (const path of ['', ...resources]) {
+    const url = METADATA + path
+    app.get(url, { config: { surface: 'native' } }, async (request, reply) => {
+      await admit(request, url)
+      return reply.headers({ ...CORS, 'cache-control': 'public, max-age=300' }).send({
+        resource: publicUrl() + resources[0],
+        authorization_servers: [publicUrl()],
+        scopes_supported: [scope],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Tollgate',
+        resource_documentation: `${publicUrl()}/docs/guides/18-agents`,
+      })
+    })
+    app.crossSite(url)
+  }
+  // The consent cookie is bound to this path, so the console's page makes its requests below it.
+  app.get('/console/api/connect/:uid', (request, reply) => {
+    const { uid } = request.params as { uid: string } // The path has this parameter.
+    return reply.redirect(`/console/connect?consent=${encodeURIComponent(uid)}`, 303)
+  })
+}
+
+function tooMany(retryAfterSeconds: number): Fault {
+  return new Fault('rate_limited', {
+    message: `Too many programs connect from this network address. Try again in ${retryAfterSeconds} s.`,
+    retryAfterSeconds,
+  })
+}
+
+/** Removes the library's session cookies and their signatures. */
+function withoutSession(cookies = ''): string {
+  const kept = cookies.split(';').filter((cookie) => !cookie.trimStart().startsWith('tg_oauth_session'))
+  return kept.join(';')
 }

@@ -17,14 +17,12 @@ import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } 
 import { budgetResources } from './resources/budgets.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
-import { type ExportDeps, exportResources } from './resources/exports.ts'
+import { type ExportDeps, exportResources, type VendorReportDeps, vendorReportResources } from './resources/exports.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
-import { type FinanceDeps, financeResources } from './resources/finance.ts'
-import { type InvoiceDeps, invoiceResources } from './resources/invoices.ts'
+import { type FinanceDeps, financeResources, type InvoiceDeps, invoiceResources } from './resources/finance.ts'
 import { type LoginDeps, loginProviderResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
-import { type PaymentDeps, paymentResources } from './resources/payments.ts'
-import { type PlanDeps, planResources } from './resources/plans.ts'
+import { type PaymentDeps, type PlanDeps, paymentResources, planResources } from './resources/payments.ts'
 import { type PriceDeps, priceResources } from './resources/prices.ts'
 import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
@@ -41,7 +39,6 @@ import {
   usageResources,
 } from './resources/usage.ts'
 import { vendorEditResources } from './resources/vendor.ts'
-import { type VendorReportDeps, vendorReportResources } from './resources/vendor-reports.ts'
 import {
   type ByokKeyDeps,
   byokKeyResources,

@@ -23,12 +23,13 @@ import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { createCodes } from '../sales/codes.ts'
 import { openSales, type Selling } from '../sales/open.ts'
+import type { Payments } from '../sales/payments.ts'
+import type { ProviderName } from '../sales/provider.ts'
 import { publicUrlOf } from '../server/address.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
-import { mountPaymentWebhooks } from './payment-webhooks.ts'
 import { mountBackchannelLogout } from './resources/login.ts'
 import type { Connections } from './resources/session.ts'
 import { mountBranding } from './resources/sign-up.ts'
@@ -151,4 +152,25 @@ function personMails({ deliveries, world }: { deliveries: Deliveries; world: Wor
     forget: deliveries.forgetMails,
     wake: deliveries.wake,
   }
+}
+
+// What payment providers send. A stranger's bytes: few of them, in time, and nothing of them is read before their signature is proved.
+
+const BODY_BYTES_MAX = 262_144
+const PATHS: Readonly<Record<string, ProviderName>> = { '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook' }
+const NOTHING = Buffer.alloc(0)
+
+function mountPaymentWebhooks(app: FastifyInstance, payments: Pick<Payments, 'receive'>): void {
+  for (const [url, provider] of Object.entries(PATHS))
+    app.route({
+      ...{ method: 'POST', url, bodyLimit: BODY_BYTES_MAX },
+      onRequest: async (_request, reply) => app.bodyDeadline(reply.raw),
+      handler: async ({ body, headers }) => {
+        const single = Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(' ') : value]),
+        )
+        await payments.receive(provider, Buffer.isBuffer(body) ? body : NOTHING, single)
+        return { received: true }
+      },
+    })
 }

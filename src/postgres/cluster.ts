@@ -1,7 +1,7 @@
 // The files of our own Postgres: made by initdb on the first start, given our settings on every start, and reached
 // through a socket that only we and the server's user can open.
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import {
   appendFile,
   chmod,
@@ -22,8 +22,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { World } from '../kernel/world.ts'
-import { isAlive } from './alive.ts'
 import type { Binaries } from './binaries.ts'
+import type { EmbeddedConnection } from './embedded.ts'
 
 export interface Cluster {
   readonly directory: string
@@ -335,4 +335,45 @@ export function asUser(user: SystemUser | undefined): {
   if (process.platform === 'win32') return {} // Programs there fail without SystemRoot and its like.
   const env = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' }
   return user ? { uid: user.uid | 0, gid: user.gid | 0, env } : { env }
+}
+
+// Which processes of this machine run.
+
+/** Whether a process with this id runs. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs, as somebody else.
+  }
+  // In a container whose first process does not collect the dead, they stay as zombies, and can still be signalled.
+  return !/\) [ZX] /.test(readText(`/proc/${pid}/stat`))
+}
+
+/** Empty when the file is not there. */
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return '' // Not there, or not there yet.
+  }
+}
+
+// The server of a data directory that another process has started.
+
+/** The built-in Postgres of a data directory, if it runs: its own file says where it listens. */
+export async function runningStore(dataDirectory: string): Promise<EmbeddedConnection | undefined> {
+  const directory = join(dataDirectory, 'postgres')
+  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+  const port = Number(lines[3]?.trim())
+  if (!port || !isAlive(Number(lines[0]))) return undefined
+  const shared = { port, user: SUPERUSER, database: DATABASE, ssl: false as const }
+  // Its own name for the socket's directory may be relative to itself.
+  const socket = lines[4]?.trim() ?? ''
+  const listens = lines[5]?.trim() ?? ''
+  if (socket === '' && listens !== '') {
+    const password = (await readFile(join(dataDirectory, PASSWORD_FILE), 'utf8')).trim()
+    return { ...shared, host: '127.0.0.1', password }
+  }
+  return { ...shared, host: socket.startsWith('/') && !socket.startsWith('/proc/') ? socket : directory }
 }

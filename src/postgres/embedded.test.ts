@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import pg from 'pg'
 import { runs } from '../../test/runs.ts'
-import { isAlive } from './alive.ts'
 import { findPackage } from './binaries.ts'
+import { isAlive } from './cluster.ts'
 import { type Embedded, type EmbeddedOptions, startEmbedded } from './embedded.ts'
 
 const ROUNDS = runs(2, 5)

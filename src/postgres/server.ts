@@ -7,9 +7,8 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { isAlive } from './alive.ts'
 import type { Binaries } from './binaries.ts'
-import { asUser, type Cluster, readPidFile, SUPERUSER, type SystemUser } from './cluster.ts'
+import { asUser, type Cluster, isAlive, readPidFile, SUPERUSER, type SystemUser } from './cluster.ts'
 
 export interface Server {
   readonly pid: number

@@ -7,8 +7,8 @@ import { storedCatalogs } from '../catalog/store.ts'
 import type { Config } from '../config.ts'
 import { readBackup, writeBackup } from '../database/backup.ts'
 import { type Database, openDatabase } from '../database/database.ts'
+import { runningStore } from '../postgres/cluster.ts'
 import { startEmbedded } from '../postgres/embedded.ts'
-import { runningStore } from '../postgres/running.ts'
 import { verifyLedger } from '../verify/verify.ts'
 
 type Say = (line: string) => void

@@ -7,7 +7,7 @@ import type pg from 'pg'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
-import { createGroupMetrics, type Figures } from '../telemetry/group-metrics.ts'
+import { createGroupMetrics, type Figures } from '../telemetry/metrics.ts'
 
 /** What a worker gets from its parent, by message and never by the environment. */
 export interface Shared {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Recording } from './recording.ts'
+import { Recording } from './recordings.ts'
 
 test('a call that waits takes room for its address and itself, not only for its bytes, and gives all of it back', () => {
   const room = { left: 100_000 }

@@ -8,7 +8,7 @@ import { IS_TEST, isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import { formatMonth, lastStoredMonth, monthRange, SUMMED, summedValues } from '../ledger/usage-months.ts'
-import { LABEL_VALUES_MAX, tooManyValues } from './label-sums.ts'
+import { LABEL_VALUES_MAX, tooManyValues } from './sums.ts'
 import { type HomeFigures, MARGIN_GROUPINGS, type MarginGrouping, type MarginPage, type MarginRow } from './views.ts'
 
 interface Margins {

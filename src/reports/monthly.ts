@@ -8,8 +8,8 @@ import type { World } from '../kernel/world.ts'
 import { formatMonth, monthRange, OVER_AFTER_MS, summedValues } from '../ledger/usage-months.ts'
 import type { Movement } from '../ledger/views.ts'
 import type { Billing } from './billing.ts'
-import { readStatementLabel } from './label-sums.ts'
 import { GIVEN_KINDS, MOVED_BY, movedBy } from './movements.ts'
+import { readStatementLabel } from './sums.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
 
 interface MonthlyStatements {

@@ -10,8 +10,8 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { lockBuyer } from './buyer.ts'
-import type { CodeBatchView, NewCodeBatch, RedeemedView } from './plan-views.ts'
+import { lockBuyer } from './payment-rows.ts'
+import type { CodeBatchView, NewCodeBatch, RedeemedView } from './views.ts'
 
 export interface Codes {
   create(input: CodeBatchInput, by: By): Promise<NewCodeBatch>

@@ -1,6 +1,5 @@
 // Everything that sells, put together: what an account can buy, payments, plans, automatic top-up, reconciliation.
-import { formatCredits } from '../kernel/credits.ts'
-import { formatMoney } from '../kernel/money.ts'
+import { formatCredits, formatMoney } from '../kernel/credits.ts'
 import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
 import { createPlans, type Plans, type PlansOptions } from './plans.ts'
 import { createReconciliations, type Reconciliations } from './reconcile.ts'

@@ -1,7 +1,8 @@
 // The table of payments: what its rows are, and how they are found and written.
+
+import { accountClosed, accountMoving, accountUnknown } from '../admission/accounts.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
-import { formatMoney } from '../kernel/money.ts'
+import { formatCredits, formatMoney } from '../kernel/credits.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import type { ChargeTerms, PaymentFacts, ProviderName } from './provider.ts'
 import type { PAYMENT_STATES, PaymentView } from './views.ts'
@@ -162,4 +163,19 @@ function paymentViewOf(row: PaymentRow, accountName: string | null): PaymentView
     ...{ dispute: row.dispute, createdAt: row.created_at.toISOString(), paidAt: row.paid_at?.toISOString() ?? null },
     receiptUrl: row.detail.receiptUrl ?? null,
   }
+}
+
+// The account that a plan or a code gives credits to, locked until the transaction ends.
+
+const LOCK = statement(
+  'buyer_lock',
+  'select posted, status, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update',
+)
+
+export async function lockBuyer(tx: Queryable, account: string): Promise<{ readonly posted: bigint }> {
+  const [row] = await tx.query<{ posted: bigint; status: string; moving: boolean }>(LOCK, [account])
+  if (!row) throw accountUnknown()
+  if (row.moving) throw accountMoving()
+  if (row.status === 'closed') throw accountClosed()
+  return row
 }

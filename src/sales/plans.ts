@@ -11,20 +11,18 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { PERSON_MAILS } from '../identity/person-mails.ts'
 import type { PersonMails } from '../identity/sign-up.ts'
 import { DAY_MS, monthsAfter } from '../kernel/calendar.ts'
-import { formatCredits } from '../kernel/credits.ts'
+import { formatCredits, formatMoney } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import { formatMoney } from '../kernel/money.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type LimitsPatch, mergeLimits, showLimits } from '../ledger/limits.ts'
 import type { Lot } from '../ledger/lots.ts'
 import { lotOf } from './apply.ts'
-import { lockBuyer } from './buyer.ts'
-import type { PaymentRow } from './payment-rows.ts'
+import { lockBuyer, type PaymentRow } from './payment-rows.ts'
 import type { Buyer, Payments } from './payments.ts'
-import type { AccountPlanView, ChosenPlanView, PlanOffer } from './plan-views.ts'
+import type { AccountPlanView, ChosenPlanView, PlanOffer } from './views.ts'
 
 export interface Plans {
   view(account: string): Promise<AccountPlanView>

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
-import type { Recording } from '../recordings/recording.ts'
+import type { Recording } from '../recordings/recordings.ts'
 import { drainBody, linkOf } from './body.ts'
 
 /** A body up to this size is copied, so that it leaves in one write with its headers. */

@@ -1,11 +1,14 @@
 // Assembles the server: the listener, connection limits, health probes and metrics, and the drain.
+
+import type { FastifyInstance } from 'fastify'
 import { type Database, SHORT_MS } from '../database/database.ts'
+import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { bearerCheck } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import { boundConnections, createDrain } from './connections.ts'
-import { mountProbes } from './probes.ts'
 import { createServer } from './server.ts'
 import { createSockets } from './sockets.ts'
 
@@ -56,4 +59,62 @@ export function openServer({ config, world, log, database, metrics, groupMetrics
     metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })
   return { app, drain, sockets }
+}
+
+// Health probes and metrics for machines: liveness, readiness, /metrics. They are open to anyone, so the database is queried at most once a
+// second, however many requests come.
+
+interface ProbeDeps {
+  readonly world: World
+  /** A process that is shutting down is not ready, whatever the database says. */
+  readonly leaving: () => boolean
+  readonly databaseAnswers: () => Promise<boolean>
+  readonly figures: { readonly contentType: string; read(): Promise<string> }
+  /** Undefined: /metrics is open to anyone who can reach it. */
+  readonly metricsToken: string | undefined
+}
+
+const FRESH_MS = 1_000
+/** Base URLs that clients are configured with. */
+const CLIENT_BASES = ['/v1', '/alpha', '/alpha/v1', '/beta', '/beta/v1']
+
+function mountProbes(app: FastifyInstance, deps: ProbeDeps): void {
+  const databaseAnswers = oncePerSecond(deps.world, deps.databaseAnswers)
+  const figures = oncePerSecond(deps.world, deps.figures.read)
+  const isScraper = deps.metricsToken === undefined ? () => true : bearerCheck(deps.metricsToken)
+
+  app.get('/healthz', () => ({ ok: true }))
+  // Coding agents probe their base URL before the first call.
+  for (const base of CLIENT_BASES) app.get(base, () => ({ ok: true, docs: '/docs' }))
+  app.get('/readyz', async (_request, reply) => {
+    const ready = !deps.leaving() && (await databaseAnswers())
+    return reply.code(ready ? 200 : 503).send({ ready })
+  })
+  app.get('/metrics', async (request, reply) => {
+    const { authorization } = request.headers
+    if (!isScraper(authorization))
+      throw new Fault(authorization === undefined ? 'key_missing' : 'key_unknown', {
+        message: 'Send the value of TOLLGATE_METRICS_TOKEN as "Authorization: Bearer <token>".',
+      })
+    return reply.type(deps.figures.contentType).send(await figures())
+  })
+}
+
+/** Requests within a second of the last check, or while it runs, get its result. A failure is not reused. */
+function oncePerSecond<T>(world: World, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly answer: Promise<T>; readonly fromMs: number; done: boolean } | undefined
+  return () => {
+    if (last && (!last.done || world.elapsedMs() - last.fromMs < FRESH_MS)) return last.answer
+    const asked = { answer: read(), fromMs: world.elapsedMs(), done: false }
+    last = asked
+    asked.answer.then(
+      () => {
+        asked.done = true
+      },
+      () => {
+        last = undefined
+      },
+    )
+    return asked.answer
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventStreamDecoder } from './event-stream.ts'
+import { EventStreamDecoder } from './sse.ts'
 
 /** Made with the codec of the AWS SDK (@smithy/eventstream-codec 4.5.2). */
 const CHUNK = Buffer.from(

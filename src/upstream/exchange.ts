@@ -2,15 +2,63 @@
 // Proxy variables of the environment are ignored, because a proxy would see every credential.
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import type { Dispatcher } from 'undici'
+import type { buildConnector as Connector, Dispatcher, Client as UndiciClient } from 'undici'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { isMetadataAddress, isMetadataHost } from './address.ts'
 import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
-import { type ConnectionSettings, Connections } from './connections.ts'
 import { createDeadlineWatch } from './deadline.ts'
-import { ARRIVAL, buildConnector } from './internals.ts'
+import { ARRIVAL, buildConnector, Client } from './internals.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
+
+// The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few connections stay busy and the
+// idle ones time out. undici's own pool instead searches its connections one by one, and emits an event for each that becomes free.
+
+interface ConnectionSettings extends UndiciClient.Options {
+  readonly connect: Connector.connector
+}
+
+/** Beyond this many free clients, the oldest is dropped if its connection has ended. */
+const FREE_KEPT = 64
+
+class Connections {
+  readonly #origin: string
+  readonly #settings: ConnectionSettings
+  readonly #all = new Set<Client>()
+  readonly #free: Client[] = []
+
+  constructor(origin: string, settings: ConnectionSettings) {
+    this.#origin = origin
+    this.#settings = settings
+  }
+
+  take(): Client {
+    return this.#free.pop() ?? this.#open()
+  }
+
+  give(client: Client): void {
+    this.#free.push(client)
+    if (this.#free.length > FREE_KEPT) this.#forgetOldest()
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all([...this.#all].map((client) => client.destroy()))
+  }
+
+  #open(): Client {
+    const client = new Client(this.#origin, this.#settings)
+    this.#all.add(client)
+    return client
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#free
+    if (!oldest || oldest.stats.connected) return
+    this.#free.shift()
+    this.#all.delete(oldest)
+    oldest.destroy().catch(() => undefined)
+  }
+}
 
 /** Long enough to save most handshakes, short enough to stay below the usual idle timeout of a vendor's front servers (60 s). */
 const KEEP_ALIVE_MS = 20_000

@@ -2,7 +2,7 @@
 // differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the same.
 import { type EndpointSpec, exampleBody } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
-import type { RecordedAnswer } from '../../src/docs/answers.ts'
+import type { RecordedAnswer } from '../../src/docs/endpoint-page.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'

@@ -5,13 +5,7 @@ import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import { shownTarget } from '../../jobs/delivery.ts'
-import {
-  DELIVERY_KINDS,
-  DELIVERY_STATUSES,
-  deliveryDetail,
-  deliveryPage,
-  deliveryView,
-} from '../../jobs/delivery-views.ts'
+import { DELIVERY_KINDS, DELIVERY_STATUSES, deliveryDetail, deliveryPage, deliveryView } from '../../jobs/views.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import { id, paging, type Resource, resource, test } from '../resource.ts'
 

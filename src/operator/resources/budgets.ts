@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Budgets } from '../../admission/budgets.ts'
 import { page } from '../../kernel/view.ts'
 import { budgetValueView, budgetView } from '../../ledger/views.ts'
-import { BUDGET_SPANS, BUDGET_UNITS, budgetAlertPercent, budgetScope, budgetWindow } from '../../meter/budget.ts'
+import { BUDGET_SPANS, BUDGET_UNITS, budgetAlertPercent, budgetScope, budgetWindow } from '../../meter/limits.ts'
 import { type Resource, resource, text } from '../resource.ts'
 
 const value = text(64)

@@ -9,15 +9,15 @@ import { testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { callView, soughtOutcome, type UsageView, usageView } from '../../ledger/views.ts'
-import { type CallFilter, isIndexed } from '../../reports/call-filter.ts'
-import type { UsageFilter } from '../../reports/calls.ts'
+import { type CallFilter, isIndexed, type UsageFilter } from '../../reports/calls.ts'
 import { callsCsv, labelSumsCsv, sumsCsv } from '../../reports/csv.ts'
-import { readAllLabelSums, readLabelSums } from '../../reports/label-sums.ts'
 import type { Statements } from '../../reports/statement.ts'
 import {
   CALLS_DAYS_MAX,
   isHourly,
   readAccountNames,
+  readAllLabelSums,
+  readLabelSums,
   readLatency,
   readSums,
   type SumsFilter,

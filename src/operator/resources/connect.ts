@@ -24,7 +24,7 @@ import {
 } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
-import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-credentials.ts'
+import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-edit.ts'
 import {
   appliedView,
   checkView,

@@ -2,8 +2,11 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Database } from '../../database/database.ts'
+import type { InvoiceFilter, Invoices } from '../../invoices/invoices.ts'
+import { billingDetailsView, invoiceKind, invoicePage, invoiceSettings, invoiceView } from '../../invoices/views.ts'
 import { dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { invalid } from '../../kernel/fault.ts'
+import { ownAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { formatMonth, parseMonth } from '../../ledger/usage-months.ts'
@@ -23,7 +26,7 @@ import {
   statementSummary,
 } from '../../reports/views.ts'
 import { zip } from '../../reports/zip.ts'
-import { id, paging, type Resource, resource, text } from '../resource.ts'
+import { email, id, paging, type Resource, range, resource, text } from '../resource.ts'
 
 export interface FinanceDeps {
   readonly database: Database
@@ -152,6 +155,106 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
         }
       },
       csv: ({ query }) => marginsCsv(() => marginsOf(query)),
+    }),
+  ]
+}
+
+// Invoices: who issues them, whom they are made out to, and which there are.
+
+export interface InvoiceDeps {
+  readonly invoices: Invoices
+}
+
+const line = (charsMax: number) =>
+  text(charsMax, 0)
+    .nullish()
+    .transform((value) => value || null)
+const country = z
+  .string()
+  .transform((value) => value.trim().toUpperCase())
+  .refine((value) => /^[A-Z]{2}$/.test(value), 'must be a country code such as DE or US')
+const rate = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, 'must be percent such as "19" or "8.1"')
+/** Without the spaces between its groups. */
+const compact = (charsMax: number) =>
+  line(charsMax).transform((value) => value?.replaceAll(/\s/g, '').toUpperCase() ?? null)
+
+const issuerInput = z.strictObject({
+  ...{ name: text(200), street: text(200), postcode: line(20), city: text(100), country },
+  ...{
+    vatId: compact(30),
+    taxNumber: line(50),
+    registration: line(100),
+    email: email.nullish().transform((value) => value ?? null),
+  },
+  series: z
+    .string()
+    .transform((value) => value.trim().toUpperCase())
+    .refine((value) => /^[A-Z0-9]{1,10}$/.test(value), 'must be 1 to 10 letters and digits')
+    .default('INV'),
+  taxRate: rate,
+  ratesAbroad: z.record(country, rate).default({}),
+  ...{ exemption: line(200), iban: compact(50), bic: compact(20) },
+  paymentDays: z.number().int().min(0).max(365).default(14),
+  footer: line(500),
+})
+
+const detailsInput = z.strictObject({
+  ...{ company: line(200), name: line(200), street: line(200), postcode: line(20), city: line(100) },
+  country: country.nullish().transform((value) => value ?? null),
+  ...{ vatId: line(30), email: email.nullish().transform((value) => value ?? null) },
+})
+
+const filter = { ...paging, ...range, kind: invoiceKind.optional(), q: text(100, 0).optional() }
+const asked = ({ from, to, ...rest }: { from?: number | undefined; to?: number | undefined } & InvoiceFilter) => ({
+  ...rest,
+  ...{ fromMs: from, toMs: to },
+})
+
+export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
+  /** The newest first, as they are listed. */
+  async function* files(asking: InvoiceFilter) {
+    for (let cursor: string | undefined; ; ) {
+      const { items, next } = await invoices.list({ ...asking, cursor, limit: 100 })
+      for (const { id: invoice, account } of items) yield await invoices.file(invoice, account)
+      if (next === null) return
+      cursor = next
+    }
+  }
+
+  return [
+    resource('GET /invoice-settings', 'invoice-settings:read', {
+      answer: invoiceSettings,
+      run: () => invoices.settings(),
+    }),
+    resource('PATCH /invoice-settings', 'invoice-settings:write', {
+      body: z.strictObject({ issuer: issuerInput.nullable().optional(), monthly: z.boolean().optional() }),
+      answer: invoiceSettings,
+      run: ({ body, by }) => invoices.changeSettings(body, by),
+    }),
+    resource('GET /invoices', 'invoices:read', {
+      query: z.strictObject({ ...filter, account: id.optional() }),
+      answer: invoicePage,
+      run: ({ query }) => invoices.list(asked(query)),
+      files: { 'application/zip': async ({ query }) => ({ name: 'invoices.zip', body: zip(files(asked(query))) }) },
+    }),
+    resource('GET /accounts/{id}/invoices/{invoice}', 'invoices:read', {
+      answer: invoiceView,
+      run: ({ params }) => invoices.find(params.invoice, ownAccountOf(params.id)),
+      files: { 'application/pdf': ({ params }) => invoices.file(params.invoice, ownAccountOf(params.id)) },
+    }),
+    resource('GET /accounts/{id}/invoices', 'invoices:read', {
+      query: z.strictObject(filter),
+      answer: invoicePage,
+      run: ({ params, query }) => invoices.list({ ...asked(query), account: ownAccountOf(params.id) }),
+    }),
+    resource('GET /accounts/{id}/billing-details', 'billing-details:read', {
+      answer: billingDetailsView,
+      run: ({ params }) => invoices.details(ownAccountOf(params.id)),
+    }),
+    resource('PUT /accounts/{id}/billing-details', 'billing-details:write', {
+      body: detailsInput,
+      answer: billingDetailsView,
+      run: ({ params, body, by }) => invoices.changeDetails(ownAccountOf(params.id), body, by),
     }),
   ]
 }

@@ -7,14 +7,14 @@ import type { OwnDeletion } from '../../identity/own-deletion.ts'
 import type { Browsers } from '../../identity/sessions.ts'
 import { DEFAULTS, type SignUp } from '../../identity/sign-up.ts'
 import {
+  linkView,
   mailAsked,
   mailPreview,
   signUpInvite,
   signUpLink,
   signUpSettings,
   signUpView,
-} from '../../identity/sign-up-views.ts'
-import { linkView } from '../../identity/views.ts'
+} from '../../identity/views.ts'
 import { CREDITS_MAX, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'

@@ -3,8 +3,14 @@
 import * as z from 'zod'
 import { type CatalogInput, catalogName, credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { addressesOf, namedBy, originOf, originsOf } from '../../catalog/vendor-credentials.ts'
-import { withoutVendor, withVendorChanged } from '../../catalog/vendor-edit.ts'
+import {
+  addressesOf,
+  namedBy,
+  originOf,
+  originsOf,
+  withoutVendor,
+  withVendorChanged,
+} from '../../catalog/vendor-edit.ts'
 import { appliedView, vendorCheckView } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import type { By } from '../../database/audit.ts'

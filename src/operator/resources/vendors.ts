@@ -10,7 +10,7 @@ import {
   type Vendor,
 } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-credentials.ts'
+import { originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-edit.ts'
 import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../credentials/byok-keys.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import { type Database, statement } from '../../database/database.ts'

@@ -10,15 +10,12 @@ import { Fields, isObject, type Json, mustBe, objects, wrong } from '../check.ts
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { inCloud, isAwsStream, UnframingRelay, unframed } from './anthropic-messages/cloud.ts'
-import { anthropicMessages } from './anthropic-messages/format.ts'
 import { checkPrompt } from './anthropic-messages/request.ts'
 import { type AnswerFacts, type Conversation, cannotConvert } from './canonical.ts'
 import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, withPriced } from './extras.ts'
 import type { CheckedRequest, TextFormat } from './format.ts'
-import { gemini } from './gemini/format.ts'
+import { anthropicMessages, FORMATS, gemini, openaiResponses } from './formats.ts'
 import { checkGeminiPrompt } from './gemini/request.ts'
-import { openaiChat } from './openai-chat/format.ts'
-import { openaiResponses } from './openai-responses/format.ts'
 import { measurePrompt, type PromptSize } from './prompt.ts'
 import { ConvertRelay } from './reader.ts'
 import { referencesIn } from './references.ts'
@@ -26,12 +23,6 @@ import { PassRelay, readEvents, readWhole, WholeRelay } from './relay.ts'
 import { admitMembers, DECIDING, withoutUnknown } from './request-members.ts'
 import { toUsage } from './tokens.ts'
 
-const FORMATS: Readonly<Record<TextProtocolName, TextFormat>> = {
-  'openai-chat': openaiChat,
-  'openai-responses': openaiResponses,
-  'anthropic-messages': anthropicMessages,
-  gemini,
-}
 const VENDOR_FORMATS: Readonly<Partial<Record<ProtocolName, TextFormat>>> = FORMATS
 
 /** An address that every vendor serves, whatever its format, or answers with its own 404. */

@@ -1,9 +1,9 @@
 // Any other provider: it tells of its payments by webhooks, signed as Standard Webhooks specifies. A customer pays at an address of its own.
 import { createHmac } from 'node:crypto'
 import * as z from 'zod'
+import { formatMoney, parseMoney } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import { formatMoney, parseMoney } from '../../kernel/money.ts'
 import { sameBytes } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 import type { PaymentFacts, Provider } from '../provider.ts'

@@ -4,7 +4,7 @@ import { runs } from '../../../../test/runs.ts'
 import { Chance } from '../../../../test/simulate/virtual-world.ts'
 import { randomlyCut, sliced } from '../../../../test/text-replay.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { ImageRelay } from './relay.ts'
+import { ImageRelay } from './exchange.ts'
 import type { CheckedImages } from './request.ts'
 
 const PNG = Buffer.concat([

@@ -20,9 +20,8 @@ import {
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { isWholeJson, readData } from '../relay.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'
-import { Namespaces } from './namespaces.ts'
 import { echoed, RESPONSES_KEEP_ALIVE, responsesFailure, responsesFinish } from './pass.ts'
-import { thoughtIn } from './request.ts'
+import { Namespaces, thoughtIn } from './request.ts'
 
 // Whole Responses objects: read into the canonical form and written from it.
 
