@@ -26,6 +26,7 @@ const STARTERS = ['process', 'cli']
 const LINES_MAX = 600
 const FUNCTION_LINES_MAX = 70
 const PARAMETERS_MAX = 4
+const SQL_FUNCTION_LINES_MAX = 100
 /** Each is one table of cases, or one story, that would read worse in two files. */
 const LONG_TESTS = ['src/operator/admin.test.ts', 'src/operator/console.test.ts']
 /** What nobody but a test asks for from outside, because the rest of the product reaches it another way. */
@@ -201,6 +202,25 @@ test('a function has at most 70 lines, those of the functions within it apart, a
       .map(({ name, lines, parameters }) => `${path}: ${name} has ${lines} lines and ${parameters} parameters`),
   )
   assert.deepEqual(wrong, [])
+})
+
+test('a function of the database has at most 100 lines', () => {
+  const folder = join(SOURCE, 'database', 'functions')
+  const functions = readdirSync(folder)
+    .flatMap((name) =>
+      readFileSync(join(folder, name), 'utf8')
+        .split(/^(?=create (?:or replace )?function )/m)
+        .slice(1),
+    )
+    .map((text) => ({
+      name: text.match(/function (\w+)/)?.[1],
+      lines: text.split(/^(?:end )?\$\$;$/m)[0]!.split('\n').length,
+    })) // there is one before the end
+  assert.ok(functions.some(({ name }) => name === 'ledger_post'))
+  assert.deepEqual(
+    functions.filter(({ lines }) => lines > SQL_FUNCTION_LINES_MAX),
+    [],
+  )
 })
 
 test('a cast or a non-null assertion says why; those that do not become fewer: npm run generate', () => {

@@ -1507,7 +1507,8 @@ declare
 begin
   for m in
     select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
-    from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes)
+    from (select x.key, x.at, x.made, x.scopes, sum(x.paid) as paid, sum(x.requests)::bigint as requests, sum(x.tokens)::bigint as tokens
+        from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes) group by x.key, x.at, x.made, x.scopes) x
       cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
     group by s.scope
   loop
@@ -1568,6 +1569,39 @@ begin
   end case;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.counters_for(account text, asked jsonb, now_second bigint)
+ RETURNS counter[]
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return array(select counter_now(c, now_second) from counter c where c.account_id = account
+    and c.scope = any(array(select 'account' union select k ->> 'key' from jsonb_array_elements(asked) k
+      union select s from jsonb_array_elements(asked) k cross join jsonb_array_elements_text(k -> 'scopes') s)) order by c.scope, counter_rank(c.unit, c.span));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.counters_judge(counters counter[], room bigint[], places integer[], tokens bigint, floor bigint, OUT refused integer, OUT lacks bigint, OUT credits bigint, OUT rate jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  i int;
+begin
+  rate := '{}';
+  foreach i in array places loop
+    if room[i] < counter_need(counters[i].unit, tokens, floor)
+      and (refused is null or counters[i].scope = counters[refused].scope and counters[refused].unit = 'credits' and room[i] < room[refused]) then
+      refused := i; lacks := counter_need(counters[i].unit, tokens, floor) - room[i];
+    end if;
+    if counters[i].unit = 'credits' then
+      credits := least(credits, room[i]);
+    elsif counters[i].unit = 'requests' and counters[i].span = 'minute' then
+      rate := jsonb_build_object('rate_max', counters[i].max, 'rate_left', room[i] - 1);
+    end if;
+  end loop;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.counters_of(places jsonb, key text, scopes jsonb)
  RETURNS integer[]
  LANGUAGE plpgsql
@@ -1587,6 +1621,26 @@ AS $function$
     || left(encode(sha256(convert_to(seed || moment, 'UTF8')), 'hex'), 16)
   from generate_series(0, 9) n
 $function$;
+
+CREATE OR REPLACE FUNCTION public.idempotency_found(account text, name text, hash text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return (select jsonb_build_object('as', case when d.request_hash <> hash then 'idem_conflict' when d.status is null then 'idem_running' else 'idem_replay' end)
+    from idempotency d where d.account_id = account and d.key = name and not (d.freed or d.created_at < now() - interval '24 hours' and d.status is not null));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.idempotency_take(account text, name text, hash text, call text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into idempotency (account_id, key, request_hash, hold_id) values (account, name, hash, call)
+  on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
+    content_type = null, body = null, sealed = null, freed = false, created_at = excluded.created_at;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.job_forward()
  RETURNS trigger
@@ -1615,6 +1669,39 @@ CREATE OR REPLACE FUNCTION public.job_rank(status text)
 AS $function$
   select case status when 'PENDING' then 0 when 'CONNECT' then 1 when 'PROCESSING' then 2 else 3 end
 $function$;
+
+CREATE OR REPLACE FUNCTION public.lease_share(counters counter[], room bigint[], places integer[], wish bigint[], now_second bigint, gets boolean, OUT added bigint, OUT slice jsonb, OUT until bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  seconds int := 16;
+  p int;
+begin
+  added := 0; slice := '{}'; until := now_second + seconds;
+  if gets is not true then
+    return;
+  end if;
+  added := least(wish[1], wish[2]);
+  foreach p in array places loop
+    -- Calls at the same time are counted one by one.
+    added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
+    -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
+    if room[p] / 64 < (case counters[p].unit when 'requests' then wish[4] when 'tokens' then wish[5] end) then
+      seconds := least(seconds, 1);
+    end if;
+    -- Never beyond midnight, where days, weeks and months end: what comes back of one would be taken off the next.
+    if counters[p].unit in ('requests', 'tokens') and counters[p].span in ('day', 'week', 'month') then
+      seconds := least(seconds, 86399 - now_second % 86400);
+    end if;
+  end loop;
+  until := now_second + seconds;
+  slice := ledger_slice(counters, room, places, wish[4:5], seconds);
+  if added < wish[3] or (slice ->> 'requests')::bigint = 0 or (slice ->> 'tokens')::bigint < greatest(wish[5] / greatest(wish[4], 1), 1) then
+    added := 0; slice := ledger_slice(counters, room, places, array[wish[4] * 0, wish[5] * 0], seconds);
+  end if;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_elsewhere(account text, process text)
  RETURNS bigint
@@ -1697,7 +1784,7 @@ begin
   on conflict (account_id, id) do nothing;
   ids := array(select h.id from hold h where h.account_id = account and not h.job and h.process_id = any(dead));
   freed := coalesce((select sum(h.amount) from hold h where h.account_id = account and h.id = any(ids)), 0);
-  perform ledger_post(account, ids, false);
+  perform ledger_settle(account, ids);
   -- The key is free again, but remembers for whom it was: see the late settlement.
   update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
   for r in delete from lease e where e.account_id = account and e.process_id = any(dead)
@@ -1770,35 +1857,22 @@ CREATE OR REPLACE FUNCTION public.ledger_lease(account text, process text, chang
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  moment timestamptz; now_second bigint;
-  o record;
-  x record;
-  answers jsonb[] := '{}';
-  counters counter[];
-  room bigint[];
-  places jsonb; mine int[]; budgets_held jsonb; scopes text[]; p int;
-  changed boolean[];
-  freed bigint;
-  added bigint;
-  seconds int;
-  slice jsonb; given jsonb; kept jsonb;
+  moment timestamptz; now_second bigint; o record; x record; share record; answers jsonb[] := '{}';
+  counters counter[]; places jsonb; mine int[]; p int; room bigint[]; changed boolean[]; budgets_held jsonb;
+  freed bigint; given jsonb; kept jsonb;
 begin
   -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the postings may be lost and their rows in the journal not.
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
-  select a.posted, a.held, a.frozen_until > now() or a.status <> 'open' or a.has_lots as is_shut, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  select a.posted, a.held, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
   -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
-  scopes := array(select distinct k ->> 'key' from jsonb_array_elements(changes) k) || 'account'::text;
-  if o.budgets > 0 then
-    scopes := scopes || array(select distinct s from jsonb_array_elements(changes) k cross join jsonb_array_elements_text(k -> 'scopes') s);
-    budgets_held := budget_held(account);
-  end if;
-  counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
-  places := counter_places(counters);
+  budgets_held := case when o.budgets > 0 then budget_held(account) end;
+  counters := counters_for(account, changes, now_second); places := counter_places(counters);
   for x in
-    select c.*, e.amount, e.created_at, e.slices
+    select c.*, e.amount, e.created_at, e.slices, not o.is_shut and system is not distinct from (select s.value from setting s where s.name = 'system-limits')
+        and o.budgets = coalesce(c.budgets, 0) and (c.scopes is null or coalesce(places, '{}') ?& array(select jsonb_array_elements_text(c.scopes))) as may_have
     from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, retired boolean, back jsonb)
       left join lateral (select e.amount, e.created_at, e.slices from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
@@ -1807,68 +1881,46 @@ begin
       continue;
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
-    added := 0; slice := '{}'; seconds := 16;
     -- With its end all of it comes back, also what a call took that could never be settled.
     given := case when x.close and x.slices is not null then x.slices
       when x.back is not null then jsonb_build_object(x.back ->> 'second', jsonb_build_array(x.back -> 'requests', x.back -> 'tokens')) end;
-    mine := coalesce(counters_of(places, x.key, x.scopes), '{}');
+    mine := counters_of(places, x.key, x.scopes);
     foreach p in array mine loop
       if counters[p].unit in ('requests', 'tokens') and given is not null and x.created_at >= counters[p].since then
         counters[p] := slice_return(counters[p], given); changed[p] := true;
       end if;
       room[p] := counter_room(counters[p], now_second, budgets_held);
     end loop;
-    if not x.close and x.add > 0 and not coalesce(o.is_shut, false) and o.budgets = coalesce(x.budgets, 0)
-      and (x.scopes is null or coalesce(places, '{}') ?& array(select jsonb_array_elements_text(x.scopes))) and system is not distinct from (select s.value from setting s where s.name = 'system-limits') then
-      -- A small part of what is there, so that nobody is refused for what another only might need.
-      added := least(x.add, (o.posted - o.held) / 8);
-      foreach p in array mine loop
-        -- Calls at the same time are counted one by one.
-        added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
-        -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
-        if room[p] / 64 < (case counters[p].unit when 'requests' then x.requests when 'tokens' then x.tokens end) then
-          seconds := least(seconds, 1);
-        end if;
-        -- Never beyond midnight, where days, weeks and months end: what comes back of one would be taken off the next.
-        if counters[p].unit in ('requests', 'tokens') and counters[p].span in ('day', 'week', 'month') then
-          seconds := least(seconds, 86399 - now_second % 86400);
-        end if;
-      end loop;
-      slice := ledger_slice(counters, room, mine, array[x.requests, x.tokens], seconds);
-      if added < x.least or (slice ->> 'requests')::bigint = 0 or (slice ->> 'tokens')::bigint < greatest(x.tokens / greatest(x.requests, 1), 1) then
-        added := 0; slice := ledger_slice(counters, room, mine, array[x.requests * 0, x.tokens * 0], seconds);
-      end if;
-    end if;
+    share := lease_share(counters, room, mine, array[(o.posted - o.held) / 8, x.add, x.least, x.requests, x.tokens], now_second, not x.close and x.add > 0 and x.may_have);
     foreach p in array mine loop
-      continue when not slice ? counters[p].unit;
-      counters[p] := counter_add(counters[p], array[now_second + seconds], array[(slice ->> counters[p].unit)::bigint]); changed[p] := true;
+      continue when not share.slice ? counters[p].unit;
+      counters[p] := counter_add(counters[p], array[share.until], array[(share.slice ->> counters[p].unit)::bigint]); changed[p] := true;
       if counters[p].unit = 'requests' and counters[p].span = 'minute' then
-        slice := slice || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - (slice ->> 'requests')::bigint);
+        share.slice := share.slice || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - (share.slice ->> 'requests')::bigint);
       end if;
     end loop;
     kept := coalesce(x.slices, '{}');
     if x.back is not null then
       kept := slice_add(kept, (x.back ->> 'second')::bigint, -(x.back ->> 'requests')::bigint, -(x.back ->> 'tokens')::bigint);
     end if;
-    if slice <> '{}' then
-      kept := slice_add(kept, now_second + seconds, coalesce((slice ->> 'requests')::bigint, 0), coalesce((slice ->> 'tokens')::bigint, 0));
+    if share.slice <> '{}' then
+      kept := slice_add(kept, share.until, coalesce((share.slice ->> 'requests')::bigint, 0), coalesce((share.slice ->> 'tokens')::bigint, 0));
     end if;
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
-    elsif x.amount is null and added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at) values (account, x.id, x.key, process, added, x.scopes, kept, moment);
-    elsif added <> freed or x.retired or kept is distinct from x.slices then
-      update lease e set amount = e.amount + added - freed, slices = kept, retired = e.retired or coalesce(x.retired, false) where e.account_id = account and e.id = x.id;
+    elsif x.amount is null and share.added > 0 then
+      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at) values (account, x.id, x.key, process, share.added, x.scopes, kept, moment);
+    elsif share.added <> freed or x.retired or kept is distinct from x.slices then
+      update lease e set amount = e.amount + share.added - freed, slices = kept, retired = e.retired or coalesce(x.retired, false) where e.account_id = account and e.id = x.id;
     end if;
-    o.held := o.held + added - freed;
-    update account a set held = o.held where a.id = account and added <> freed;
+    o.held := o.held + share.added - freed;
     if o.budgets > 0 and x.scopes is not null then
-      budgets_held := budgets_held || coalesce((select jsonb_object_agg(s, coalesce((budgets_held ->> s)::bigint, 0) + added - freed) from jsonb_array_elements_text(x.scopes) s), '{}');
+      budgets_held := budgets_held || coalesce((select jsonb_object_agg(s, coalesce((budgets_held ->> s)::bigint, 0) + share.added - freed) from jsonb_array_elements_text(x.scopes) s), '{}');
     end if;
-    answers := answers || (slice || jsonb_build_object('added', added::text, 'seconds', seconds, 'second', now_second + seconds, 'available', (o.posted - o.held)::text)
-      || case when o.has_lots then '{"rests": true}'::jsonb else '{}' end);
+    answers := answers || (share.slice || jsonb_build_object('added', share.added::text, 'seconds', share.until - now_second, 'second', share.until, 'available', (o.posted - o.held)::text, 'rests', o.has_lots));
   end loop;
-  perform counter_put(array(select counters[i] from generate_series(1, cardinality(counters)) i where changed[i]));
+  update account a set held = o.held where a.id = account and a.held <> o.held;
+  perform counter_put(array(select counters[i] from generate_subscripts(counters, 1) i where changed[i]));
   return to_jsonb(answers);
 end $function$;
 
@@ -1891,6 +1943,7 @@ AS $function$
 begin
   insert into job (id, account_id, key_id, hold_id, product, catalog_version, input, request, callback_url)
   values (job ->> 'id', account, key, call, product, version, job ->> 'input', job ->> 'request', job ->> 'callback');
+  update hold h set job = true where h.account_id = account and h.id = call;
   update idempotency d set status = 200, content_type = 'application/json; charset=utf-8', body = convert_to(job ->> 'answer', 'UTF8')
   where d.account_id = account and d.key = name;
 end $function$;
@@ -1906,138 +1959,13 @@ CREATE OR REPLACE FUNCTION public.ledger_post(account text, told text[], others 
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  o record; r record;
-  h_amount bigint; h_tokens bigint; h_made timestamptz; e_amount bigint; e_made timestamptz; t_was text; t_amount bigint; t_loss bigint;
-  -- What is posted now; and these in their order, as far as they are there. What is written meanwhile waits for the next time.
-  wanted text[] := told; ids text[];
-  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
-  known text[];
-  with_holds boolean := false; is_limited boolean; at int; n int := 0; what text; freed bigint; paid bigint; answers jsonb[] := '{}';
-  -- The leases of these rows; one that has expired has no amount.
-  leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_slices jsonb[] := '{}'; e_slices jsonb;
-  -- By the place of the row in the order of ids: 0 (posted before), 1, or 2 (beside the transfer of its expired hold); what of it was paid, lost and held.
-  b_kind int[]; b_paid bigint[]; b_lost bigint[]; b_held bigint[];
-  h_scopes jsonb;
-  -- What counts for limits and budgets, by call; those that one lease covers and that it was given for the same second come one after the other, and are counted together. Of the
-  -- sums (what was paid, calls, tokens that a lease was given for them, requests and tokens to add) each group has what they were before it, until the end.
-  g int := 0; g_lease int[]; g_key text[]; g_second bigint[]; g_made timestamptz[]; g_scopes jsonb[]; last_lease int; last_second bigint;
-  g_paid bigint[]; g_calls bigint[]; g_given bigint[]; g_requests bigint[]; g_used bigint[];
-  s_paid bigint := 0; s_calls bigint := 0; s_given bigint := 0; s_requests bigint := 0; s_used bigint := 0;
-  -- Its transfers.
-  t_id text[]; t_kind text[]; t_at timestamptz[]; t_place int[]; t_balance bigint[]; t_hash bytea[];
-  -- When it is; and of an account with lots, what a call had of them, and by transfer what came out of them.
-  moment timestamptz := clock_timestamp(); h_lots jsonb; h_product text; lots jsonb; t_lots jsonb[];
+  more text[] := '{}';
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.budgets into o from account a where a.id = account for update;
-  if not found then
-    raise exception 'there is no account %', account;
-  end if;
-  is_limited := o.budgets > 0 or exists (select 1 from counter c where c.account_id = account);
   if others then
-    wanted := wanted || array(select j.id from journal j where j.account_id = account order by j.id limit 500);
+    more := array(select j.id from journal j where j.account_id = account order by j.id limit 500);
   end if;
-  known := array(select x.id from transfer x where x.account_id = account and x.id = any(wanted));
-  for r in
-    select j.id, j.outcome, j.charged, j.held, j.lease_id, j.stays_leased, j.waived, j.key_id, j.input_tokens + j.output_tokens as used, j.tokens, j.second, j.scopes, j.endpoint
-    from journal j where j.account_id = account and j.id = any(wanted) order by j.id
-  loop
-    n := n + 1; ids[n] := r.id; what := r.outcome; freed := 0; at := array_position(leases, r.lease_id); b_held[n] := r.held;
-    if r.lease_id is null then
-      select x.amount, x.tokens, x.created_at, x.scopes into h_amount, h_tokens, h_made, h_scopes from hold x where x.account_id = account and x.id = r.id;
-      b_held[n] := coalesce(h_amount, 0);
-    elsif at is null then
-      select x.amount, x.created_at, x.slices into e_amount, e_made, e_slices from lease x where x.account_id = account and x.id = r.lease_id;
-      leases := leases || r.lease_id; lease_left := lease_left || e_amount; lease_made := lease_made || e_made; at := cardinality(leases); lease_slices[at] := e_slices;
-    end if;
-    if r.id = any(known) then
-      select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id;
-      what := 'already';
-      if t_was = 'expired' and r.outcome = 'settled' and r.lease_id is null then
-        -- Its hold expired, and what it spent and used is taken anew; unless that was done before.
-        select x.kind, x.amount, x.loss into t_was, t_amount, t_loss from transfer x where x.account_id = account and x.id = r.id || '+late';
-        what := case when found then 'already' else 'late' end;
-      end if;
-    elsif r.lease_id is null then
-      freed := b_held[n]; with_holds := true;
-    elsif lease_left[at] is null then
-      what := case r.outcome when 'settled' then 'late' else r.outcome end;
-    else
-      freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
-    end if;
-    if what = 'already' then
-      b_kind[n] := 0; b_paid[n] := t_amount; b_lost[n] := t_loss;
-    else
-      o.held := o.held - freed;
-      if o.has_lots then
-        -- A lease, and a hold that was made before there were lots, have plain credits.
-        select x.lots into h_lots from hold x where x.account_id = account and x.id = r.id and r.lease_id is null and freed > 0;
-        select j.product into h_product from journal j where j.account_id = account and j.id = r.id;
-        select x.paid, x.lots into paid, lots from lot_settle(account, coalesce(h_lots, jsonb_build_array(jsonb_build_array('', freed))), h_product,
-          o.posted - o.held, moment, case when r.waived then 0 else r.charged end) x;
-      else
-        paid := case when r.waived then 0 else least(r.charged, o.posted - o.held) end;
-      end if;
-      o.posted := o.posted - paid;
-      b_kind[n] := case when r.id = any(known) then 2 else 1 end; b_paid[n] := paid; b_lost[n] := r.charged - paid;
-      if is_limited then
-        if at is null or last_lease is distinct from at or last_second <> r.second then
-          g := g + 1; g_lease[g] := at; g_key[g] := r.key_id; last_lease := at; last_second := r.second;
-          g_paid[g] := s_paid; g_calls[g] := s_calls; g_given[g] := s_given; g_requests[g] := s_requests; g_used[g] := s_used;
-          g_second[g] := case when at is null then floor(extract(epoch from coalesce(h_made, moment))) else r.second end;
-          g_made[g] := case when at is null then h_made else lease_made[at] end;
-          -- A job's hold says it. One that has expired is known only to the process that made it.
-          g_scopes[g] := case when at is null then coalesce(h_scopes, r.scopes) else r.scopes end;
-        end if;
-        s_paid := s_paid + paid; s_calls := s_calls + 1; s_given := s_given + r.tokens;
-        if b_kind[n] = 2 or at is not null and lease_left[at] is null then
-          -- What was counted for it in advance came off the counters when its hold or lease expired.
-          s_requests := s_requests + 1; s_used := s_used + r.used;
-        elsif at is not null then
-          s_used := s_used + r.used - r.tokens;
-        else
-          -- One that expired or was given up (it has no endpoint) was no request.
-          s_requests := s_requests - case when r.endpoint = '' and h_made is not null then 1 else 0 end; s_used := s_used + r.used - coalesce(h_tokens, 0);
-        end if;
-      end if;
-      o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); at := coalesce(cardinality(t_id), 0) + 1;
-      t_id[at] := case b_kind[n] when 1 then r.id else r.id || '+late' end; t_kind[at] := r.outcome; t_at[at] := o.moved_at; t_place[at] := n; t_balance[at] := o.posted;
-      o.chain := transfer_hash(o.chain, account, t_id[at], r.outcome, paid, b_lost[n], b_held[n], o.posted, null, null, lots); t_hash[at] := o.chain;
-      if o.has_lots then
-        t_lots[at] := lots;
-      end if;
-    end if;
-    if b_lost[n] > 0 or r.id = any(told) then
-      answers := answers || jsonb_build_array(r.id, what, b_paid[n]::text, b_lost[n]::text, b_held[n]::text);
-    end if;
-  end loop;
-  if t_id is not null then
-    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash, lots)
-    select account, x.id, x.kind, b_paid[x.place], b_lost[x.place], b_held[x.place], x.moved_at, x.balance, x.hash, x.lots
-    from unnest(t_id, t_kind, t_place, t_at, t_balance, t_hash, t_lots) as x(id, kind, place, moved_at, balance, hash, lots);
-    if o.has_lots then
-      -- What went back to a lot that has ended meanwhile expires at once.
-      select x.posted, o.held as held, x.moved_at, x.chain, x.has_lots, o.budgets as budgets into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) x;
-    end if;
-    if is_limited then
-      for i in 1 .. g loop
-        g_paid[i] := coalesce(g_paid[i + 1], s_paid) - g_paid[i]; g_calls[i] := coalesce(g_calls[i + 1], s_calls) - g_calls[i]; g_given[i] := coalesce(g_given[i + 1], s_given) - g_given[i];
-        g_requests[i] := coalesce(g_requests[i + 1], s_requests) - g_requests[i]; g_used[i] := coalesce(g_used[i + 1], s_used) - g_used[i];
-        at := g_lease[i];
-        if lease_slices[at] <> '{}' then
-          lease_slices[at] := slice_add(lease_slices[at], g_second[i], -g_calls[i], -g_given[i]);
-        end if;
-      end loop;
-      perform counter_settle(account, g_key, g_paid, g_requests, g_used, g_second, g_made, g_scopes);
-    end if;
-    update lease e set amount = x.amount, slices = x.slices from unnest(leases, lease_left, lease_slices) as x(id, amount, slices)
-    where e.account_id = account and e.id = x.id and (e.amount <> x.amount or e.slices <> x.slices);
-    if with_holds then
-      delete from hold h where h.account_id = account and h.id = any(t_id);
-    end if;
-    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
-  end if;
-  perform ledger_use(account, ids, b_kind, b_paid, b_lost, b_held);
-  return jsonb_build_object('left', cardinality(wanted) - cardinality(told) = 500, 'told', to_jsonb(answers));
+  perform ledger_settle(account, told || more);
+  return jsonb_build_object('left', cardinality(more) = 500);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_quota_slice(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint)
@@ -2115,43 +2043,6 @@ begin
   return found;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_refused(counters counter[], room bigint[], places integer[], need bigint[])
- RETURNS integer
- LANGUAGE plpgsql
- IMMUTABLE
-AS $function$
-declare
-  found_at int;
-  i int;
-begin
-  foreach i in array places loop
-    if room[i] < counter_need(counters[i].unit, need[1], need[2]) then
-      if found_at is null or counters[i].scope = counters[found_at].scope and counters[found_at].unit = 'credits' and room[i] < room[found_at] then
-        found_at := i;
-      end if;
-    end if;
-  end loop;
-  return found_at;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.ledger_remember(account text, name text, hash text, call text)
- RETURNS jsonb
- LANGUAGE plpgsql
-AS $function$
-declare
-  earlier idempotency;
-begin
-  insert into idempotency (account_id, key, request_hash, hold_id) values (account, name, hash, call)
-  on conflict (account_id, key) do update set request_hash = excluded.request_hash, hold_id = excluded.hold_id, status = null,
-    content_type = null, body = null, sealed = null, freed = false, created_at = excluded.created_at
-    where idempotency.created_at < now() - interval '24 hours' and idempotency.status is not null or idempotency.freed;
-  if found then
-    return null;
-  end if;
-  select * into earlier from idempotency d where d.account_id = account and d.key = name;
-  return jsonb_build_object('as', case when earlier.request_hash <> hash then 'idem_conflict' when earlier.status is null then 'idem_running' else 'idem_replay' end);
-end $function$;
-
 CREATE OR REPLACE FUNCTION public.ledger_reserve(account text, process text, calls jsonb, waited integer, system text)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2163,20 +2054,14 @@ CREATE OR REPLACE FUNCTION public.ledger_reserve(account text, process text, cal
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  now_second bigint;
   -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
-  o record; x record;
-  r jsonb; answers jsonb[] := '{}';
-  counters counter[] := '{}'; room bigint[]; counted bigint[];
+  moment timestamptz; now_second bigint;
+  o record; x record; judged record; r jsonb; answers jsonb[] := '{}';
+  counters counter[] := '{}'; room bigint[] := '{}'; counted bigint[]; budgets_held jsonb; budget_scopes text[]; p int;
   -- Where the counters of each scope are, and those of the present call, by its key and budgets: the next one often has the same.
-  places jsonb; mine int[]; mine_key text; mine_of jsonb; budgets_held jsonb; scopes text[]; mine_scopes text[]; p int;
-  amount bigint; open_calls bigint; n int;
-  made text[] := '{}'; made_amount bigint[] := '{}';
-  -- Of an account with lots: from which of them each hold took how much.
-  made_lots jsonb[];
-  -- When the account was locked, and its holds were made.
-  moment timestamptz;
+  places jsonb; mine int[] := '{}'; mine_key text; mine_of jsonb;
+  amount bigint; open_calls bigint; lots jsonb; made hold[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
@@ -2186,54 +2071,36 @@ begin
   end if;
   -- Not before the account is locked: new limits may be what was waited for.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
-  scopes := array(select distinct k ->> 'key' from jsonb_array_elements(calls) k) || 'account'::text;
   if o.budgets > 0 then
-    mine_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
-    perform budget_make(account, mine_scopes, moment);
-    scopes := scopes || mine_scopes; budgets_held := budget_held(account);
+    budget_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
+    perform budget_make(account, budget_scopes, moment);
+    budgets_held := budget_held(account);
   end if;
-  counters := array(select counter_now(c, now_second) from counter c where c.account_id = account and c.scope = any(scopes) order by c.scope, counter_rank(c.unit, c.span));
-  for n in 1 .. cardinality(counters) loop
-    room[n] := counter_room(counters[n], came, budgets_held); counted[n] := 0;
-  end loop;
-  if counters <> '{}' then
-    places := counter_places(counters);
+  if exists (select 1 from counter c where c.account_id = account) then
+    counters := counters_for(account, calls, now_second); places := counter_places(counters);
+    room := array(select counter_room(c, came, budgets_held) from unnest(counters) c); counted := array_fill(0::bigint, array[cardinality(counters)]);
   end if;
+  judged := counters_judge(counters, room, mine, 0, 0);
   for x in
-    select c.*, h.amount as has, t.id is not null as is_gone
+    select c.*, h.amount as has, t.id is not null as is_gone, c.job is not null and h.amount is not null and j.id is null as becomes_job
     from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, idem text, hash text,
         job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
+      left join lateral (select j.id from job j where j.account_id = account and j.hold_id = c.id and c.job is not null limit 1) j on true
   loop
-    if x.has is not null and x.job is not null and not exists (select 1 from job j where j.account_id = account and j.hold_id = x.id) then
-      -- Its hold was made before the job was known. An account that is being moved gets no new jobs.
-      if o.is_frozen then
-        x.has := null;
-      else
-        update hold h set job = true where h.account_id = account and h.id = x.id;
-        perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job);
-      end if;
+    if x.becomes_job and not coalesce(o.is_frozen, false) then
+      perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job);
     end if;
-    if x.has is not null or x.is_gone or o.is_frozen then
-      -- A try whose answer was lost, or a call that was given up before its reservation arrived.
-      answers := answers || jsonb_build_object('as', case when x.has is not null then 'held' when x.is_gone then 'gone' else 'frozen' end, 'amount', x.has::text);
-      continue;
-    end if;
-    if o.status <> 'open' then
-      answers := answers || jsonb_build_object('as', 'blocked', 'status', o.status, 'reason', o.status_reason, 'contact', (select s.value from setting s where s.name = 'contact'));
-      continue;
-    end if;
-    if o.budgets <> coalesce(x.budgets, 0) then
-      answers := answers || '{"as": "stale"}'::jsonb;
-      continue;
-    end if;
-    if places is not null and (x.key is distinct from mine_key or x.scopes is distinct from mine_of) then
-      mine := counters_of(places, x.key, x.scopes); mine_key := x.key; mine_of := x.scopes;
-    end if;
-    r := case when x.idem is not null then ledger_remember(account, x.idem, x.hash, x.id) end;
+    r := case when x.has is not null or x.is_gone or o.is_frozen or o.status <> 'open' or o.budgets <> coalesce(x.budgets, 0) then reserve_known(x.has, x.is_gone, x.becomes_job, o.is_frozen, o.status, o.status_reason)
+      when x.idem is not null then idempotency_found(account, x.idem, x.hash) end;
     if r is null then
-      n := case when places is not null then ledger_refused(counters, room, mine, array[x.tokens, x.floor]) end;
+      if places is not null then
+        if x.key is distinct from mine_key or x.scopes is distinct from mine_of then
+          mine := counters_of(places, x.key, x.scopes); mine_key := x.key; mine_of := x.scopes;
+        end if;
+        judged := counters_judge(counters, room, mine, x.tokens, x.floor);
+      end if;
       amount := case when o.has_lots then lot_available(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
       if amount < x.floor then
@@ -2241,54 +2108,39 @@ begin
         elsewhere := coalesce(elsewhere, case when x.last or not recalled then ledger_elsewhere(account, process) end);
         r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
           'amount', x.want::text, 'available', amount::text);
-      elsif n is not null then
-        r := ledger_limited(counters[n], process, not x.last, counter_need(counters[n].unit, x.tokens, x.floor) - room[n]) || jsonb_build_object('available', amount::text, 'left', room[n]::text);
-      elsif x.scopes is not null and not coalesce(places, '{}') ?& mine_scopes then
+      elsif judged.refused is not null then
+        r := ledger_limited(counters[judged.refused], process, not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
+      elsif x.scopes is not null and not coalesce(places, '{}') ?& budget_scopes then
         r := budget_full(account, places, x.scopes);
-      end if;
-      if r is not null and x.idem is not null then
-        delete from idempotency d where d.account_id = account and d.key = x.idem and d.hold_id = x.id;
       end if;
     end if;
     if r is null then
-      r := '{"as": "held"}';
-      foreach p in array coalesce(mine, '{}') loop
-        if counters[p].unit = 'credits' then
-          amount := least(amount, room[p]);
-        elsif counters[p].unit = 'requests' and counters[p].span = 'minute' then
-          r := r || jsonb_build_object('rate_max', counters[p].max, 'rate_left', room[p] - 1);
-        end if;
-      end loop;
+      amount := least(amount, judged.credits);
       if x.most > x.want and amount > x.want then
         open_calls := coalesce(open_calls, (select count(*) from hold h where h.account_id = account)) + 1;
         amount := greatest(x.want, least(x.most, amount / (2 * (open_calls + x.open))));
       else
         amount := least(x.want, amount);
       end if;
-      if o.has_lots then
-        made_lots[cardinality(made) + 1] := lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount);
-      end if;
+      r := jsonb_build_object('as', 'held', 'amount', amount::text) || judged.rate;
+      lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
+      made := made || row(account, x.id, x.key, process, x.job is not null, amount, x.product, x.version, x.tokens, moment, lots, x.scopes)::hold;
       o.held := o.held + amount;
-      foreach p in array coalesce(mine, '{}') loop
+      foreach p in array mine loop
         room[p] := room[p] - counter_need(counters[p].unit, x.tokens, amount);
         counted[p] := counted[p] + case when counters[p].unit in ('requests', 'tokens') then counter_need(counters[p].unit, x.tokens, 0) else 0 end;
       end loop;
-      made := made || x.id; made_amount := made_amount || amount;
-      if x.job is not null then
-        perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job);
+      if x.idem is not null or x.job is not null then
+        perform idempotency_take(account, x.idem, x.hash, x.id) where x.idem is not null;
+        perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job) where x.job is not null;
       end if;
-      r := r || jsonb_build_object('amount', amount::text);
     end if;
     answers := answers || r;
   end loop;
   if made <> '{}' then
-    insert into hold (account_id, id, key_id, process_id, job, amount, product, catalog_version, tokens, lots, scopes, created_at)
-    select a.id, c.id, c.key, process, c.job is not null, made_amount[array_position(made, c.id)], c.product, c.version, c.tokens, made_lots[array_position(made, c.id)], c.scopes, moment
-    from account a cross join jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, product text, version int, tokens bigint, job jsonb) where a.id = account and c.id = any(made);
+    insert into hold select m.* from unnest(made) m;
     update account a set held = o.held where a.id = account;
-  end if;
-  if counters <> '{}' then
-    perform counter_put(array(select counter_add(counters[i], array[now_second], array[counted[i]]) from generate_series(1, cardinality(counters)) i where counted[i] <> 0));
+    perform counter_put(array(select counter_add(counters[i], array[now_second], array[counted[i]]) from generate_subscripts(counters, 1) i where counted[i] <> 0));
   end if;
   return to_jsonb(answers);
 end $function$;
@@ -2325,7 +2177,7 @@ begin
       and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = c ->> 'id'))) j
   where a.id = account and j.id <> all(begun)
   on conflict (account_id, id) do nothing;
-  answers := ledger_post(account, ids, false) -> 'told';
+  answers := ledger_settle(account, ids);
   for r in select x.id, x.replay from jsonb_to_recordset(calls) as x(id text, replay jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
     if r.replay is null then
       delete from idempotency d where d.account_id = account and d.hold_id = r.id and d.status is null;
@@ -2336,6 +2188,107 @@ begin
     end if;
   end loop;
   return answers || coalesce((select jsonb_agg(jsonb_build_array(x, 'already', '0', '0', '0')) from unnest(begun) x), '[]');
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.ledger_settle(account text, wanted text[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  o record; r record; spent record; before record;
+  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
+  known text[];
+  moment timestamptz; n int := 0; at int; freed bigint; charge bigint; has_holds boolean := false; is_late boolean; answers jsonb := '[]';
+  -- The leases of these rows, what is left of each (null of one that has expired), and when it was made.
+  cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
+  -- Of each row that is posted now, in the order of ids: 1, or 2 (beside the transfer of its expired hold); what became of it; and its transfer.
+  kinds int[]; outcomes text[]; ids text[]; paid bigint[]; lost bigint[]; held bigint[]; moved timestamptz[]; balances bigint[]; hashes bytea[]; lots jsonb[];
+  -- Where there are limits: what counts for them.
+  is_limited boolean; is_sliced boolean := false; covers text[]; keys text[]; at_second bigint[]; made timestamptz[]; scopes jsonb[]; given bigint[]; requests bigint[]; tokens bigint[];
+begin
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
+  if not found then
+    raise exception 'there is no account %', account;
+  end if;
+  moment := clock_timestamp(); is_limited := exists (select 1 from counter c where c.account_id = account);
+  known := array(select t.id from transfer t where t.account_id = account and t.id = any(wanted));
+  for r in
+    select j.id, j.outcome, j.charged, case when j.lease_id is null then coalesce(h.amount, 0) else j.held end as held, j.lease_id, j.stays_leased, j.waived, j.product, j.key_id, j.tokens, h.lots, h.created_at as made,
+      -- A job's hold says its budgets. One that has expired is known only to the process that made it.
+      coalesce(h.scopes, j.scopes) as scopes, case when j.lease_id is null then floor(extract(epoch from coalesce(h.created_at, moment)))::bigint else j.second end as second,
+      -- One that expired or was given up (it has no endpoint) was no request.
+      case when h.amount is not null and j.endpoint = '' then -1 else 0 end as requests, j.input_tokens + j.output_tokens as used,
+      case when j.lease_id is null then coalesce(h.tokens, 0) else j.tokens end as counted, 1 as kind
+    from journal j
+      left join lateral (select x.amount, x.lots, x.scopes, x.created_at, x.tokens from hold x where x.account_id = account and x.id = j.id and j.lease_id is null limit 1) h on true
+    where j.account_id = account and j.id = any(wanted) order by j.id
+  loop
+    if r.id = any(known) then
+      -- Posted before; but if its hold expired, what it spent and used is taken anew, once.
+      select x.kind, x.amount, x.loss into before from transfer x where x.account_id = account
+        and x.id = any(array[r.id, case when r.outcome = 'settled' and r.lease_id is null then r.id || '+late' end]) order by x.id desc limit 1;
+      if before.kind <> 'expired' or r.outcome <> 'settled' or r.lease_id is not null then
+        delete from journal j where j.account_id = account and j.id = r.id;
+        answers := answers || jsonb_build_array(jsonb_build_array(r.id, 'already', before.amount::text, before.loss::text, r.held::text));
+        continue;
+      end if;
+      r.kind := 2;
+    end if;
+    n := n + 1; ids[n] := r.id; kinds[n] := r.kind; outcomes[n] := r.outcome; held[n] := r.held; freed := 0; at := null;
+    if r.lease_id is not null then
+      at := array_position(leases, r.lease_id);
+      if at is null then
+        select x.amount, x.created_at, x.slices <> '{}' as is_sliced into cover from lease x where x.account_id = account and x.id = r.lease_id;
+        leases := leases || r.lease_id; at := cardinality(leases); lease_left[at] := cover.amount; lease_made[at] := cover.created_at; is_sliced := is_sliced or coalesce(cover.is_sliced, false);
+      end if;
+    end if;
+    is_late := r.kind = 2 or r.lease_id is not null and lease_left[at] is null;
+    if is_late then
+      outcomes[n] := case r.outcome when 'settled' then 'late' else r.outcome end;
+    elsif r.lease_id is null then
+      freed := r.held; has_holds := true;
+    else
+      freed := least(r.held, lease_left[at], case when r.stays_leased then r.charged end); lease_left[at] := lease_left[at] - freed;
+    end if;
+    o.held := o.held - freed; charge := case when r.waived then 0 else r.charged end;
+    if o.has_lots then
+      -- A lease, and a hold that was made before there were lots, have plain credits.
+      select s.paid, s.lots into spent from lot_settle(account, coalesce(r.lots, jsonb_build_array(jsonb_build_array('', freed))), r.product, o.posted - o.held, moment, charge) s;
+      paid[n] := spent.paid; lots[n] := spent.lots;
+    else
+      paid[n] := least(charge, o.posted - o.held);
+    end if;
+    if is_limited then
+      -- What was counted in advance for one whose hold or lease has expired came off the counters then.
+      requests[n] := case when is_late then 1 else r.requests end; tokens[n] := r.used - case when is_late then 0 else r.counted end;
+      keys[n] := r.key_id; at_second[n] := r.second; made[n] := coalesce(r.made, lease_made[at]); scopes[n] := r.scopes; covers[n] := r.lease_id; given[n] := r.tokens;
+    end if;
+    lost[n] := r.charged - paid[n]; o.posted := o.posted - paid[n]; balances[n] := o.posted;
+    o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); moved[n] := o.moved_at;
+    o.chain := transfer_hash(o.chain, account, case r.kind when 1 then r.id else r.id || '+late' end, r.outcome, paid[n], lost[n], held[n], o.posted, null, null, lots[n]); hashes[n] := o.chain;
+  end loop;
+  if n > 0 then
+    insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash, lots)
+    select account, case t.n when 1 then t.id else t.id || '+late' end, case t.kind when 'late' then 'settled' else t.kind end, t.paid, t.lost, t.held, t.moved_at, t.balance, t.hash, t.lots
+    from unnest(ids, kinds, outcomes, paid, lost, held, moved, balances, hashes, lots) as t(id, n, kind, paid, lost, held, moved_at, balance, hash, lots);
+    if o.has_lots then
+      -- What went back to a lot that has ended meanwhile expires at once.
+      select e.posted, o.held as held, e.moved_at, e.chain, e.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) e;
+    end if;
+    if is_limited then
+      perform counter_settle(account, keys, paid, requests, tokens, at_second, made, scopes);
+    end if;
+    if is_sliced then
+      perform slices_use(account, covers, at_second, given);
+    end if;
+    update lease e set amount = l.amount from unnest(leases, lease_left) as l(id, amount) where e.account_id = account and e.id = l.id and e.amount <> l.amount;
+    if has_holds then
+      delete from hold h where h.account_id = account and h.id = any(ids);
+    end if;
+    update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
+    perform ledger_use(account, ids, kinds, paid, lost, held);
+  end if;
+  return answers || (select coalesce(jsonb_agg(jsonb_build_array(t.id, t.outcome, t.paid::text, t.lost::text, t.held::text)), '[]') from unnest(ids, outcomes, paid, lost, held) as t(id, outcome, paid, lost, held));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_slice(counters counter[], room bigint[], places integer[], want bigint[], seconds integer)
@@ -2360,8 +2313,6 @@ end $function$;
 CREATE OR REPLACE FUNCTION public.ledger_use(account text, ids text[], b_kind integer[], b_paid bigint[], b_lost bigint[], b_held bigint[])
  RETURNS void
  LANGUAGE plpgsql
- SET enable_seqscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 begin
   with taken as (
@@ -2373,12 +2324,12 @@ begin
       duration_ms, first_byte_ms, attempt_log, cost, cost_basis, attributes, credential, client, vendor, labels)
     select j.account_id, case b_kind[j.n] when 2 then j.id || '+late' else j.id end, j.key_id, j.product, j.endpoint, j.outcome, j.status, b_paid[j.n], b_lost[j.n], b_held[j.n],
       j.catalog_version, j.lines, j.estimated, j.stream, j.route, j.duration_ms, j.first_byte_ms, j.attempt_log, j.cost, j.cost_basis, j.attributes, j.credential, j.client, j.vendor, j.labels
-    from placed j where b_kind[j.n] > 0
+    from placed j
   )
   insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
   select j.account_id, date_trunc('hour', now(), 'UTC'), j.product, j.key_id, count(*), count(*) filter (where j.status >= 400), sum(b_paid[j.n]),
     sum(j.input_tokens), sum(j.output_tokens), sum(j.duration_ms)
-  from placed j where b_kind[j.n] > 0 group by j.account_id, j.product, j.key_id
+  from placed j group by j.account_id, j.product, j.key_id
   on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,
     charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
     duration_ms = u.duration_ms + excluded.duration_ms;
@@ -2506,6 +2457,19 @@ begin
   return lots;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.reserve_known(has bigint, is_gone boolean, becomes_job boolean, is_frozen boolean, status text, reason text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return case when has is not null and not (becomes_job and coalesce(is_frozen, false)) then jsonb_build_object('as', 'held', 'amount', has::text)
+    when is_gone then '{"as": "gone"}'
+    when is_frozen then '{"as": "frozen"}'
+    when status <> 'open' then jsonb_build_object('as', 'blocked', 'status', status, 'reason', reason, 'contact', (select s.value from setting s where s.name = 'contact'))
+    else '{"as": "stale"}' end;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.slice_add(slices jsonb, second bigint, requests bigint, tokens bigint)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2526,6 +2490,18 @@ AS $function$
 begin
   return counter_add(c, x.at, x.amounts) from (
     select array_agg(s.key::bigint) as at, array_agg(-(s.value ->> case c.unit when 'requests' then 0 else 1 end)::bigint) as amounts from jsonb_each(slices) s) x;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.slices_use(account text, leases text[], at bigint[], tokens bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  g record;
+begin
+  for g in select x.lease, x.at, count(*) as calls, sum(x.tokens)::bigint as tokens from unnest(leases, at, tokens) as x(lease, at, tokens) where x.lease is not null group by x.lease, x.at loop
+    update lease e set slices = slice_add(e.slices, g.at, -g.calls, -g.tokens) where e.account_id = account and e.id = g.lease and e.slices <> '{}';
+  end loop;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.system_closed(c counter)

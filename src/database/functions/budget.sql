@@ -74,6 +74,15 @@ begin
     else c.max - counter_used(c, came) - case when c.name <> 'budget' then counter_held(c) when c.unit = 'credits' then coalesce((held ->> c.scope)::bigint, 0) else 0 end end;
 end $$;
 
+-- The counters of these calls or leases, of an account, its keys and budgets, as they are in this second.
+create or replace function counters_for(account text, asked jsonb, now_second bigint) returns counter[]
+language plpgsql stable as $$
+begin
+  return array(select counter_now(c, now_second) from counter c where c.account_id = account
+    and c.scope = any(array(select 'account' union select k ->> 'key' from jsonb_array_elements(asked) k
+      union select s from jsonb_array_elements(asked) k cross join jsonb_array_elements_text(k -> 'scopes') s)) order by c.scope, counter_rank(c.unit, c.span));
+end $$;
+
 -- Where the counters of each scope are: {scope: [place, …]}.
 create or replace function counter_places(counters counter[]) returns jsonb
 language plpgsql immutable as $$

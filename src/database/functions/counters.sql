@@ -118,7 +118,7 @@ begin
 end $$;
 
 -- Counts what settlements spent, the tokens that they used instead of the worst case, and the requests that were not counted, or are none. The arrays have an element for each
--- settlement, or for some that were made and count alike. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
+-- settlement; those that count alike, as those of one lease and second, come together. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[]);
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[], jsonb[]);
 drop function if exists counter_settle(text, text[], bigint[], int[], bigint[], bigint[], timestamptz[], jsonb[]);
@@ -131,7 +131,8 @@ declare
 begin
   for m in
     select s.scope, sum(x.paid)::bigint as paid, bool_or(x.requests <> 0) as has_requests, array_agg(x.at) as at, array_agg(x.requests) as requests, array_agg(x.tokens) as tokens, array_agg(x.made) as made
-    from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes)
+    from (select x.key, x.at, x.made, x.scopes, sum(x.paid) as paid, sum(x.requests)::bigint as requests, sum(x.tokens)::bigint as tokens
+        from unnest(keys, paid, requests, tokens, at, made, scopes) as x(key, paid, requests, tokens, at, made, scopes) group by x.key, x.at, x.made, x.scopes) x
       cross join lateral (select 'account' union all select x.key union all select jsonb_array_elements_text(x.scopes)) s(scope)
     group by s.scope
   loop

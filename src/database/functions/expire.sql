@@ -29,7 +29,7 @@ begin
   on conflict (account_id, id) do nothing;
   ids := array(select h.id from hold h where h.account_id = account and not h.job and h.process_id = any(dead));
   freed := coalesce((select sum(h.amount) from hold h where h.account_id = account and h.id = any(ids)), 0);
-  perform ledger_post(account, ids, false);
+  perform ledger_settle(account, ids);
   -- The key is free again, but remembers for whom it was: see the late settlement.
   update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
   for r in delete from lease e where e.account_id = account and e.process_id = any(dead)

@@ -34,7 +34,7 @@ begin
       and not exists (select 1 from idempotency d where d.account_id = account and d.hold_id = c ->> 'id'))) j
   where a.id = account and j.id <> all(begun)
   on conflict (account_id, id) do nothing;
-  answers := ledger_post(account, ids, false) -> 'told';
+  answers := ledger_settle(account, ids);
   for r in select x.id, x.replay from jsonb_to_recordset(calls) as x(id text, replay jsonb, idempotent boolean) where x.idempotent and x.id <> all(begun) loop
     if r.replay is null then
       delete from idempotency d where d.account_id = account and d.hold_id = r.id and d.status is null;
