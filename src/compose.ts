@@ -56,7 +56,7 @@ import { createRecordings } from './recordings/recordings.ts'
 import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
-import { probeVendor } from './routing/probe.ts'
+import { testVendor } from './routing/vendor-test.ts'
 import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
@@ -161,7 +161,7 @@ export async function createGateway(options: GatewayOptions) {
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers, toolConnections },
-    probe: (target, call, isForeign = false) => probeVendor(target, call, { upstream, logins, world, isForeign }),
+    test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
   })
   await office.tokens.adopt(options.operatorToken)

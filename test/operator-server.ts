@@ -204,7 +204,7 @@ export async function startOperatorServer(
     credentialHealth: () => ({ asideUntilMs: null, why: null, status: null, lastSuccessMs: null }),
     openJobs: async () => 0,
     sandboxUrl: () => undefined,
-    probe: async () => ({
+    test: async () => ({
       ...{ ok: true, status: 200, latencyMs: 3, message: 'It answers.' },
       ...{ steps: [], models: [], addressSuggested: null },
     }),

@@ -5,7 +5,7 @@ import { readDefaultCatalog } from '../compose.ts'
 import { realWorld } from '../kernel/world.ts'
 import { smallestRequest } from '../protocols/free-check.ts'
 import { loggedIn, vendorCall } from '../protocols/protocol.ts'
-import { probedRoute } from '../routing/probe.ts'
+import { testedRoute } from '../routing/vendor-test.ts'
 import { targetOf } from '../routing/route.ts'
 import { type Connection, suggestedUid, withConnection } from './connect.ts'
 import { type CatalogInput, checkDocument, type Login } from './document.ts'
@@ -74,13 +74,13 @@ for (const preset of presets)
     assert.ok(checked.ok)
     const vendor = checked.document.vendors[preset.name]
     assert.ok(vendor)
-    const probed = probedRoute(preset.name, checked.document)
+    const tested = testedRoute(preset.name, checked.document)
     if (Object.keys(preset.models).length === 0 && preset.takesOver === undefined)
-      return assert.equal(probed, undefined)
-    assert.ok(probed, 'nothing has a route to it')
+      return assert.equal(tested, undefined)
+    assert.ok(tested, 'nothing has a route to it')
     const secret = 'sk-of-the-test-0123456789'
-    const target = targetOf(probed.route, vendor, probed.uid, { sandboxUrl: () => undefined, credential: () => secret })
-    const ask = probed.facts && smallestRequest(target.protocol, probed.facts)
+    const target = targetOf(tested.route, vendor, tested.uid, { sandboxUrl: () => undefined, credential: () => secret })
+    const ask = tested.facts && smallestRequest(target.protocol, tested.facts)
     if (!ask) return assert.ok(!['text', 'embedding'].includes(preset.models[target.model]?.type ?? 'data'))
     const exchange = await ask.open(target, { requestId: 'test', createdSeconds: 0, signal: AbortSignal.timeout(1000) })
     const call = vendorCall(exchange.call, await loggedIn(target, { logins: loginsWith(secret), world: realWorld }))

@@ -55,7 +55,7 @@ export interface ConnectDeps {
   readonly catalog: CatalogStore
   readonly credentials: Credentials
   /** The real test: lists the models there, and makes the smallest call. `isForeign`: by a credential of an account's own. */
-  readonly probe: (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
+  readonly test: (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
 }
 
 const factor = z
@@ -99,7 +99,7 @@ const connectBody = z.strictObject({
 type ConnectBody = z.output<typeof connectBody>
 type Place = Pick<ConnectBody, keyof typeof connectFields>
 
-export function connectResources({ database, audit, catalog, credentials, probe }: ConnectDeps): Resource[] {
+export function connectResources({ database, audit, catalog, credentials, test }: ConnectDeps): Resource[] {
   return [
     resource('GET /presets', 'vendors:read', {
       answer: page(presetView),
@@ -136,7 +136,7 @@ export function connectResources({ database, audit, catalog, credentials, probe 
         await database.transaction((tx) =>
           audit.write(tx, by, { action: 'vendor.test', object: place.vendorName, detail }),
         )
-        return probe(target, factsFor(target.model, place.preset))
+        return test(target, factsFor(target.model, place.preset))
       },
     }),
     resource('POST /connect', 'vendors:write', {

@@ -21,7 +21,7 @@ import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { ByokFee } from '../../meter/price.ts'
 import type { CredentialHealth } from '../../routing/credential-state.ts'
-import { probedRoute } from '../../routing/probe.ts'
+import { testedRoute } from '../../routing/vendor-test.ts'
 import { targetOf } from '../../routing/route.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { readVendorHistory } from '../../routing/vendor-hours.ts'
@@ -47,7 +47,7 @@ export interface VendorDeps extends VendorCredentialDeps {
   readonly reports: Reports
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
-  readonly probe: ConnectDeps['probe']
+  readonly test: ConnectDeps['test']
 }
 
 export function vendorResources(deps: VendorDeps): Resource[] {
@@ -123,28 +123,28 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       answer: vendorTest,
       async run({ params: { name }, query }) {
         const vendor = find(name)
-        const probed = probedRoute(name, catalog.current.document)
-        if (!probed)
+        const tested = testedRoute(name, catalog.current.document)
+        if (!tested)
           throw new Fault('conflict', {
             message: `No model or endpoint has a route to the vendor "${name}": give it one.`,
           })
         const { sandboxUrl } = deps
         const credential = query.credential ?? testedOf(name)
         const one = { ...vendor, credential }
-        const target = targetOf(probed.route, one, probed.uid, { sandboxUrl, credential: credentials.get })
+        const target = targetOf(tested.route, one, tested.uid, { sandboxUrl, credential: credentials.get })
         if (credential !== undefined && target.secret === undefined)
           throw new Fault('conflict', {
             message: `Its credential ${credential} is neither stored nor in the gateway's environment.`,
           })
-        const tested = await deps.probe(target, probed.facts)
-        const { ok, message } = tested
+        const result = await deps.test(target, tested.facts)
+        const { ok, message } = result
         const kept = {
           ok,
           message: message.slice(0, MESSAGE_CHARS_MAX),
           at: new Date(deps.world.nowMs()).toISOString(),
         }
         await database.query(KEEP_TEST, [TEST_OF + name, JSON.stringify(kept)])
-        return tested
+        return result
       },
     }),
     resource('PUT /vendors/{name}/credential', 'vendor-credentials:write', {
@@ -374,7 +374,7 @@ export interface ByokKeyDeps {
   readonly byokKeys: ByokKeys
   readonly world: World
   readonly sandboxUrl: () => string | undefined
-  readonly probe: ConnectDeps['probe']
+  readonly test: ConnectDeps['test']
 }
 
 /** For each account: whoever has stolen keys must not find out here which of them work. */
@@ -410,8 +410,8 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
   async function test(account: string, vendorName: string, value: string): Promise<VendorTest> {
     const { document } = catalog.current
     const vendor = document.vendors[vendorName]
-    const probed = probedRoute(vendorName, document)
-    if (!vendor || !probed || !takesByokKeys(vendorName, document))
+    const tested = testedRoute(vendorName, document)
+    if (!vendor || !tested || !takesByokKeys(vendorName, document))
       throw new Fault('conflict', { message: `Own keys for "${vendorName}" are not taken here.` })
     const wait = tests.spend(account, 1)
     if (wait !== undefined)
@@ -421,8 +421,8 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
       })
     const { sandboxUrl } = deps
     const named = { ...vendor, credential: 'OWN', headers: {} }
-    const target = targetOf(probed.route, named, probed.uid, { sandboxUrl, credential: () => value })
-    return deps.probe(target, probed.facts, true)
+    const target = targetOf(tested.route, named, tested.uid, { sandboxUrl, credential: () => value })
+    return deps.test(target, tested.facts, true)
   }
 
   return [

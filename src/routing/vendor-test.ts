@@ -23,7 +23,7 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 const OTHER_PATHS = ['/v1', '/api/v1', '/openai/v1', '/compatibility/v1', '/v1beta/openai', '/inference/v1', '']
 const LOST: ReadonlySet<number | null> = new Set([404, 405, 410])
 
-interface ProbeDeps {
+interface TestDeps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
@@ -39,7 +39,7 @@ interface Heard {
 }
 
 /** `call`: the model to call; absent: the first one of the vendor's list. */
-export async function probeVendor(target: Target, call: ModelFacts | undefined, deps: ProbeDeps): Promise<VendorTest> {
+export async function testVendor(target: Target, call: ModelFacts | undefined, deps: TestDeps): Promise<VendorTest> {
   const check = freeCheck(target)
   if (check && target.protocol !== 'openai-images') return resultOf([await makeCheck(check, target, deps)])
   if (target.cloud !== undefined) return resultOf([await callInCloud(target, call, deps)])
@@ -62,7 +62,7 @@ export async function probeVendor(target: Target, call: ModelFacts | undefined, 
 }
 
 /** A cloud lists no models at the vendor's address, so one must be named. */
-async function callInCloud(target: Target, call: ModelFacts | undefined, deps: ProbeDeps): Promise<TestStep> {
+async function callInCloud(target: Target, call: ModelFacts | undefined, deps: TestDeps): Promise<TestStep> {
   const paidRequest = call && target.model !== '' ? smallestRequest(target.protocol, call) : undefined
   if (paidRequest) return makeCall(paidRequest, target, [], deps)
   const about = { what: 'call', method: 'POST', address: target.baseUrl, model: null } as const
@@ -81,7 +81,7 @@ function resultOf(
 }
 
 /** A free check, for vendors whose smallest call would be expensive. */
-async function makeCheck(check: FreeCheck, target: Target, deps: ProbeDeps): Promise<TestStep> {
+async function makeCheck(check: FreeCheck, target: Target, deps: TestDeps): Promise<TestStep> {
   const about = { what: 'check', ...place(check.call), model: null, inputTokens: null, outputTokens: null } as const
   const heard = await hear(check.call, target, deps)
   if (heard instanceof Failure) return { ...about, ...heard.found }
@@ -90,7 +90,7 @@ async function makeCheck(check: FreeCheck, target: Target, deps: ProbeDeps): Pro
   return { ...about, ok, status, latencyMs, message: ok ? check.words : refusalOf(heard, target) }
 }
 
-async function listModels(target: Target, deps: ProbeDeps): Promise<{ step: TestStep; models: string[] }> {
+async function listModels(target: Target, deps: TestDeps): Promise<{ step: TestStep; models: string[] }> {
   const call: HttpCall = { method: 'GET', url: modelsAddress(target), headers: { accept: 'application/json' } }
   const about = { what: 'models', ...place(call), model: null, inputTokens: null, outputTokens: null } as const
   const heard = await hear(call, target, deps)
@@ -108,7 +108,7 @@ async function makeCall(
   paidRequest: PaidRequest,
   target: Target,
   models: readonly string[],
-  deps: ProbeDeps,
+  deps: TestDeps,
 ): Promise<TestStep> {
   const { world } = deps
   const exchange = await paidRequest.open(target, {
@@ -149,7 +149,7 @@ class Failure {
   }
 }
 
-async function hear(call: HttpCall, target: Target, deps: ProbeDeps): Promise<Heard | Failure> {
+async function hear(call: HttpCall, target: Target, deps: TestDeps): Promise<Heard | Failure> {
   const { upstream, world } = deps
   const startedMs = world.elapsedMs()
   const since = () => Math.round(world.elapsedMs() - startedMs)
@@ -196,7 +196,7 @@ function originOf(location: string, { baseUrl }: Target): string {
 }
 
 /** A URL of the same host that lists models, or would with a valid credential. */
-async function findAddress(target: Target, deps: ProbeDeps): Promise<string | null> {
+async function findAddress(target: Target, deps: TestDeps): Promise<string | null> {
   const base = URL.parse(target.baseUrl)
   if (!base) return null
   const path = base.pathname
@@ -312,7 +312,7 @@ function likeness(left: ReadonlySet<string>, right: ReadonlySet<string>): number
 
 // Chooses the route to test: the cheapest call that shows most about the vendor.
 
-interface ProbedRoute {
+interface TestedRoute {
   readonly uid: string
   readonly route: Route
   /** Absent: the model's kind has no small call. */
@@ -323,7 +323,7 @@ interface ProbedRoute {
 const SMALL = KIND_NAMES.filter((kind) => kindRow(kind).batchable)
 
 /** Undefined when no route uses the vendor. */
-export function probedRoute(vendor: string, { models, endpoints }: CatalogDocument): ProbedRoute | undefined {
+export function testedRoute(vendor: string, { models, endpoints }: CatalogDocument): TestedRoute | undefined {
   const routes = Object.entries(models).flatMap(([uid, model]) =>
     model.routes.filter((route) => route.vendor === vendor).map((route) => ({ uid, model, route })),
   )

@@ -10,7 +10,7 @@ import { startSandbox } from '../sandbox/server.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import type { ProtocolName } from '../src/meter/kind.ts'
-import { probeVendor } from '../src/routing/probe.ts'
+import { testVendor } from '../src/routing/vendor-test.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
 
@@ -29,8 +29,8 @@ const answering =
   (_req, res) =>
     res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
-const probe = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
-  probeVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, {
+const tryOut = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
+  testVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, {
     ...{ upstream, world },
     logins: { open: () => assert.fail('no vendor here has a login') },
     isForeign: false,
@@ -54,7 +54,7 @@ test('a certificate that has expired, is not valid yet, is for somebody else or 
     ]
     for (const [certificate, said] of cases) {
       const host = await listen(createSecureServer(certificate, answering(200, { data: [{ id: 'm' }] })))
-      const { ok, message } = await probe('openai-chat', `https://${host}`)
+      const { ok, message } = await tryOut('openai-chat', `https://${host}`)
       assert.match(message, said)
       assert.equal(ok, !message.startsWith('TLS'))
     }
@@ -76,17 +76,17 @@ test('vendors of films, pictures and data are asked what costs nothing, and the 
   const strangers = await listen(createServer(answering(401, { error: { message: 'Who are you?' } })))
   const lost = await listen(createServer(answering(404, {})))
   for (const [protocol, vendor, steps, said, model] of cases) {
-    const made = await probe(protocol, `${sandbox.url}/${vendor}`, model)
+    const made = await tryOut(protocol, `${sandbox.url}/${vendor}`, model)
     assert.equal(made.ok, true, made.message)
     assert.deepEqual(
       made.steps.map(({ what }) => what),
       steps,
     )
     assert.match(made.message, said)
-    const refused = await probe(protocol, `http://${strangers}`, model)
+    const refused = await tryOut(protocol, `http://${strangers}`, model)
     assert.equal(refused.ok, false)
     assert.match(refused.message, /does not accept the credential. It says: “Who are you\?”/)
-    assert.match((await probe(protocol, `http://${lost}`, model)).message, /nothing at this address \(404\)/)
+    assert.match((await tryOut(protocol, `http://${lost}`, model)).message, /nothing at this address \(404\)/)
   }
 })
 
@@ -99,7 +99,7 @@ test('the login of an account’s own key is opened as a stranger’s, so that n
     headers: {},
     model: 'm',
   } as const
-  await probeVendor({ ...target, auth: { google: {} } }, undefined, {
+  await testVendor({ ...target, auth: { google: {} } }, undefined, {
     ...{ upstream, world, isForeign: true },
     logins: {
       open(_login, { isForeign }) {
