@@ -112,6 +112,7 @@ function setUp(upstreamPort: number) {
     genAi: false,
     ...{
       vendors: () => [],
+      probes: () => [],
       running: () => 0,
       ledgerPending: () => 0,
       ledgerIsolated: () => 0,

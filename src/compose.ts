@@ -56,10 +56,11 @@ import { createRecordings } from './recordings/recordings.ts'
 import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
-import { testVendor } from './routing/vendor-test.ts'
+import { createProber, type Prober } from './routing/probe.ts'
 import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
+import { testVendor } from './routing/vendor-test.ts'
 import { publicUrlOf } from './server/address.ts'
 import { sdkBody } from './server/envelope.ts'
 import { openServer } from './server/open.ts'
@@ -146,7 +147,7 @@ export async function createGateway(options: GatewayOptions) {
   const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const alerts = createAlerts({
     ...{ database, secrets, guard, world, log, branding, publicUrl, mails, deliveries: jobs.deliveries },
-    openVendors: () => vendors.health().flatMap(({ name, breaker }) => (breaker === 'open' ? [name] : [])),
+    failingVendors: () => failingVendors(load),
     overruns: monitor.overruns,
   })
   const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
@@ -159,7 +160,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
     ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },
     webhookSecret: (account) => webhookSecret(secrets, account),
-    ...{ reports: load.reports, vendorHealth: vendors.health, deliveries: jobs.deliveries },
+    ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers, toolConnections },
     test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
@@ -170,7 +171,16 @@ export async function createGateway(options: GatewayOptions) {
   const timers = startMaintenance(options, { ...store, ...load, files, people, sales, deliveries: jobs.deliveries })
   return {
     ...{ app, database, ledger, catalog, sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
-    ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
+    ...{
+      vendors,
+      prober: load.prober,
+      refusals,
+      contents,
+      alerts,
+      storeVersion,
+      migrations: store.migrations,
+      hourly: load.hourly,
+    },
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
@@ -183,6 +193,8 @@ export async function createGateway(options: GatewayOptions) {
       await handedOver
       await office.signUp.idle()
       for (const stop of timers) stop()
+      load.prober.stop()
+      await load.prober.idle()
       await load.verifier.stop()
       changes.stop()
       watch.stop()
@@ -273,7 +285,7 @@ function openLogins(
 
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
-  { config, world, log }: GatewayOptions,
+  { config, world, log, sandboxUrl }: GatewayOptions,
   store: Awaited<ReturnType<typeof openStore>>,
   queue: JobEngine['facts'],
 ) {
@@ -284,6 +296,7 @@ function createLoad(
   const metrics: Metrics = createMetrics({
     genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     vendors: () => vendors.health(),
+    probes: () => prober.found(),
     running: () => monitor.running,
     ledgerPending: () => ledger.pending,
     ledgerIsolated: () => ledger.isolated,
@@ -328,16 +341,29 @@ function createLoad(
     waiting: () => ledger.pending + database.waiting(),
   })
   const hourly = [vendorHours, margins]
+  const sources = { sandboxUrl, credential: credentials.get }
+  const prober: Prober = createProber({
+    ...{ database, changes, catalog, upstream, logins, world, log, vendors, sources, meter: metrics.probe },
+  })
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
   const mayHold = createCreditCheck(database, byokKeys)
   const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold })
   return {
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
-    ...{ refusals, contents, reports, hourly },
+    ...{ refusals, contents, reports, hourly, prober },
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
+}
+
+/** Those whose breaker is open in this process, and those that reject their credential. */
+function failingVendors({ vendors, prober }: Pick<ReturnType<typeof createLoad>, 'vendors' | 'prober'>) {
+  return vendors.health().flatMap(({ name, breaker, reason }) => {
+    const probe = prober.view(name)
+    if (probe?.state === 'rejected') return [{ name, isRejected: true, reason: probe.message }]
+    return breaker === 'open' ? [{ name, isRejected: false, reason }] : []
+  })
 }
 
 /** What reading a request needs besides its bytes. */

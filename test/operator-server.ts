@@ -201,6 +201,7 @@ export async function startOperatorServer(
       leave: async () => undefined,
     },
     vendorHealth: () => [],
+    prober: { view: () => null },
     credentialHealth: () => ({ asideUntilMs: null, why: null, status: null, lastSuccessMs: null }),
     openJobs: async () => 0,
     sandboxUrl: () => undefined,
@@ -222,7 +223,7 @@ export async function startOperatorServer(
     }),
     deliveries,
     alerts: createAlerts({
-      ...{ database, secrets, world, log: silentLog, mails: false, openVendors: () => [], overruns: () => [] },
+      ...{ database, secrets, world, log: silentLog, mails: false, failingVendors: () => [], overruns: () => [] },
       guard: { check: async () => undefined },
       ...{ deliveries, branding, publicUrl: () => url },
     }),

@@ -27,6 +27,8 @@ export interface Script {
   readonly outputTokens?: number
   /** A stream goes on until somebody breaks it off. */
   readonly endless?: boolean
+  /** Answers requests for its models instead. */
+  readonly list?: (response: ServerResponse, request: IncomingMessage) => void
 }
 
 export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
@@ -46,6 +48,7 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
     for await (const chunk of request) chunks.push(chunk as Buffer) // No encoding is set.
     if (request.method === 'GET') {
       vendor.listed += 1
+      if (vendor.script.list) return vendor.script.list(response, request)
       response.writeHead(vendor.script.status ?? 200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }))
       return

@@ -46,6 +46,13 @@ export interface Alerts {
   stop(): Promise<void>
 }
 
+interface FailingVendor {
+  readonly name: string
+  readonly isRejected: boolean
+  /** In words. */
+  readonly reason: string | null
+}
+
 interface AlertsOptions {
   readonly secrets: Secrets
   readonly guard: Pick<GuardedFetch, 'check'>
@@ -57,8 +64,8 @@ interface AlertsOptions {
   readonly publicUrl: () => string
   /** Whether a mail server is configured. */
   readonly mails: boolean
-  /** Vendors whose circuit breaker is open in this process. */
-  readonly openVendors: () => readonly string[]
+  /** Vendors whose circuit breaker is open in this process, or that reject their credential. */
+  readonly failingVendors: () => readonly FailingVendor[]
   /** Vendors that billed more output than the limit sent to them, within the last hour. */
   readonly overruns: () => ReadonlyArray<{ readonly vendor: string; readonly calls: number; readonly loss: Credits }>
   readonly everyMs?: number
@@ -89,8 +96,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     const { rulesOf, receiversOf, special } = await store.all()
     const facts = [...(await readFacts(database, rulesOf, special))]
     if (rulesOf('').vendorOpen)
-      for (const name of options.openVendors())
-        facts.push(fact('', 'vendor', name, { title: `The circuit breaker of ${name} is open`, message: VENDOR_TEXT }))
+      for (const vendor of options.failingVendors()) facts.push(fact('', 'vendor', vendor.name, vendorText(vendor)))
     if (rulesOf('').vendorOverrun)
       for (const { vendor, calls, loss } of options.overruns()) {
         const lost = loss > 0n ? ` ${formatCredits(loss)} credits of it were not on the accounts, and are lost.` : ''
@@ -133,7 +139,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
   /** One process a minute evaluates the database; each process evaluates its own circuit breakers. */
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
-    if (due || options.openVendors().length > 0 || options.overruns().length > 0) await look()
+    if (due || options.failingVendors().length > 0 || options.overruns().length > 0) await look()
     if (due) await database.query(PRUNE)
   }
   const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
@@ -198,8 +204,11 @@ export function createAlerts(options: AlertsOptions): Alerts {
   }
 }
 
-const VENDOR_TEXT =
-  'Its calls fail. Routes to others are taken where there are some; the page of vendors has its last error.'
+function vendorText({ name, isRejected, reason }: FailingVendor) {
+  if (isRejected) return { title: `${name} rejects its credential`, message: `A probe found: ${reason}` }
+  const message = `The reason: ${reason}. Routes to others are taken where there are some; the page of the vendor says more.`
+  return { title: `The circuit breaker of ${name} is open`, message }
+}
 
 function tooSoon(waitSeconds: number): Fault {
   return new Fault('rate_limited', {

@@ -337,6 +337,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
   'timeouts.firstByteMs': 'first-byte timeout (ms)',
   'timeouts.idleMs': 'idle timeout (ms)',
   'timeouts.totalMs': 'total timeout (ms)',
+  'probe.everySeconds': 'seconds between probes',
   'limits.contextTokens': 'context tokens',
   'limits.outputTokensMax': 'most output tokens',
   'routing.policy': 'routing policy',

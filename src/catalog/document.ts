@@ -94,6 +94,8 @@ const named = {
     code === 'unrecognized_keys' ? renamedHint(keys ?? []) : undefined,
 }
 
+const probe = z.strictObject({ everySeconds: z.number().int().min(10).max(3600) })
+
 const OFFERS = ['conversations', 'compact', 'masks'] as const
 export type Offer = (typeof OFFERS)[number]
 
@@ -131,6 +133,8 @@ const vendor = z.strictObject(
     passesUnknown: z.boolean().default(false),
     /** What not every vendor of a format has: of the Responses format, more than responses themselves; of images, edits with a mask. */
     offers: z.array(z.enum(OFFERS)).optional(),
+    /** How often it is asked for something that costs nothing, such as its list of models. false: never. Absent: as `routing.probe` says. */
+    probe: z.union([z.literal(false), probe]).optional(),
     /** It charges less for the beginning of a prompt that it has seen before, so that conversations stay with it. */
     promptCache: z.boolean().optional(),
     /** Where it works, such as `eu` or `us-east-1`: calls and keys can be kept to regions. Absent: in none that is known. */
@@ -252,6 +256,8 @@ const gatewayRouting = z.strictObject({
   creditsPerDollar: positive.optional(),
   /** By key, label, header or model; all that match apply. */
   rules: routingRules.optional(),
+  /** For vendors that do not say it themselves. Absent: they are not probed. */
+  probe: probe.optional(),
 })
 
 export const document = z

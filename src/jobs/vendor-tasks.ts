@@ -346,7 +346,10 @@ export async function chooseRoute(
     credentials !== undefined && credential !== null && vendors.credentials.health(vendorName, credential).why !== null
   const isSame = (one: Candidate) => (one.credential === BYOK) === (credential === BYOK)
   const refused = (one: Candidate) => Number(one.number === job.route && isSame(one) && !wasAside(one))
-  for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => refused(a) - refused(b))) {
+  const givesWay = (one: Candidate) =>
+    Number(one.credential !== BYOK && vendors.givesWay(one.vendorName, job.account_id) !== undefined)
+  const rank = (one: Candidate) => refused(one) + givesWay(one)
+  for (const candidate of (await candidatesOf(job, deps)).toSorted((a, b) => rank(a) - rank(b))) {
     if (candidate.credential === BYOK) return candidate
     const usable = candidate.credentials ? vendors.credentials.choose(candidate, job.account_id) : candidate
     if (!(usable instanceof Fault) && vendors.available(candidate.vendorName, job.account_id)) return usable

@@ -5,6 +5,7 @@ import { jobFacts } from '../jobs/views.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
 import { KIND_NAMES, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import { pricing } from '../meter/price.ts'
+import { probeView } from '../routing/views.ts'
 
 export const credentialView = z.object({
   name: z.string(),
@@ -45,6 +46,11 @@ export const vendorView = z.object({
   /** Each that the catalog names for it, and how this process fares with it. */
   credentials: z.array(vendorCredentialView),
   breaker: z.enum(['closed', 'open', 'half-open']),
+  /** Why the breaker is not closed, in words, and since when. */
+  reason: z.string().nullable(),
+  since: time.nullable(),
+  /** Null: it is not probed. */
+  probe: probeView.nullable(),
   inFlight: count,
   requests: count,
   errors: count,

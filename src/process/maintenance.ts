@@ -23,6 +23,7 @@ import { storeUsageMonths } from '../ledger/usage-months.ts'
 import { pruneTokens } from '../oauth/open.ts'
 import type { Recordings } from '../recordings/recordings.ts'
 import { createBilling } from '../reports/billing.ts'
+import type { Prober } from '../routing/probe.ts'
 import type { ToolServers } from '../routing/tool-servers.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Selling } from '../sales/open.ts'
@@ -47,10 +48,13 @@ interface Maintained {
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly sales: Selling
   readonly toolServers: Pick<ToolServers, 'lookAround'>
+  readonly prober: Pick<Prober, 'tick'>
 }
 
 /** Each sweep is also the heartbeat. ledger_unreturned in functions/flush.sql takes a process for dead after 4 s; change both together. */
 const SWEEP_EVERY_MS = 2_500
+/** How often to look which probes are due, and what others found. */
+const PROBES_EVERY_MS = 2_000
 const TRACE_EVERY_MS = 2_000
 const HOURLY_EVERY_MS = 20_000
 /** How soon a card is charged when an account with automatic top-up is low. */
@@ -80,6 +84,7 @@ export function startMaintenance(
     deliveries,
     sales,
     toolServers,
+    prober,
   }: Maintained,
 ): Array<() => void> {
   // Detects changes of the audit trail by someone with write access to the database.
@@ -121,6 +126,7 @@ export function startMaintenance(
     every(world, VERIFY_EVERY_MS, () => sales.reconciliations.tick(), log),
     every(world, TIDY_EVERY_MS, () => sales.plans.renew(), log),
     every(world, TIDY_EVERY_MS, () => toolServers.lookAround(), log),
+    every(world, PROBES_EVERY_MS, () => prober.tick(), log),
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
   ]
 }

@@ -3,14 +3,14 @@
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { readJson } from '../kernel/json.ts'
-import type { ProtocolName, TextProtocolName } from '../meter/kind.ts'
+import { type ProtocolName, protocolsOf, type TextProtocolName } from '../meter/kind.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import { readOcrRequest } from './media/mistral-ocr.ts'
 import { listCall } from './media/video-task/task.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 import { readEmbeddingsRequest } from './text/openai-embeddings.ts'
 import { readModerationsRequest, readRerankRequest } from './text/rerank-and-moderation.ts'
-import { type ModelFacts, readTextRequest } from './text/text.ts'
+import { type ModelFacts, modelsAddress, readTextRequest } from './text/text.ts'
 
 export interface FreeCheck {
   readonly call: HttpCall
@@ -77,6 +77,13 @@ function bridgeCheck({ baseUrl }: Target, path: string | undefined): FreeCheck |
 function dataAddress({ baseUrl, model: product }: Target): string | undefined {
   const spec = ENDPOINTS.filter(isDataEndpoint).find((one) => one.product === product)
   return spec && `${baseUrl}/${spec.vendorPath.replaceAll(/\{\w+\}/g, '-')}`
+}
+
+/** What can be asked again and again: it reads, orders nothing, and is billed by nobody. Undefined: nothing of that kind is known. */
+export function probeCall(target: Target): HttpCall | undefined {
+  if (target.protocol === 'video-task' || target.bridge) return freeCheck(target)?.call
+  const listsModels = target.cloud === undefined && !protocolsOf('data').some((one) => one === target.protocol)
+  return listsModels ? { method: 'GET', url: modelsAddress(target), headers: accept } : undefined
 }
 
 // The smallest call in each format, to test a vendor.

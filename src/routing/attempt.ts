@@ -162,23 +162,38 @@ function brokenOffCost({ cost }: Candidate, { inputTokensLikely, price }: PaidRe
 class Turns {
   readonly isAlone: boolean
   readonly #candidates: readonly Candidate[]
-  readonly #tries: number
+  #triesLeft: number
   #turn = 0
+  /** Those whose probes fail. They get their turn after the others. */
+  readonly #deferred: Candidate[] = []
+  readonly #passedOver = new Set<Candidate>()
 
   constructor(candidates: readonly Candidate[]) {
     this.isAlone = candidates.length === 1
     this.#candidates = candidates
-    this.#tries = this.isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
+    this.#triesLeft = this.isAlone ? 2 : Math.min(candidates.length, ATTEMPTS_MAX)
   }
 
   get hasNext(): boolean {
-    return this.#turn < this.#tries
+    return this.#triesLeft > 0
+  }
+
+  /** Whether there is no other candidate to try before this one. */
+  isLast(candidate: Candidate): boolean {
+    return this.isAlone || this.#passedOver.has(candidate)
+  }
+
+  /** Takes nothing from the tries. */
+  defer(candidate: Candidate): void {
+    this.#triesLeft += 1
+    this.#deferred.push(candidate)
+    this.#passedOver.add(candidate)
   }
 
   next(): Candidate | undefined {
     if (!this.hasNext) return undefined
-    this.#turn += 1
-    return this.#candidates[this.isAlone ? 0 : this.#turn - 1]
+    this.#triesLeft -= 1
+    return this.#candidates[this.isAlone ? 0 : this.#turn++] ?? this.#deferred.shift()
   }
 }
 
@@ -201,7 +216,7 @@ async function run(
     const route = again ?? turns.next()
     if (!route) break
     again = undefined
-    const candidate = choose(route, open, vendors)
+    const candidate = choose(route, turns, open, vendors)
     if (candidate instanceof Fault) {
       last ??= candidate
       recorder.add({ ...placeOf(route), ...instant(world), skipped: true, fault: candidate })
@@ -456,14 +471,19 @@ function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
 }
 
 /** The candidate with the credential to use, or the fault why the vendor cannot be called now. */
-function choose(route: Candidate, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
+function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
   // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or close it.
   if (route.credential === BYOK) return route
   if (isUntold(route)) return untoldFault(route.vendorName)
+  const failing = turns.isLast(route) ? undefined : vendors.givesWay(route.vendorName, account)
+  if (failing !== undefined) {
+    turns.defer(route)
+    return new Fault('upstream_unavailable', { internal: { vendor: route.vendorName, why: failing } })
+  }
   if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
   if (!route.credentials) return route // The usual case.
   const candidate = vendors.credentials.choose(route, account)
-  // The vendor was not called. If this call was the breaker's probe, another call may be the probe.
+  // The vendor was not called. If this call was the breaker's trial, another call may be the trial.
   if (candidate instanceof Fault) vendors.undecided(route.vendorName, account)
   return candidate
 }

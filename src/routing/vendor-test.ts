@@ -3,6 +3,7 @@
 import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
 import { readTextTraits } from '../catalog/traits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
+import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { KIND_NAMES, kindRow } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
@@ -13,7 +14,7 @@ import { type Exchange, loggedIn, type PaidRequest, type Target, vendorCall } fr
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
 import { isUnknownModel } from '../protocols/vendor-fault.ts'
 import { readErrorBody, type VendorError, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
-import type { HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
+import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import { type Logins, loginProblem } from '../upstream/login.ts'
 import type { TestStep, VendorTest } from './views.ts'
 
@@ -23,7 +24,7 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 const OTHER_PATHS = ['/v1', '/api/v1', '/openai/v1', '/compatibility/v1', '/v1beta/openai', '/inference/v1', '']
 const LOST: ReadonlySet<number | null> = new Set([404, 405, 410])
 
-interface TestDeps {
+export interface TestDeps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
@@ -31,7 +32,7 @@ interface TestDeps {
   readonly isForeign: boolean
 }
 
-interface Heard {
+export interface Heard {
   readonly status: number
   readonly latencyMs: number
   readonly headers: Readonly<Record<string, string>>
@@ -141,7 +142,7 @@ async function readAnswer({ body, headers }: Heard, exchange: Exchange, target: 
 }
 
 /** The vendor did not answer. */
-class Failure {
+export class Failure {
   readonly found: Pick<TestStep, 'ok' | 'status' | 'latencyMs' | 'message'>
 
   constructor(message: string, latencyMs: number) {
@@ -149,17 +150,26 @@ class Failure {
   }
 }
 
-async function hear(call: HttpCall, target: Target, deps: TestDeps): Promise<Heard | Failure> {
+interface Hearing {
+  readonly deadlines: Deadlines
+  readonly read: (reply: UpstreamReply) => Promise<Buffer>
+  readonly signal: AbortSignal
+}
+
+const USUAL: Hearing = { deadlines: DEADLINES, read: (reply) => reply.read(BODY_BYTES_MAX), signal: NEVER }
+
+export async function hear(call: HttpCall, target: Target, deps: TestDeps, how = USUAL): Promise<Heard | Failure> {
   const { upstream, world } = deps
+  const { deadlines, read } = how
   const startedMs = world.elapsedMs()
   const since = () => Math.round(world.elapsedMs() - startedMs)
   let reply: UpstreamReply | undefined
   try {
-    const signal = AbortSignal.timeout(DEADLINES.totalMs)
+    const signal = AbortSignal.any([how.signal, AbortSignal.timeout(deadlines.totalMs)])
     const sent = vendorCall(call, await loggedIn(target, deps))
-    reply = await upstream.send(sent, { deadlines: DEADLINES, signal })
+    reply = await upstream.send(sent, { deadlines, signal })
     const { status, headers } = reply
-    return { status, headers, body: await reply.read(BODY_BYTES_MAX), latencyMs: since() }
+    return { status, headers, body: await read(reply), latencyMs: since() }
   } catch (error) {
     reply?.abort()
     const fault = error instanceof Fault ? error : new Fault('upstream_timeout', { cause: error })
@@ -169,7 +179,7 @@ async function hear(call: HttpCall, target: Target, deps: TestDeps): Promise<Hea
 
 const place = ({ method, url }: HttpCall) => ({ method, address: url })
 
-function refusalOf(
+export function refusalOf(
   { status, body, headers }: Heard,
   target: Target,
   said: VendorError | undefined = readErrorBody(body),

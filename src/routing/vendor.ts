@@ -4,11 +4,15 @@ import { Fault } from '../kernel/fault.ts'
 import { Semaphore, type SemaphoreRules } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 import type { Refusal } from '../protocols/vendor-fault.ts'
+import { Breaker, type Phase, type Probed } from './breaker.ts'
 import { type CredentialStates, createCredentialStates } from './credential-state.ts'
 
 export interface VendorHealth {
   readonly name: string
   readonly breaker: Phase
+  /** Why the breaker is not closed, in words, and since when. */
+  readonly reason: string | null
+  readonly sinceMs: number | null
   readonly inFlight: number
   readonly pending: number
   readonly requests: number
@@ -56,6 +60,14 @@ const placesOf = (vendor: string, { concurrencyMax, pendingMax }: Places): Semap
 export interface Vendors {
   /** Whether this account may call the vendor now; false while the breaker is open. */
   available(name: string, account: string): boolean
+  /** In words: why this account's calls should go elsewhere if they can, although the breaker admits them. Its probes fail. */
+  givesWay(name: string, account: string): string | undefined
+  /** What the last probes found; undefined: it is not probed any more. */
+  probed(name: string, found: Probed | undefined): void
+  /** A probe has ended that began then, on the clock for durations. */
+  probeEnded(name: string, succeeded: boolean, atMs: number): void
+  /** Whether calls or probes find that it fails. */
+  isFailing(name: string): boolean
   /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
   enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
   /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
@@ -171,8 +183,28 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     state.lastAtMs = world.nowMs()
   }
 
+  function breakerView({ breaker, lastError }: State): Pick<VendorHealth, 'breaker' | 'reason' | 'sinceMs'> {
+    const nowMs = world.elapsedMs()
+    const { phase, sinceMs, probed } = breaker.state(nowMs)
+    if (probed) return { breaker: phase, reason: `${probeWords(probed)}: ${probed.message}`, sinceMs: probed.sinceMs }
+    if (sinceMs === undefined) return { breaker: phase, reason: null, sinceMs: null }
+    const reason = `its calls failed, the last one with ${lastError}`
+    return { breaker: phase, reason, sinceMs: Math.round(world.nowMs() - (nowMs - sinceMs)) }
+  }
+
   return {
     available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
+    givesWay(name, account) {
+      const failing = states.get(name)?.breaker.givesWay(account, world.elapsedMs())
+      return failing && probeWords(failing)
+    },
+    probed: (name, found) => stateOf(name).breaker.probed(found),
+    probeEnded(name, succeeded, atMs) {
+      const { breaker } = stateOf(name)
+      if (succeeded) breaker.probeSucceeded(atMs)
+      else breaker.probeFailed()
+    },
+    isFailing: (name) => stateOf(name).breaker.state(world.elapsedMs()).phase !== 'closed',
     enter(name, limits, signal) {
       const state = stateOf(name)
       // The catalog may have changed the limits.
@@ -216,7 +248,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       return [...states].map(([name, state]) => {
         return {
           name,
-          breaker: state.breaker.phase(world.elapsedMs()),
+          ...breakerView(state),
           inFlight: state.places.used,
           pending: state.places.waiting,
           requests: state.requests,
@@ -232,6 +264,9 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
   }
 }
 
+const probeWords = ({ failures }: Probed) =>
+  failures === 1 ? 'its last probe failed' : `its last ${failures} probes failed`
+
 function spreadOf(latenciesMs: readonly number[]) {
   const sorted = [...latenciesMs].sort((a, b) => a - b)
   const at = (share: number) =>
@@ -240,6 +275,11 @@ function spreadOf(latenciesMs: readonly number[]) {
 }
 
 const WORST: readonly Phase[] = ['open', 'half-open', 'closed']
+
+function worseOf(a: VendorHealth, b: VendorHealth): Pick<VendorHealth, 'breaker' | 'reason' | 'sinceMs'> {
+  const { breaker, reason, sinceMs } = WORST.indexOf(b.breaker) < WORST.indexOf(a.breaker) ? b : a
+  return { breaker, reason, sinceMs }
+}
 
 /** Merges the views of several processes: sums, the worst breaker, the latest error. */
 export function mergeHealth(parts: readonly (readonly VendorHealth[])[]): VendorHealth[] {
@@ -255,7 +295,7 @@ function both(a: VendorHealth, b: VendorHealth): VendorHealth {
   const later = (b.lastAtMs ?? 0) > (a.lastAtMs ?? 0) ? b : a
   return {
     name: a.name,
-    breaker: WORST.find((phase) => a.breaker === phase || b.breaker === phase) ?? a.breaker,
+    ...worseOf(a, b),
     inFlight: a.inFlight + b.inFlight,
     pending: a.pending + b.pending,
     requests: a.requests + b.requests,
@@ -269,94 +309,5 @@ function both(a: VendorHealth, b: VendorHealth): VendorHealth {
     lastError: later.lastError ?? a.lastError ?? b.lastError,
     lastAtMs: later.lastAtMs,
     lastSuccessMs: a.lastSuccessMs === null ? b.lastSuccessMs : Math.max(a.lastSuccessMs, b.lastSuccessMs ?? 0),
-  }
-}
-
-// The circuit breaker of one vendor. An account's own failures open the breaker for that account only. It opens for all accounts only when several
-// have failed and no call has succeeded since. So one account cannot close a vendor to others with requests that always fail, and a vendor that is
-// down is still left alone.
-
-type Phase = 'closed' | 'open' | 'half-open'
-
-const FAILURES_TO_OPEN = 5
-const ACCOUNTS_TO_OPEN = 3
-/** Accounts whose probes must fail before the breaker opens for all again: a single one may fail for its own reasons. */
-const PROBES_TO_REOPEN = 2
-const PROBES_MAX = 10
-const OPEN_MS = 5_000
-const OPEN_MS_MAX = 60_000
-
-class Gate {
-  failures = 0
-  #openedMs = 0
-  #openForMs = 0
-
-  phase(nowMs: number): Phase {
-    if (this.#openForMs === 0) return 'closed'
-    return nowMs - this.#openedMs < this.#openForMs ? 'open' : 'half-open'
-  }
-
-  /** Opens for twice as long each time. A failure while it is open comes from a call that was in flight, and is ignored. */
-  open(nowMs: number): void {
-    if (this.phase(nowMs) === 'open') return
-    this.#openedMs = nowMs
-    this.#openForMs = Math.min(this.#openForMs === 0 ? OPEN_MS : this.#openForMs * 2, OPEN_MS_MAX)
-  }
-}
-
-class Breaker {
-  /** The accounts that have failed since the last success of any account. */
-  readonly #accounts = new Map<string, Gate>()
-  readonly #probing = new Set<string>()
-  readonly #failedProbes = new Set<string>()
-  #all = new Gate()
-
-  /** Whether this account may call the vendor now. While the breaker is half-open, one call of each account is a probe. */
-  admits(account: string, nowMs: number): boolean {
-    if (this.#accounts.size === 0) return true
-    const own = this.#accounts.get(account)?.phase(nowMs) ?? 'closed'
-    const all = this.#all.phase(nowMs)
-    if (own === 'open' || all === 'open') return false
-    if (own === 'closed' && all === 'closed') return true
-    if (this.#probing.has(account) || this.#probing.size >= PROBES_MAX) return false
-    this.#probing.add(account)
-    return true
-  }
-
-  succeeded(account: string): void {
-    this.#probing.delete(account)
-    if (this.#accounts.size === 0) return
-    this.#accounts.clear()
-    this.#failedProbes.clear()
-    this.#all = new Gate()
-  }
-
-  failed(account: string, nowMs: number): void {
-    const wasProbe = this.#probing.delete(account)
-    const own = this.#accounts.get(account) ?? new Gate()
-    this.#accounts.set(account, own)
-    own.failures += 1
-    if (wasProbe || own.failures >= FAILURES_TO_OPEN) own.open(nowMs)
-    const all = this.#all
-    all.failures += 1
-    if (all.phase(nowMs) === 'closed') {
-      if (all.failures >= FAILURES_TO_OPEN && this.#accounts.size >= ACCOUNTS_TO_OPEN) all.open(nowMs)
-    } else if (wasProbe && this.#failedProbes.add(account).size >= PROBES_TO_REOPEN) {
-      this.#failedProbes.clear()
-      all.open(nowMs)
-    }
-  }
-
-  /** The call said nothing about the vendor. If it was a probe, the next call may be the probe. */
-  undecided(account: string): void {
-    this.#probing.delete(account)
-  }
-
-  /** For operators: the state for all accounts, or else the worst state of the accounts that failed since the last success. */
-  phase(nowMs: number): Phase {
-    const all = this.#all.phase(nowMs)
-    if (all !== 'closed') return all
-    const own = [...this.#accounts.values()].map((gate) => gate.phase(nowMs))
-    return own.includes('open') ? 'open' : own.includes('half-open') ? 'half-open' : 'closed'
   }
 }

@@ -35,6 +35,28 @@ export const vendorTest = z.object({
 })
 export type VendorTest = z.infer<typeof vendorTest>
 
+/**
+ * What probes of a vendor find. `rejected`: it does not accept the credential. `unsupported`: it has no free request, so that it is not probed.
+ * `waiting`: the first probe has not ended yet.
+ */
+export const PROBE_STATES = ['answering', 'failing', 'rejected', 'unsupported', 'waiting'] as const
+export type ProbeState = (typeof PROBE_STATES)[number]
+
+export const probeView = z.object({
+  everySeconds: count,
+  state: z.enum(PROBE_STATES),
+  /** In words. */
+  message: z.string(),
+  /** Since when it is in this state. */
+  since: time.nullable(),
+  /** When the last probe ended. */
+  at: time.nullable(),
+  latencyMs: count.nullable(),
+  /** Failed probes in a row. */
+  failures: count,
+})
+export type ProbeView = z.infer<typeof probeView>
+
 const asked = { requests: count, errors: count, latencyMsP50: count.nullable() }
 
 export const vendorHistory = z.object({

@@ -20,6 +20,8 @@ import type { LiveCall, Meters } from './monitor.ts'
 export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
   readonly delivery: (kind: string, outcome: string) => void
+  /** A probe of a vendor has ended. */
+  readonly probe: (vendor: string, state: string) => void
   /** A copy of a call; `cost` if one is known. */
   readonly shadow: (product: string, outcome: ShadowOutcome, cost?: Credits) => void
 }
@@ -31,6 +33,7 @@ interface MetricSources {
   /** Also by the conventions for generative AI: gen-ai.ts. */
   readonly genAi: boolean
   readonly vendors: () => ReadonlyArray<{ name: string; breaker: string; inFlight: number }>
+  readonly probes: () => ReadonlyArray<{ vendor: string; state: string }>
   readonly running: () => number
   readonly ledgerPending: () => number
   readonly ledgerIsolated: () => number
@@ -47,6 +50,7 @@ interface MetricSources {
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const BREAKERS: Record<string, number> = { closed: 0, 'half-open': 1, open: 2 }
+const PROBE_VALUES: Record<string, number> = { answering: 0, failing: 1, rejected: 2 }
 const MICRO = 1_000_000
 /** The library's default of 10 ms wakes an idle process a hundred times a second, which was most of its CPU time. */
 const LAG_EVERY_MS = 500
@@ -117,6 +121,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
     delivery: createDeliveryMeter(registry),
+    probe: createProbeMeter(registry, sources),
     shadow: createShadowMeter(registry),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
@@ -158,6 +163,30 @@ function createDeliveryMeter(registry: Registry): Metrics['delivery'] {
     registry,
   })
   return (kind, outcome) => deliveries.add(`${kind} ${outcome}`, () => ({ kind, outcome }), 1)
+}
+
+function createProbeMeter(registry: Registry, { probes: read }: MetricSources): Metrics['probe'] {
+  new Gauge({
+    name: 'tollgate_vendor_probe',
+    help: 'What probes of a vendor find: 0 it answers, 1 it fails, 2 it rejects the credential. Absent: it is not probed.',
+    labelNames: ['vendor'],
+    registers: [registry],
+    aggregator: 'max',
+    collect() {
+      this.reset()
+      for (const { vendor, state } of read()) {
+        const value = PROBE_VALUES[state]
+        if (value !== undefined) this.set({ vendor }, value)
+      }
+    },
+  })
+  const probes = new CounterTally({
+    name: 'tollgate_vendor_probes_total',
+    help: 'Free probes of vendors by this process, by vendor and what they found: answering, failing, rejected (the credential), unsupported.',
+    labelNames: ['vendor', 'state'],
+    registry,
+  })
+  return (vendor, state) => probes.add(`${vendor} ${state}`, () => ({ vendor, state }), 1)
 }
 
 function createShadowMeter(registry: Registry): Metrics['shadow'] {

@@ -15,6 +15,7 @@ export async function listMetrics(): Promise<MetricFact[]> {
   const { registry } = createMetrics({
     genAi: true,
     vendors: () => [],
+    probes: () => [],
     running: zero,
     ledgerPending: zero,
     ledgerIsolated: zero,

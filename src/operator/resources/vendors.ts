@@ -21,10 +21,11 @@ import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { ByokFee } from '../../meter/price.ts'
 import type { CredentialHealth } from '../../routing/credential-state.ts'
-import { testedRoute } from '../../routing/vendor-test.ts'
+import type { Prober } from '../../routing/probe.ts'
 import { targetOf } from '../../routing/route.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { readVendorHistory } from '../../routing/vendor-hours.ts'
+import { testedRoute } from '../../routing/vendor-test.ts'
 import { type VendorTest, vendorHistory, vendorTest } from '../../routing/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import { createMinuteBudget } from '../../upstream/budget.ts'
@@ -48,6 +49,7 @@ export interface VendorDeps extends VendorCredentialDeps {
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
   readonly test: ConnectDeps['test']
+  readonly prober: Pick<Prober, 'view'>
 }
 
 export function vendorResources(deps: VendorDeps): Resource[] {
@@ -88,6 +90,9 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
       credentials: all,
       breaker: health?.breaker ?? 'closed',
+      reason: health?.reason ?? null,
+      since: isoOf(health?.sinceMs ?? null),
+      probe: deps.prober.view(name),
       inFlight: health?.inFlight ?? 0,
       requests: health?.requests ?? 0,
       errors: health?.errors ?? 0,

@@ -1,0 +1,282 @@
+// Active probes: a vendor for which the catalog asks it gets a request at an interval that costs nothing, such as for its list of models. Of all
+// processes one makes it, and all count what it found into the vendor's breaker. Nothing is asked, not even the database, while no vendor has probes.
+import { type CatalogDocument, credentialsOf } from '../catalog/document.ts'
+import type { CatalogStore } from '../catalog/store.ts'
+import type { Changes } from '../database/changes.ts'
+import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import type { Log } from '../kernel/log.ts'
+import { probeCall } from '../protocols/free-check.ts'
+import type { Target } from '../protocols/protocol.ts'
+import type { HttpCall, UpstreamReply } from '../upstream/call.ts'
+import { type RouteSources, targetOf } from './route.ts'
+import type { Vendors } from './vendor.ts'
+import { Failure, hear, refusalOf, type TestDeps, testedRoute } from './vendor-test.ts'
+import type { ProbeState, ProbeView } from './views.ts'
+
+export interface Prober {
+  /** Reads what the others found, and makes the probes that are due. They go on after it has returned. */
+  tick(): Promise<void>
+  /** Null: the vendor is not probed. */
+  view(vendor: string): ProbeView | null
+  /** What probes find of each vendor that was probed. */
+  found(): ReadonlyArray<{ readonly vendor: string; readonly state: ProbeState }>
+  /** Breaks off the running probes, and makes no more. */
+  stop(): void
+  /** Resolves when none is running. */
+  idle(): Promise<unknown>
+}
+
+const DEADLINES = { connectMs: 3_000, firstByteMs: 8_000, idleMs: 3_000, totalMs: 10_000 }
+/** Longer than a probe can take. */
+const LEASE_SECONDS = 20
+/** The end of a longer list is not read. */
+const BODY_BYTES_MAX = 65_536
+/** After a failure, and while calls fail. */
+const AGAIN_SECONDS = 5
+/** Where there was no list. */
+const UNSUPPORTED_SECONDS = 3_600
+const RUNNING_MAX = 8
+const MESSAGE_CHARS_MAX = 300
+
+interface ProberDeps extends Omit<TestDeps, 'isForeign'> {
+  readonly database: Database
+  readonly changes: Pick<Changes, 'watch'>
+  readonly catalog: Pick<CatalogStore, 'current'>
+  readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
+  readonly vendors: Pick<Vendors, 'probed' | 'probeEnded' | 'isFailing' | 'credentials'>
+  readonly log: Log
+  readonly meter: (vendor: string, state: ProbeState) => void
+}
+
+interface Row {
+  readonly vendor: string
+  readonly every_seconds: number
+  readonly state: ProbeState
+  readonly message: string
+  readonly failures: number
+  readonly latency_ms: number | null
+  readonly since: Date
+  readonly probed_at: Date | null
+  readonly age_ms: number | null
+  readonly free: boolean
+  readonly due: boolean
+}
+
+interface Found {
+  readonly state: ProbeState
+  /** It counts against the vendor. */
+  readonly counts: boolean
+  readonly message: string
+  readonly latencyMs: number
+}
+
+interface Probe {
+  readonly target: Target
+  readonly call: HttpCall
+  /** Of several. */
+  readonly credential?: string
+}
+
+export function createProber(deps: ProberDeps): Prober {
+  const { database, catalog, vendors, world, log, meter } = deps
+  let known = new Map<string, Row>()
+  const running = new Map<string, Promise<unknown>>()
+  const stopping = new AbortController()
+  /** A changed credential or address may be the remedy. */
+  let isChanged = false
+  const changed = () => {
+    isChanged = true
+  }
+  deps.changes.watch('credentials', changed)
+  deps.changes.watch('catalog', changed)
+
+  /** Those that are to be probed, with their intervals. */
+  const wanted = () => probedVendors(catalog.current.document)
+
+  function learn(row: Row, everySeconds: number): void {
+    const { vendor, failures, message, since, state, age_ms: ageMs } = row
+    const before = known.get(vendor)
+    known.set(vendor, row)
+    if (ageMs === null) return
+    const endedMs = world.elapsedMs() - ageMs
+    // Where nobody probes any more, what was found does not count for ever.
+    const untilMs = endedMs + (2 * everySeconds + 3 * LEASE_SECONDS) * 1000
+    vendors.probed(vendor, { failures, message, sinceMs: since.getTime(), untilMs })
+    if (before?.probed_at?.getTime() === row.probed_at?.getTime()) return
+    if (state === 'answering') vendors.probeEnded(vendor, true, endedMs - (row.latency_ms ?? 0))
+    else if (failures > 0) vendors.probeEnded(vendor, false, endedMs)
+  }
+
+  async function read(intervals: ReadonlyMap<string, number>): Promise<void> {
+    const rows = await database.query<Row>(READ)
+    const before = known
+    known = new Map([...before].filter(([vendor]) => rows.some((row) => row.vendor === vendor)))
+    for (const vendor of before.keys()) if (!intervals.has(vendor)) vendors.probed(vendor, undefined)
+    for (const row of rows) {
+      const everySeconds = intervals.get(row.vendor)
+      if (everySeconds !== undefined) learn(row, everySeconds)
+      else known.delete(row.vendor)
+    }
+    if (rows.some(({ vendor }) => !intervals.has(vendor))) await database.query(FORGET, [[...intervals.keys()]])
+  }
+
+  /** While calls fail, a probe says when that has ended. */
+  const isUrgent = (vendor: string) => {
+    const { state } = known.get(vendor) ?? {}
+    return (state === 'answering' || state === 'failing') && vendors.isFailing(vendor)
+  }
+
+  async function probe(vendor: string, everySeconds: number, isSoon: boolean): Promise<void> {
+    const asked = probeOf(vendor, deps)
+    if (typeof asked === 'string') return
+    const [claimed] = await database.query<{ version: number }>(CLAIM, [vendor, everySeconds, LEASE_SECONDS, isSoon])
+    if (!claimed) return
+    const found = await askFor(asked, stopping.signal, deps)
+    // The lease ends soon, and another process asks again.
+    if (stopping.signal.aborted) return
+    meter(vendor, found.state)
+    const { state, counts, message, latencyMs } = found
+    const next = nextSeconds(found, everySeconds) * (0.9 + (0.2 * (world.bytes(1)[0] ?? 0)) / 255)
+    const values = [vendor, claimed.version, next, state, message, latencyMs, counts]
+    const [row] = await database.query<Row>(ENDED, values)
+    if (!row) return
+    if (row.since.getTime() === row.probed_at?.getTime())
+      log[state === 'answering' ? 'info' : 'warn'](
+        { vendor, state, message },
+        'what probes of a vendor find has changed',
+      )
+    learn(row, everySeconds)
+  }
+
+  return {
+    async tick() {
+      const intervals = wanted()
+      if (intervals.size === 0 && known.size === 0) return
+      await read(intervals)
+      const isSoon = isChanged
+      isChanged = false
+      for (const [vendor, everySeconds] of intervals) {
+        const row = known.get(vendor)
+        const soon = isUrgent(vendor) || (isSoon && row?.state !== 'answering')
+        const isDue = !row || (row.free && (row.due || soon || row.every_seconds !== everySeconds))
+        if (!isDue || stopping.signal.aborted || running.has(vendor) || running.size >= RUNNING_MAX) continue
+        const probing = probe(vendor, everySeconds, soon)
+          .catch((error: unknown) => log.warn({ error, vendor }, 'a probe could not be made or stored'))
+          .finally(() => running.delete(vendor))
+        running.set(vendor, probing)
+      }
+    },
+    view(vendor) {
+      const everySeconds = wanted().get(vendor)
+      if (everySeconds === undefined) return null
+      const none = { since: null, at: null, latencyMs: null, failures: 0 }
+      const asked = probeOf(vendor, deps)
+      if (typeof asked === 'string') return { everySeconds, state: 'unsupported', message: asked, ...none }
+      const row = known.get(vendor)
+      if (!row?.probed_at) return { everySeconds, state: 'waiting', message: 'It has not been probed yet.', ...none }
+      const { state, message, failures, since, probed_at: at, latency_ms: latencyMs } = row
+      return { everySeconds, state, message, failures, latencyMs, since: since.toISOString(), at: at.toISOString() }
+    },
+    found: () => [...known.values()],
+    stop: () => stopping.abort(),
+    idle: () => Promise.all(running.values()),
+  }
+}
+
+function probedVendors({ vendors, routing }: CatalogDocument): Map<string, number> {
+  return new Map(
+    Object.entries(vendors).flatMap(([name, vendor]) => {
+      const { everySeconds } = (vendor.probe ?? routing?.probe) || {}
+      return everySeconds === undefined ? [] : [[name, everySeconds] as const]
+    }),
+  )
+}
+
+/** The request and who makes it, or why there is none. */
+function probeOf(name: string, { catalog, sources, vendors }: ProberDeps): Probe | string {
+  const { document } = catalog.current
+  const vendor = document.vendors[name]
+  const tested = testedRoute(name, document)
+  if (!vendor || !tested) return 'No model or endpoint has a route to it.'
+  const all = credentialsOf(vendor).map((one) => one.name)
+  const there = all.filter((one) => targetAt(one).secret !== undefined)
+  if (all.length > 0 && there.length === 0) return 'Its credential has no value.'
+  const credential = there.find((one) => vendors.credentials.health(name, one).why === null) ?? there[0]
+  const target = targetAt(credential)
+  const call = probeCall(target)
+  if (!call) return 'It has no request that is known to cost nothing.'
+  return { target, call, ...(credential !== undefined && all.length > 1 ? { credential } : {}) }
+
+  function targetAt(one: string | undefined): Target {
+    return targetOf(tested!.route, { ...vendor!, credential: one }, tested!.uid, sources) // Both are there.
+  }
+}
+
+/** The answer's body as far as it is read. A longer one is broken off, which is not the vendor's fault. */
+async function beginning(reply: UpstreamReply): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  const piped = reply.pipe((piece) => {
+    pieces.push(piece)
+    bytes += piece.length
+    if (bytes > BODY_BYTES_MAX) reply.abort()
+    return undefined
+  })
+  await piped.catch((error: unknown) => {
+    if (bytes <= BODY_BYTES_MAX) throw error
+  })
+  return Buffer.concat(pieces)
+}
+
+const ABSENT: ReadonlySet<number> = new Set([404, 405, 410, 501])
+
+async function askFor({ target, call, credential }: Probe, signal: AbortSignal, deps: ProberDeps): Promise<Found> {
+  const how = { deadlines: DEADLINES, read: beginning, signal }
+  const heard = await hear(call, target, { ...deps, isForeign: false }, how)
+  const told = (state: ProbeState, counts: boolean, message: string): Found => ({
+    ...{ state, counts, message: message.slice(0, MESSAGE_CHARS_MAX).toWellFormed() },
+    latencyMs: heard instanceof Failure ? heard.found.latencyMs : heard.latencyMs,
+  })
+  if (heard instanceof Failure) return told('failing', true, heard.found.message)
+  const { status, body } = heard
+  if (status >= 200 && status < 300)
+    return /^\s*[[{]/.test(body.toString('latin1', 0, 100))
+      ? told('answering', false, 'It answers.')
+      : told('failing', true, 'It answers, but not with JSON. Is the address that of an API?')
+  const said = refusalOf(heard, target)
+  if (status === 429) return told('answering', false, said)
+  // Another of several credentials may be right. One that may make calls may still not be allowed to list models.
+  if (status === 401 || status === 403)
+    return told('rejected', status === 401 && credential === undefined, credential ? `${credential}: ${said}` : said)
+  if (ABSENT.has(status)) return told('unsupported', false, `It has no list of models at this address (${status}).`)
+  return told('failing', true, said)
+}
+
+function nextSeconds({ state }: Found, everySeconds: number): number {
+  if (state === 'failing') return Math.min(everySeconds, AGAIN_SECONDS)
+  return state === 'unsupported' ? UNSUPPORTED_SECONDS : everySeconds
+}
+
+const FREE = '(lease_until is null or lease_until < now())'
+const COLUMNS = `vendor, every_seconds, state, message, failures, latency_ms, since, probed_at,
+  (extract(epoch from now() - probed_at) * 1000)::float8 as age_ms, ${FREE} as free, next_at <= now() as due`
+const READ = statement('vendor_probe_read', `select ${COLUMNS} from vendor_probe order by vendor limit 10000`, SHORT_MS)
+// Not at once: a process that has not seen the new catalog yet would probe again.
+const FORGET = statement(
+  'vendor_probe_forget',
+  `delete from vendor_probe where not vendor = any($1) and greatest(probed_at, lease_until) < now() - interval '1 minute'`,
+)
+const CLAIM = statement(
+  'vendor_probe_claim',
+  `insert into vendor_probe as p (vendor, every_seconds, lease_until) values ($1, $2, now() + make_interval(secs => $3))
+   on conflict (vendor) do update set every_seconds = excluded.every_seconds, lease_until = excluded.lease_until, version = p.version + 1
+   where (p.lease_until is null or p.lease_until < now()) and (p.next_at <= now() or p.every_seconds <> excluded.every_seconds
+     or ($4 and p.probed_at < now() - make_interval(secs => ${AGAIN_SECONDS})))
+   returning version`,
+)
+const ENDED = statement(
+  'vendor_probe_ended',
+  `update vendor_probe set lease_until = null, next_at = now() + make_interval(secs => $3), probed_at = now(), state = $4, message = $5,
+     latency_ms = $6, failures = case when $7 then failures + 1 else 0 end, since = case when state = $4 then since else now() end
+   where vendor = $1 and version = $2 returning ${COLUMNS}`,
+)

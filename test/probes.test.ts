@@ -1,0 +1,311 @@
+// Active probes: two gateways on one database ask vendors for what costs nothing, and calls go where it is answered.
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { after, before, beforeEach, test } from 'node:test'
+import type { Page } from '../src/kernel/view.ts'
+import type { VendorView } from '../src/operator/views.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
+import { until } from './until.ts'
+
+const NAMES = ['north', 'south', 'locked', 'odd', 'quiet'] as const
+type Name = (typeof NAMES)[number]
+const KEY = 'sk-locked-0123456789abcdef'
+let vendors: Record<Name, ScriptedVendor>
+let database: FreshDatabase
+let one: TestGateway
+let other: TestGateway
+
+before(async () => {
+  const started = await Promise.all(NAMES.map(async (name) => [name, await scriptedVendor(name)] as const))
+  vendors = Object.fromEntries(started) as typeof vendors // One of each name.
+  database = await freshDatabase()
+  one = await startGateway({
+    database,
+    env: { LOCKED_KEY: KEY },
+    catalog(document) {
+      // So rarely that a probe is made only when a test makes it due.
+      const probe = { everySeconds: 3600 }
+      const { north, south, locked, odd, quiet } = vendors
+      document.vendors.north = { baseUrl: north.url, probe }
+      document.vendors.south = { baseUrl: south.url, probe: false }
+      document.vendors.locked = { baseUrl: locked.url, credential: 'LOCKED_KEY', probe }
+      document.vendors.odd = { baseUrl: odd.url, probe }
+      document.vendors.quiet = { baseUrl: quiet.url }
+      document.vendors.keyless = { baseUrl: quiet.url, credential: 'ABSENT_KEY', probe }
+      document.vendors.cloudy = { baseUrl: quiet.url, cloud: 'bedrock', probe }
+      document.vendors.idle = { baseUrl: quiet.url, probe }
+      const routes = (...names: string[]) =>
+        names.map((vendor, order) => ({ vendor, protocol: 'openai-chat', model: 'm', order }))
+      const model = { ...document.models['alpha-5.4'], family: 'plain', traits: {} }
+      document.models.both = { ...model, routes: routes('north', 'south') }
+      document.models.alone = { ...model, routes: routes('north') }
+      document.models.guarded = { ...model, routes: routes('locked', 'south') }
+      document.models.rest = { ...model, routes: routes('odd', 'quiet', 'keyless') }
+      const cloudy = { vendor: 'cloudy', protocol: 'anthropic-messages', model: 'm' }
+      document.models.far = { ...model, routes: [cloudy] }
+    },
+  })
+  other = await startGateway({ database, env: { LOCKED_KEY: KEY } })
+})
+after(async () => {
+  await one.settled()
+  assert.equal(vendors.quiet.listed + vendors.south.listed, 0, 'a vendor was probed that must not be')
+  await one.close()
+  await other.close()
+  await database.drop()
+  for (const vendor of Object.values(vendors)) vendor.close()
+})
+beforeEach(() => {
+  for (const vendor of Object.values(vendors)) vendor.script = {}
+})
+
+interface Row {
+  state: string
+  failures: number
+  message: string
+  version: number
+  probed_at: Date | null
+}
+const sql = (text: string, values: string[] = []) => one.gateway.database.query<Row>({ text }, values)
+const rowOf = async (name: string) => (await sql('select * from vendor_probe where vendor = $1', [name]))[0]
+const tick = () => Promise.all([one.gateway.prober.tick(), other.gateway.prober.tick()])
+
+/** Makes a probe due, and waits until one has ended and both gateways know what it found. */
+async function probe(name: Name): Promise<Row> {
+  await until(() => rowOf(name))
+  const [before] = await sql(`update vendor_probe set next_at = '-infinity' where vendor = $1 returning probed_at`, [
+    name,
+  ])
+  const row = await until(async () => {
+    await tick()
+    const now = await rowOf(name)
+    return now?.probed_at && now.probed_at.getTime() !== before?.probed_at?.getTime() ? now : undefined
+  })
+  await tick()
+  return row
+}
+
+async function fail(name: Name, script: ScriptedVendor['script']): Promise<Row> {
+  vendors[name].script = script
+  return until(async () => {
+    const row = await probe(name)
+    return row.failures >= 3 ? row : undefined
+  })
+}
+
+const view = async (g: TestGateway, name: string) =>
+  (await g.operator<Page<VendorView>>('GET', '/vendors')).data.items.find((item) => item.name === name)
+
+const list = (status: number, body: unknown) => ({
+  list: (response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+})
+const AWAY = list(503, { error: { message: 'maintenance' } })
+
+async function ask(g: TestGateway, key: string, model: string): Promise<string> {
+  const answer = await g.call('/v1/chat/completions', key, { model, messages: [{ role: 'user', content: 'Hi.' }] })
+  const body = (await answer.json()) as { choices?: [{ message: { content: string } }] }
+  return body.choices?.[0].message.content ?? String(answer.status)
+}
+
+test('while probes fail, calls through all processes take the next route, and the log says why; one that answers ends it', async () => {
+  const { id, key } = await one.account()
+  await probe('north')
+  assert.equal((await view(other, 'north'))?.probe?.state, 'answering')
+  assert.equal(await ask(one, key, 'both'), 'from north')
+  await fail('north', AWAY)
+  const asked = vendors.north.sent.length
+  for (const g of [one, other]) {
+    assert.equal(await ask(g, key, 'both'), 'from south')
+    const shown = await view(g, 'north')
+    assert.equal(shown?.breaker, 'open')
+    assert.match(shown?.reason ?? '', /^its last \d+ probes failed: It answers with a fault of its own \(503\)/)
+    assert.ok(Date.parse(shown?.since ?? '') <= Date.now())
+    assert.equal(shown?.probe?.state, 'failing')
+    assert.match(await (await g.call('/metrics', OPERATOR_TOKEN)).text(), /tollgate_vendor_probe\{vendor="north"\} 1/)
+  }
+  assert.equal(vendors.north.sent.length, asked)
+  vendors.north.script = {}
+  await probe('north')
+  for (const g of [one, other]) {
+    assert.equal(await ask(g, key, 'both'), 'from north')
+    assert.deepEqual([(await view(g, 'north'))?.breaker, (await view(g, 'north'))?.reason], ['closed', null])
+  }
+  await one.settled()
+  const logs = await one.gateway.database.query<{
+    log: { attempts: { vendor: string; skipped?: boolean; cause: string }[] }
+  }>({ text: 'select attempt_log as log from usage where account_id = $1 and attempt_log is not null order by id' }, [
+    id,
+  ])
+  assert.equal(logs.length, 2)
+  for (const { log } of logs) {
+    assert.deepEqual([log.attempts[0]?.vendor, log.attempts[0]?.skipped], ['north', true])
+    assert.match(log.attempts[0]?.cause ?? '', /^its last \d+ probes failed$/)
+  }
+  // The calls were paid for, and no probe.
+  const [usage] = await one.gateway.database.query<{ calls: bigint }>({ text: 'select count(*) as calls from usage' })
+  assert.equal(usage?.calls, 5n)
+})
+
+test('a vendor whose probes fail is still called where there is no other, and a call that succeeds brings it back', async () => {
+  const { key } = await one.account()
+  await fail('north', AWAY)
+  assert.equal(await ask(one, key, 'both'), 'from south')
+  assert.equal(await ask(one, key, 'alone'), 'from north')
+  assert.equal((await view(other, 'north'))?.breaker, 'open', 'the other process has not called it')
+  // The last resort too, after the others have failed.
+  vendors.south.script = { status: 500 }
+  assert.equal(await ask(other, key, 'both'), 'from north')
+  assert.equal(await ask(other, key, 'both'), 'from north')
+})
+
+test('a breaker that calls have opened is closed by a probe, and no call of a caller is spent on that', async () => {
+  const { key } = await one.account()
+  vendors.north.script = {}
+  await probe('north')
+  vendors.north.script = { status: 503 }
+  for (let i = 0; i < 5; i++) assert.equal(await ask(one, key, 'both'), 'from south')
+  assert.equal((await view(one, 'north'))?.breaker, 'open')
+  assert.match((await view(one, 'north'))?.reason ?? '', /^its calls failed, the last one with HTTP 503/)
+  // Nothing is due, but calls fail: a probe is made soon.
+  await sql(
+    `update vendor_probe set probed_at = now() - interval '10 seconds', next_at = 'infinity' where vendor = 'north'`,
+  )
+  await until(async () => {
+    await one.gateway.prober.tick()
+    return (await rowOf('north'))?.state === 'failing'
+  })
+  const asked = vendors.north.sent.length
+  assert.equal(await ask(one, key, 'both'), 'from south')
+  vendors.north.script = {}
+  await probe('north')
+  assert.equal((await view(one, 'north'))?.breaker, 'closed')
+  assert.equal(vendors.north.sent.length, asked)
+  assert.equal(await ask(one, key, 'both'), 'from north')
+})
+
+test('however many processes look at once, one of them probes; when it dies another does, and what it says later is not heard', async () => {
+  vendors.north.script = {}
+  await probe('north')
+  let answer: ServerResponse | undefined
+  const before = vendors.north.listed
+  vendors.north.script = { list: (response) => (answer = response) }
+  await sql(`update vendor_probe set next_at = '-infinity' where vendor = 'north'`)
+  await Promise.all(Array.from({ length: 5 }, tick))
+  await until(() => answer)
+  await Promise.all(Array.from({ length: 5 }, tick))
+  assert.equal(vendors.north.listed, before + 1)
+  // Its process has died, as far as the others can know.
+  await sql(`update vendor_probe set lease_until = now() - interval '1 second' where vendor = 'north'`)
+  vendors.north.script = {}
+  const gone = answer
+  await until(async () => {
+    await tick()
+    return vendors.north.listed === before + 2
+  })
+  await until(async () => (await rowOf('north'))?.state === 'answering' && (await rowOf('north'))?.probed_at)
+  const found = await rowOf('north')
+  gone?.writeHead(500).end()
+  await Promise.all([one.gateway.prober.idle(), other.gateway.prober.idle()])
+  assert.deepEqual(await rowOf('north'), found)
+})
+
+test('a credential that is rejected is a state of its own; a new one is tried soon', async () => {
+  const { key } = await one.account()
+  vendors.locked.script = {
+    list(response, { headers }) {
+      const isRight = headers.authorization === `Bearer ${KEY}-new`
+      response.writeHead(isRight ? 200 : 401, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(isRight ? { data: [] } : { error: { message: `no ${headers.authorization}` } }))
+    },
+  }
+  const { message } = await fail('locked', vendors.locked.script)
+  assert.match(message, /^It does not accept the credential/)
+  assert.ok(!message.includes(KEY), message)
+  const shown = await view(one, 'locked')
+  assert.deepEqual([shown?.probe?.state, shown?.breaker], ['rejected', 'open'])
+  assert.equal(await ask(one, key, 'guarded'), 'from south')
+  await one.gateway.alerts.look()
+  const alerts = (await one.operator<Page<{ title: string; message: string }>>('GET', '/alerts')).data.items
+  assert.ok(alerts.some(({ title }) => title === 'locked rejects its credential'))
+  // The list may be closed to a key that may make calls: routes do not give way.
+  vendors.locked.script = list(403, {})
+  assert.deepEqual([(await probe('locked')).state, (await view(one, 'locked'))?.breaker], ['rejected', 'closed'])
+  vendors.locked.script = {}
+  await sql(
+    `update vendor_probe set probed_at = now() - interval '10 seconds', next_at = 'infinity' where vendor = 'locked'`,
+  )
+  const stored = await one.operator('PUT', '/vendors/locked/credential', { value: `${KEY}-new` })
+  assert.equal(stored.status, 200)
+  await until(async () => {
+    await tick()
+    return (await rowOf('locked'))?.state === 'answering'
+  })
+})
+
+test('a vendor without a free request says so, and is not probed', async () => {
+  vendors.odd.script = list(404, {})
+  assert.deepEqual([(await probe('odd')).state, (await probe('odd')).failures], ['unsupported', 0])
+  for (const [name, said] of [
+    ['keyless', /^Its credential has no value/],
+    ['cloudy', /^It has no request that is known to cost nothing/],
+    ['idle', /^No model or endpoint has a route to it/],
+  ] as const) {
+    await tick()
+    const shown = await view(one, name)
+    assert.deepEqual([shown?.probe?.state, shown?.breaker, await rowOf(name)], ['unsupported', 'closed', undefined])
+    assert.match(shown?.probe?.message ?? '', said)
+  }
+  assert.equal((await view(one, 'south'))?.probe, null)
+})
+
+test('a list that is endless is broken off and counts; one that stalls, is no JSON or points elsewhere does not', async () => {
+  let closed = false
+  vendors.odd.script = {
+    list(response) {
+      response
+        .on('close', () => (closed = true))
+        .writeHead(200)
+        .write('[')
+      const more = () => {
+        while (!response.destroyed && response.write('"model",'.repeat(2_000)));
+      }
+      response.on('drain', more)
+      more()
+    },
+  }
+  assert.equal((await probe('odd')).state, 'answering')
+  await until(() => closed)
+  const cases: [NonNullable<ScriptedVendor['script']['list']>, RegExp][] = [
+    [(response) => response.writeHead(200).write('{"data":['), /did not answer in time/],
+    [(response) => response.writeHead(200).end('<html>welcome</html>'), /not with JSON/],
+    [(response) => response.writeHead(302, { location: 'http://127.0.0.1/' }).end(), /redirects are not followed/],
+    [(response) => response.destroy(), /closed the connection/],
+  ]
+  for (const [answers, said] of cases) {
+    vendors.odd.script = { list: answers }
+    const row = await probe('odd')
+    assert.equal(row.state, 'failing')
+    assert.match(row.message, said)
+  }
+})
+
+test('probes that are switched off end what they found', async () => {
+  await fail('north', AWAY)
+  assert.equal((await view(other, 'north'))?.breaker, 'open')
+  const changed = await one.operator('PATCH', '/vendors/north', { entry: { probe: false } })
+  assert.equal(changed.status, 200, JSON.stringify(changed.data))
+  await until(async () => {
+    await tick()
+    const shown = await view(other, 'north')
+    return shown?.probe === null && shown.breaker === 'closed'
+  })
+  const { listed } = vendors.north
+  await sql(
+    `update vendor_probe set probed_at = now() - interval '1 hour', next_at = '-infinity' where vendor = 'north'`,
+  )
+  await tick()
+  assert.deepEqual([await rowOf('north'), vendors.north.listed], [undefined, listed])
+})
