@@ -147,8 +147,7 @@ export async function createGateway(options: GatewayOptions) {
   const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
   const alerts = createAlerts({
     ...{ database, secrets, guard, world, log, branding, publicUrl, mails, deliveries: jobs.deliveries },
-    failingVendors: () => failingVendors(load),
-    overruns: monitor.overruns,
+    ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns },
   })
   const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
   const office = openBackOffice(app, {
@@ -171,16 +170,8 @@ export async function createGateway(options: GatewayOptions) {
   const timers = startMaintenance(options, { ...store, ...load, files, people, sales, deliveries: jobs.deliveries })
   return {
     ...{ app, database, ledger, catalog, sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
-    ...{
-      vendors,
-      prober: load.prober,
-      refusals,
-      contents,
-      alerts,
-      storeVersion,
-      migrations: store.migrations,
-      hourly: load.hourly,
-    },
+    ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
+    prober: load.prober,
     /** This process' part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
@@ -193,9 +184,7 @@ export async function createGateway(options: GatewayOptions) {
       await handedOver
       await office.signUp.idle()
       for (const stop of timers) stop()
-      load.prober.stop()
-      await load.prober.idle()
-      await load.verifier.stop()
+      await Promise.all([load.prober.idle(), load.verifier.stop()])
       changes.stop()
       watch.stop()
       overload.stop()
@@ -342,9 +331,7 @@ function createLoad(
   })
   const hourly = [vendorHours, margins]
   const sources = { sandboxUrl, credential: credentials.get }
-  const prober: Prober = createProber({
-    ...{ database, changes, catalog, upstream, logins, world, log, vendors, sources, meter: metrics.probe },
-  })
+  const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
   const mayHold = createCreditCheck(database, byokKeys)
   const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold })

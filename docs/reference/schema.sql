@@ -1207,6 +1207,22 @@ create table vendor_object (
 CREATE INDEX vendor_object_age ON public.vendor_object USING btree (created_at) WHERE (id !~~ 'conv%'::text);
 CREATE INDEX vendor_object_conversation_age ON public.vendor_object USING btree (created_at) WHERE (id ~~ 'conv%'::text);
 
+create table vendor_probe (
+  vendor text collate "C" not null,
+  version integer not null default 0,
+  every_seconds integer not null,
+  lease_until timestamp with time zone,
+  next_at timestamp with time zone not null default now(),
+  probed_at timestamp with time zone,
+  state text not null default 'waiting'::text,
+  since timestamp with time zone not null default now(),
+  message text not null default ''::text,
+  failures integer not null default 0,
+  latency_ms integer,
+  constraint vendor_probe_pkey PRIMARY KEY (vendor),
+  constraint vendor_probe_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'answering'::text, 'failing'::text, 'rejected'::text, 'unsupported'::text])))
+);
+
 create table vendor_report (
   id text collate "C" not null,
   vendor text not null,

@@ -191,7 +191,7 @@ function describeVendors(vendors: readonly VendorView[]): Finding[] {
       about: 'vendors',
       text: `${simulated.length} of ${vendors.length} vendors are simulated (${simulated.map(({ name }) => name).join(', ')}): their answers are not real. To connect real ones: tollgate connect, or Vendors, Add vendor in the console.`,
     })
-  for (const { name, baseUrl, credential, breaker, lastError } of vendors.filter((vendor) => !vendor.simulated)) {
+  for (const { name, baseUrl, credential, breaker, reason, probe } of vendors.filter((vendor) => !vendor.simulated)) {
     if (credential.unreadable)
       findings.push({
         verdict: 'problem',
@@ -208,8 +208,10 @@ function describeVendors(vendors: readonly VendorView[]): Finding[] {
       findings.push({
         verdict: 'problem',
         about: 'vendors',
-        text: `"${name}" at ${baseUrl} is failing and gets no calls for the moment${lastError ? `: ${lastError}` : ''}.`,
+        text: `"${name}" at ${baseUrl} is failing and gets no calls for the moment: ${reason}`,
       })
+    else if (probe?.state === 'rejected')
+      findings.push({ verdict: 'problem', about: 'vendors', text: `"${name}" at ${baseUrl}: ${probe.message}` })
     else
       findings.push({
         verdict: 'ok',

@@ -71,6 +71,10 @@ export const VENDOR_COMMANDS: readonly Command[] = [
         ADDRESS: (row) => (row.simulated ? 'simulated' : row.baseUrl),
         CREDENTIAL: ({ credential: { name, source } }) => (name === null ? 'none needed' : `${name}: ${source}`),
         BREAKER: 'breaker',
+        PROBE: ({ probe }) =>
+          probe === null ? 'off' : probe.state === 'rejected' ? 'credential rejected' : probe.state,
+        SINCE: ({ since, probe }) => since ?? probe?.since ?? '',
+        WHY: ({ reason, probe }) => reason ?? (probe && probe.state !== 'answering' ? probe.message : ''),
         CALLS: 'requests',
         ERRORS: 'errors',
         'P50 MS': 'latencyMsP50',

@@ -48,7 +48,7 @@ interface Maintained {
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly sales: Selling
   readonly toolServers: Pick<ToolServers, 'lookAround'>
-  readonly prober: Pick<Prober, 'tick'>
+  readonly prober: Pick<Prober, 'tick' | 'stop'>
 }
 
 /** Each sweep is also the heartbeat. ledger_unreturned in functions/flush.sql takes a process for dead after 4 s; change both together. */
@@ -127,6 +127,7 @@ export function startMaintenance(
     every(world, TIDY_EVERY_MS, () => sales.plans.renew(), log),
     every(world, TIDY_EVERY_MS, () => toolServers.lookAround(), log),
     every(world, PROBES_EVERY_MS, () => prober.tick(), log),
+    prober.stop,
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
   ]
 }

@@ -32,7 +32,7 @@ export interface TestDeps {
   readonly isForeign: boolean
 }
 
-export interface Heard {
+interface Heard {
   readonly status: number
   readonly latencyMs: number
   readonly headers: Readonly<Record<string, string>>

@@ -22,6 +22,7 @@ const NUMBERS = {
   'timeouts.totalMs': ['Total timeout (ms)', '600000'],
   concurrencyMax: ['Calls at once', '2000'],
   pendingMax: ['Waiting calls', '500'],
+  'probe.everySeconds': ['Seconds between probes', 'off'],
 } as const
 type NumberName = keyof typeof NUMBERS
 // The names of an object that has just these.
@@ -172,9 +173,8 @@ function draftOf(name: string, catalog: Catalog, entry: Entry): Draft {
   const formats = [...new Set(textRoutes(name, catalog).map(({ protocol }) => protocol))]
   const numberOf = (path: NumberName): string => {
     const [first, second] = path.split('.')
-    const value = second
-      ? (entry.timeouts as Readonly<Record<string, unknown>> | undefined)?.[second] // Its members are numbers.
-      : entry[first as 'concurrencyMax' | 'pendingMax'] // A path without a dot is one of these.
+    const member = entry[first as 'concurrencyMax' | 'pendingMax' | 'timeouts' | 'probe'] // A path begins with one of these.
+    const value = second ? (member as Readonly<Record<string, unknown>> | undefined)?.[second] : member // What is below are numbers.
     return value === undefined ? '' : String(value)
   }
   return {
@@ -194,17 +194,16 @@ function draftOf(name: string, catalog: Catalog, entry: Entry): Draft {
 
 /** Only what was changed; what was emptied takes its default again. */
 function changeOf(first: Draft, draft: Draft, name: string): VendorChange {
-  const timeouts: Record<string, number | null> = {}
   const entry: Record<string, unknown> = {}
   if (draft.baseUrl.trim() !== first.baseUrl) entry.baseUrl = draft.baseUrl.trim()
   for (const path of NUMBER_NAMES) {
     if (draft.numbers[path] === first.numbers[path]) continue
     const value = draft.numbers[path] === '' ? null : Number(draft.numbers[path])
     const [member = '', below] = path.split('.')
-    if (below) timeouts[below] = value
-    else entry[member] = value
+    // A vendor without an interval is not probed.
+    entry[member] =
+      below && !(member === 'probe' && value === null) ? { ...(entry[member] ?? {}), [below]: value } : value
   }
-  if (Object.keys(timeouts).length) entry.timeouts = timeouts
   if (draft.onAbort !== first.onAbort) entry.onAbort = draft.onAbort || null
   if (draft.passesUnknown !== first.passesUnknown) entry.passesUnknown = draft.passesUnknown
   if (draft.headers !== first.headers) entry.headers = headersOf(first.headers, draft.headers)

@@ -11,8 +11,12 @@ const well = {
   recent: { minutes: 10, requests: 40, errors: 1 },
   lastAt: '2026-11-15T10:00:00.000Z',
   lastTest: null,
+  probe: null,
 } as const
 const tested = (at: string, ok = false) => ({ lastTest: { ok, at, message: '' } })
+const probed = (state: 'answering' | 'failing' | 'rejected') => ({
+  probe: { state, message: '', failures: 0, everySeconds: 60, latencyMs: null, since: null, at: null },
+})
 const none = { minutes: 0, requests: 0, errors: 0 }
 const others = [
   { ...well, name: 'open', breaker: 'open' },
@@ -43,6 +47,10 @@ test('a vendor is called what it is, and the worst comes first', () => {
     label({ ...well, requests: 0, recent: none, lastAt: null, ...tested('2026-11-15T09:00:00.000Z', true) }),
     'Tested, never called',
   )
+  assert.equal(label({ ...well, requests: 0, recent: none, ...probed('answering') }), 'Healthy')
+  assert.equal(label({ ...well, ...probed('failing') }), 'Probes begin to fail')
+  assert.equal(label({ ...well, breaker: 'open', ...probed('failing') }), 'Probes fail')
+  assert.equal(label({ ...well, ...probed('rejected') }), 'Credential rejected')
   assert.equal(
     label({ ...well, simulated: true, credential: { name: 'KEY', present: false, source: 'none' } }),
     'Healthy',

@@ -84,6 +84,14 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
           {vendor.simulated ? <Badge tone="busy">Simulated</Badge> : null}
           <CredentialBadge vendor={vendor} />
         </div>
+        {vendor.reason ? (
+          <Note tone="warn">
+            Calls take other routes where there are some, because {vendor.reason}{' '}
+            <span className="muted">
+              (since <Ago at={vendor.since} />)
+            </span>
+          </Note>
+        ) : null}
         <VendorFacts vendor={vendor} />
         <div role="status">{test ? <TestReport test={test} /> : null}</div>
         {testing.error ? <Fault error={testing.error} /> : null}
@@ -114,6 +122,7 @@ function VendorFacts({ vendor }: { vendor: Vendor }) {
         ['Latency p50', formatMs(vendor.latencyMsP50)],
         ['Latency p95', formatMs(vendor.latencyMsP95)],
         ['Last call', <Ago key="l" at={vendor.lastAt} none="None yet" />],
+        ['Probe', <ProbeFact key="p" probe={vendor.probe} />],
         [
           'Last test',
           lastTest ? (
@@ -126,6 +135,32 @@ function VendorFacts({ vendor }: { vendor: Vendor }) {
         ],
       ]}
     />
+  )
+}
+
+const PROBE_LABELS = {
+  answering: 'answers',
+  failing: 'fails',
+  rejected: 'credential rejected',
+  unsupported: 'not possible',
+  waiting: 'none yet',
+} as const
+
+function ProbeFact({ probe }: { probe: Vendor['probe'] }) {
+  if (!probe) return 'Off'
+  const { state, message, since, latencyMs } = probe
+  return (
+    <span title={message}>
+      {PROBE_LABELS[state]}
+      {state === 'answering' && latencyMs !== null ? ` in ${formatMs(latencyMs)}` : null}
+      {state === 'answering' ? null : `: ${message}`}
+      {since ? (
+        <span className="muted">
+          {' '}
+          (since <Ago at={since} />)
+        </span>
+      ) : null}
+    </span>
   )
 }
 
