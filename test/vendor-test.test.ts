@@ -110,3 +110,23 @@ test('the login of an account’s own key is opened as a stranger’s, so that n
   })
   assert.ok(asked.length > 0 && asked.every((one) => one === true), JSON.stringify(asked))
 })
+
+test('a token of a login that ended early is replaced once, and the test goes on with the next', async () => {
+  const tokens = ['early', 'next']
+  const server = createServer((req, res) => {
+    const isNext = req.headers.authorization === 'Bearer next'
+    answering(isNext ? 200 : 401, { data: [{ id: 'm' }] })(req, res)
+  })
+  const target = {
+    protocol: 'openai-chat',
+    baseUrl: `http://${await listen(server)}`,
+    secret: '{}',
+    headers: {},
+    model: 'm',
+  } as const
+  const { ok, message } = await testVendor({ ...target, auth: { google: {} } }, undefined, {
+    ...{ upstream, world, isForeign: false },
+    logins: { open: () => ({ token: tokens[0] ?? '', drop: () => tokens.length > 1 && tokens.shift() !== undefined }) },
+  })
+  assert.deepEqual([ok, message], [true, 'It lists 1 models.'])
+})
