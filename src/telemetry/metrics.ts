@@ -120,9 +120,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     batch: (size) => batches.observe('', NO_LABELS, size),
     moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
-    delivery: createDeliveryMeter(registry),
+    ...{ delivery: createDeliveryMeter(registry), shadow: createShadowMeter(registry) },
     probe: createProbeMeter(registry, sources),
-    shadow: createShadowMeter(registry),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
     call(call, facts) {
