@@ -183,6 +183,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       return { status: response.status, data: answer.data ?? (answer.error as T) }
     },
     async close() {
+      // The connections of `fetch` would be waited for, as those of callers are who may still send something.
+      gateway.app.server.closeIdleConnections()
       await gateway.close()
       await sandbox.close()
       if (!options.database) await fresh.drop()

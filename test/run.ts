@@ -3,10 +3,23 @@
 // called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one.
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { access, chmod, constants, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  constants,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  statfs,
+  writeFile,
+} from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, matchesGlob, relative, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startEmbedded } from '../src/postgres/embedded.ts'
 import { SERVER_VARIABLE } from './database.ts'
@@ -21,17 +34,26 @@ const REMOVAL_TRIES = 10
 
 interface Suite {
   readonly globs: readonly string[]
-  readonly filesAtOnce: number
-  /** A guard against a run that hangs; no file comes near it. */
-  readonly fileMsMax: number
+  readonly processesAtOnce: number
+  /** Each loads the gateway once for all of its files. */
+  readonly filesPerProcess: number
+  /** A guard against a run that hangs; no process comes near it. */
+  readonly processMsMax: number
 }
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
-  filesAtOnce: 3 * availableParallelism(),
-  fileMsMax: 600_000,
+  processesAtOnce: 3 * availableParallelism(),
+  filesPerProcess: 8,
+  processMsMax: 1_800_000,
 }
-const LONG: Suite = { globs: ['test/**/*.long.ts'], filesAtOnce: 1, fileMsMax: 3_600_000 }
+const LONG: Suite = {
+  ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1 },
+  processMsMax: 3_600_000,
+}
+/** What a test says that looks at its process or changes it, or takes long by itself: it is alone in its process. */
+const ALONE =
+  /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|ledger-part|startConsole/
 
 function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()
@@ -110,9 +132,31 @@ interface Running {
   readonly signal: AbortSignal
 }
 
+/**
+ * The files that processes run: those that are alone as they are, the others in groups, which load the gateway once and have it compiled for all of
+ * their files. Each file is a suite of its group, with its own hooks; neighbours come into different groups, since they take about as long.
+ */
+async function groupFiles(files: readonly string[], { filesPerProcess }: Suite, directory: string): Promise<string[]> {
+  const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
+  const alone = files.filter((_, at) => ALONE.test(texts[at] ?? ''))
+  const others = files.filter((file) => !alone.includes(file))
+  const groups = Math.ceil(others.length / filesPerProcess)
+  if (groups === others.length) return [...files]
+  await mkdir(directory)
+  const made = Array.from({ length: groups }, async (_, group) => {
+    const suites = others
+      .filter((_, at) => at % groups === group)
+      .map((file) => `describe('${file}', async () => { await import('${pathToFileURL(join(ROOT, file))}') })\n`)
+    const path = join(directory, `group-${group + 1}.mjs`)
+    await writeFile(path, `import { describe } from 'node:test'\n${suites.join('')}`)
+    return path
+  })
+  return [...alone, ...(await Promise.all(made))]
+}
+
 function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<number> {
   const settings = [
-    ...['--test', `--test-concurrency=${suite.filesAtOnce}`, `--test-timeout=${suite.fileMsMax}`],
+    ...['--test', `--test-concurrency=${suite.processesAtOnce}`, `--test-timeout=${suite.processMsMax}`],
     '--test-reporter=spec',
   ]
   const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
@@ -150,7 +194,8 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
           ? { TOLLGATE_TEST_TIMES: times, NODE_OPTIONS: `--import ${join(ROOT, 'test/times.ts')}` }
           : {}),
       }
-      const code = await runTests(files, suite, { env, signal: interrupted.signal })
+      const grouped = await groupFiles(files, suite, join(directory, 'groups'))
+      const code = await runTests(grouped, suite, { env, signal: interrupted.signal })
       if (values.times) console.log(await longest(times))
       return code
     } finally {
