@@ -10,6 +10,7 @@ import { type FreshDatabase, freshDatabase } from './database.ts'
 import { fastWorld } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { serveDocument } from './mcp/oauth-program.ts'
+import { runs } from './runs.ts'
 
 let fresh: FreshDatabase
 let own: TestGateway
@@ -40,8 +41,8 @@ async function statusesOf(count: number, call: () => Promise<Response>): Promise
   return statuses
 }
 
-const WAITING = 500
-const REFUSED = 300
+const WAITING = runs(150, 500)
+const REFUSED = runs(100, 300)
 
 const allOf = (count: number, status: number) => Array<number>(count).fill(status)
 

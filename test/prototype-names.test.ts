@@ -4,8 +4,12 @@ import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { readPresets } from '../src/catalog/preset.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { runs } from './runs.ts'
 
 const NAMES = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
+/** Of them, those for one address; those for the next are others. */
+const STRIDE = runs(3, 1)
+const namesFor = (place: number) => NAMES.filter((_, at) => (at + place) % STRIDE === 0)
 let key: string
 const g = testGateway({}, async () => {
   key = (await g.account()).key
@@ -16,9 +20,9 @@ test('no operator’s resource fails by such a name in its address, its query or
   const routes = Object.entries(paths).filter(([path]) => path.startsWith('/admin/'))
   assert.ok(routes.length > 40, 'the document has them')
   const wrong: string[] = []
-  for (const [path, methods] of routes)
+  for (const [place, [path, methods]] of routes.entries())
     for (const method of Object.keys(methods).map((one) => one.toUpperCase()))
-      for (const name of NAMES)
+      for (const name of namesFor(place))
         for (const query of ['', `?${name}=1`]) {
           const body = method === 'GET' ? undefined : `{${JSON.stringify(name)}:{${JSON.stringify(name)}:1}}`
           const address = path.replaceAll(/\{\w+\}/g, name) + query
@@ -55,9 +59,9 @@ test('no catalog and no connection fails by such a name of a member, a vendor, a
 
 test('no endpoint fails by such a name of a model, a member, a parameter or an id', async () => {
   const wrong: string[] = []
-  for (const spec of ENDPOINTS)
+  for (const [place, spec] of ENDPOINTS.entries())
     for (const path of [spec.path, ...spec.aliases])
-      for (const name of NAMES) {
+      for (const name of namesFor(place)) {
         const address = `${path.replaceAll(/\{\w+\}/g, name)}?${name}=${name}`
         const body = `{"model":"${name}",${JSON.stringify(name)}:{},"input":"a","messages":[{"role":"${name}","content":"a"}]}`
         const answer = await g.call(address, key, spec.method === 'POST' ? body : undefined, { method: spec.method })
