@@ -115,7 +115,7 @@ export async function createGateway(options: GatewayOptions) {
   const load = createLoad(options, store, () => jobs.facts())
   const { vendors, watch, metrics, upstream, logins, tracer, monitor, ledger, overload, refusals, contents } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
-  const keys = createKeys({ ...store, world, accounts, pepper: secrets.key('api-key') })
+  const keys = createKeys({ ...store, world, accounts, ledger, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
   const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])

@@ -114,7 +114,7 @@ export async function startOperatorServer(
     environment: (name) => environment.get(name),
   })
   const accounts = createAccounts({ database, world, ledger, audit, changes })
-  const keys = createKeys({ database, changes, catalog, world, audit, accounts, pepper })
+  const keys = createKeys({ database, changes, catalog, world, audit, accounts, ledger, pepper })
   const sessions = createSessions({ database, world })
   const passwords = createPasswords({ world, cost: options.cost ?? CHEAP })
   const browsers = createBrowsers({ key: secrets.key('browser'), world })

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
+import { until } from '../../test/until.ts'
 import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { type Database, openDatabase, PATIENT } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld as world } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
+import { storeLimits } from '../ledger/limits.ts'
 import { createAccounts } from './accounts.ts'
 
 let fresh: FreshDatabase
@@ -68,6 +70,59 @@ test('a change of the system’s limits stops no call, whatever the change itsel
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [second])
     assert.deepEqual(await accounts.changeSystemLimits({ concurrency: 60 }, BY), { concurrency: 60 })
   }, PATIENT)
+  await ledger.idle()
+})
+
+test('a change of the gateway’s limits and one of an account’s do not wait for each other', async () => {
+  const ledger = createLedger({ database, world, processId: newId(world) })
+  const audit = createAudit({ database, world })
+  const accounts = createAccounts({ ...{ database, world, ledger, audit, changes: createChanges(database, world) } })
+  const id = await accounts.create({ name: 'leased', credits: 1_000n }, BY)
+  const lease = `insert into lease (account_id, id, key_id, process_id, amount, retired) values ($1, 'l', 'k', 'p', 0, true)`
+  await database.query({ text: lease }, [id])
+  let changing: Promise<unknown> | undefined
+  await database.transaction(async (tx) => {
+    await storeLimits(tx, { kind: 'account', account: id }, { requestsPerMinute: 10 })
+    changing = accounts.changeSystemLimits({ requestsPerMinute: 1_000_000 }, BY)
+    // It waits for the lease, with the lock of the audit or without it.
+    await until(async () => {
+      const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      return (await database.query({ text: waits })).length > 0
+    })
+    await audit.write(tx, BY, { action: 'account.change', object: id, detail: {}, before: {}, after: {} })
+  })
+  await changing
+  await accounts.changeSystemLimits({ requestsPerMinute: null }, BY)
+  await database.query({ text: 'delete from lease where account_id = $1' }, [id])
+})
+
+test('a lower limit of an account holds from its answer on, also in processes that have leases', async () => {
+  const changes = createChanges(database, world)
+  const operator = createLedger({ database, world, processId: newId(world) })
+  const accounts = createAccounts({
+    ...{ database, world, ledger: operator, audit: createAudit({ database, world }), changes },
+  })
+  const id = await accounts.create({ name: 'lowered', credits: 1_000_000n }, BY)
+  const ledger = createLedger({ database, world, processId: newId(world) })
+  const shared = { account: id, key: 'k', product: 'p', catalogVersion: 1 }
+  const ids: string[] = []
+  const call = () => {
+    ids.push(newId(world))
+    return ledger.reserve({ ...shared, id: ids.at(-1)!, want: 10n, floor: 10n, tokens: 1 }) // it has one
+  }
+  // They go on, so that the lease stays where it is.
+  await until(async () => {
+    await ledger.sweep()
+    assert.equal((await call()).outcome, 'held')
+    return (await database.query({ text: 'select 1 from lease where account_id = $1 and amount > 0' }, [id])).length > 0
+  })
+  await accounts.change(id, { limits: { spendTotal: '0' } }, BY)
+  assert.equal((await call()).outcome, 'limited')
+  for (const id of ids)
+    await ledger.resolve({
+      ...{ ...shared, id, kind: 'released', charge: 0n, lines: [], endpoint: 'chat', status: 500, estimated: false },
+      ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 0, inputTokens: 0, outputTokens: 0 },
+    })
   await ledger.idle()
 })
 

@@ -14,6 +14,7 @@ import {
   type LimitsPatch,
   mergeLimits,
   readSystemLimits,
+  recallAll,
   showLimits,
   storeLimits,
 } from '../ledger/limits.ts'
@@ -378,7 +379,8 @@ export function createAccounts(options: {
           after: { name, limits: showLimits(limits) },
         })
       })
-      if (input.limits !== undefined) for (const one of [id, testAccountOf(id)]) ledger.recall(one)
+      // From the answer on they hold in all processes.
+      if (input.limits !== undefined) await Promise.all([id, testAccountOf(id)].map((one) => ledger.recalled(one)))
     },
 
     async credit(id, input, by) {
@@ -430,6 +432,7 @@ export function createAccounts(options: {
         return showLimits(limits)
       })
       ledger.recall()
+      await recallAll(database)
       return shown
     },
   }

@@ -13,6 +13,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, type LimitsPatch, mergeLimits, showLimits, storeLimits } from '../ledger/limits.ts'
 import { type Accounts, lockAccount } from './accounts.ts'
 import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
@@ -83,9 +84,10 @@ export function createKeys(options: {
   world: World
   audit: Audit
   accounts: Pick<Accounts, 'openTest'>
+  ledger: Pick<Ledger, 'recalled'>
   pepper: Buffer
 }): Keys {
-  const { database, changes, catalog, world, audit, accounts, pepper } = options
+  const { database, changes, catalog, world, audit, accounts, ledger, pepper } = options
 
   /** The transaction of a change: other processes will see the counter, and this one forgets what it knew at once. */
   async function changing<T>(run: (tx: Queryable) => Promise<T>): Promise<T> {
@@ -292,7 +294,7 @@ export function createKeys(options: {
 
     async change(id, input, by) {
       check(input)
-      return changing(async (tx) => {
+      const { view, account } = await changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
         await checkPlace(tx, row.account_id, input)
@@ -311,8 +313,11 @@ export function createKeys(options: {
           before: told(keyView(row)),
           after: told(view),
         })
-        return view
+        return { view, account: row.account_id }
       })
+      // From the answer on they hold in all processes.
+      if (input.limits !== undefined) await ledger.recalled(account)
+      return view
     },
 
     revoke: (id, by) => changing((tx) => revoke(tx, id, by)),

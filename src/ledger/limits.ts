@@ -50,7 +50,16 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   if (rows.length > 0) await tx.query(KEEP, [account, name, JSON.stringify(rows), spenders])
   if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : PRUNE_VERSION)
   // What processes have leased was leased under other limits.
-  await (scope.kind === 'system' ? tx.query(RECALL_ALL) : tx.query(RECALL, [account]))
+  if (scope.kind !== 'system') await tx.query(RECALL, [account])
+}
+
+/**
+ * The same for the limits of the gateway, account by account, when they are stored: their transaction has the lock of the audit, for which others wait that have locked leases. A
+ * lease that is missed ends when it asks for more.
+ */
+export async function recallAll(database: Queryable): Promise<void> {
+  for (const { account } of await database.query<{ account: string }>(LEASED))
+    await database.query(RECALL, [account]).catch(() => undefined)
 }
 
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
@@ -74,7 +83,7 @@ const RECALL = statement(
   'limits_recall',
   'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
 )
-const RECALL_ALL = statement('limits_recall_all', 'update lease set recalled_at = least(recalled_at, now())')
+const LEASED = statement('limits_leased', 'select distinct account_id as account from lease')
 const SYSTEM = statement('limits_system', `select name, max from counter where account_id = '' order by name`)
 const KEEP_VERSION = statement(
   'limits_version',

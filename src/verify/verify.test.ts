@@ -83,7 +83,7 @@ before(async () => {
   await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
   await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
   const keys = createKeys({
-    ...{ database, changes, catalog, world: realWorld, audit, accounts },
+    ...{ database, changes, catalog, world: realWorld, audit, accounts, ledger },
     pepper: Buffer.alloc(32),
   })
   ids.key = (
