@@ -1,4 +1,4 @@
-import type { JobTiming } from '../src/jobs/timing.ts'
+import type { JobTiming } from '../src/jobs/job.ts'
 
 /** A job's life in a moment, but in the same order. */
 export const FAST: Partial<JobTiming> = {

@@ -3,14 +3,14 @@
 import { type ApiKeys, maySee, type Principal, playerOf } from '../admission/api-key.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
-import type { JobTiming } from '../jobs/timing.ts'
+import type { JobTiming } from '../jobs/job.ts'
 import type { Work } from '../jobs/work.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId } from '../kernel/world.ts'
 import { isObject, text } from '../protocols/check.ts'
-import { readCharges, readKnownCalls } from '../reports/clients.ts'
+import { readCharges, readKnownCalls } from '../reports/figures.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import {
   type BatchRow,

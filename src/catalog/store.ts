@@ -4,6 +4,8 @@ import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import { KINDS } from '../meter/kind.ts'
 import { describeChanges, firstSentences } from './change-sentences.ts'
 import {
   type CatalogDocument,
@@ -12,6 +14,8 @@ import {
   type DataEndpoint,
   type Model,
   type ModelOf,
+  type Route,
+  type Vendor,
 } from './document.ts'
 import type { Applied, CheckView, VersionView } from './views.ts'
 
@@ -225,4 +229,50 @@ function noteOf(fields: Readonly<Record<string, unknown>>): string {
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => (name === 'enabled' ? `switched ${value === true ? 'on' : 'off'}` : `${name} changed`))
     .join(', ')
+}
+
+// The catalog as test accounts have it: the same models, prices and routes, but every vendor is a simulated one. Nothing of the real
+// vendor goes along: no credential, no header of its own.
+
+/** By the format that it speaks. */
+const VENDORS: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...Object.values(KINDS).map((kind) => kind.protocols),
+)
+
+const copies = new WeakMap<Catalog, Catalog>()
+
+export function catalogFor(account: string, catalog: Catalog): Catalog {
+  if (!isTestAccount(account) || catalog.simulated) return catalog
+  let copy = copies.get(catalog)
+  if (!copy) {
+    copy = { ...catalog, document: simulate(catalog.document), simulated: true }
+    copies.set(catalog, copy)
+  }
+  return copy
+}
+
+function simulate(document: CatalogDocument): CatalogDocument {
+  const vendors: Record<string, Vendor> = {}
+
+  function simulated<P extends { readonly routes: Route[] }>(products: Record<string, P>): Record<string, P> {
+    const entries = Object.entries(products).map(([uid, product]) => [
+      uid,
+      { ...product, routes: product.routes.map(to) },
+    ])
+    return Object.fromEntries(entries)
+  }
+
+  // The check of the document has seen that there is one.
+  const vendorOf = (route: Route): Vendor => document.vendors[route.vendor]!
+
+  function to(route: Route): Route {
+    // No vendor of a catalog can have such a name, so that their breakers and figures stay apart.
+    const name = `test:${route.vendor}/${VENDORS[route.protocol]}`
+    const { credential: _, credentials: __, auth: ___, byokFee: ____, bridge: _____, ...rest } = vendorOf(route)
+    vendors[name] ??= { ...rest, baseUrl: `sandbox/${VENDORS[route.protocol]}`, headers: {} }
+    return { ...route, vendor: name }
+  }
+
+  return { ...document, models: simulated(document.models), endpoints: simulated(document.endpoints), vendors }
 }

@@ -5,7 +5,18 @@ import type { LinkView, MemberView, OperatorView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView, WebhookSecretView } from '../ledger/views.ts'
 import { LIMIT_NAMES, LIMITS, type LimitName, type LimitsInput, type LimitsView } from '../meter/limits.ts'
-import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
+import {
+  at,
+  CliError,
+  type Command,
+  flag,
+  type Invocation,
+  type Option,
+  type Told,
+  takes,
+  text,
+  told,
+} from './command.ts'
 import { card, list, listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from './table.ts'
 
 // Limits on the command line: `--spend-per-day 20`, `--concurrency none`.
@@ -14,10 +25,7 @@ import { card, list, listPages, PAGE_OPTIONS, query, TEST_OPTION, testOf } from 
 const optionOf = (name: LimitName) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 const LIMIT_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
-  LIMIT_NAMES.map((name) => [
-    optionOf(name),
-    { type: 'string', value: 'n', help: `${LIMITS[name].option}; "none" removes the limit.` },
-  ]),
+  LIMIT_NAMES.map((name) => [optionOf(name), takes('n', `${LIMITS[name].option}; "none" removes the limit.`)]),
 )
 
 /** Undefined when no limit was named. */
@@ -45,15 +53,14 @@ const show = (account: AccountView) => card({ ...account, limits: showLimits(acc
 const showSystem = (limits: LimitsView) => (Object.keys(limits).length > 0 ? card(limits) : 'The system has no limits.')
 
 const ONCE = {
-  key: {
-    type: 'string',
-    value: 'text',
-    help: 'An Idempotency-Key, such as the number of an invoice: a repetition with it has no second effect.',
-  },
+  key: takes(
+    'text',
+    'An Idempotency-Key, such as the number of an invoice: a repetition with it has no second effect.',
+  ),
 } as const
 
 const REASON = {
-  reason: { type: 'string', value: 'text', help: 'Why; callers read it in the answer to rejected calls.' },
+  reason: takes('text', 'Why; callers read it in the answer to rejected calls.'),
 } as const
 
 function reasonOf(call: Invocation): { reason: string } {
@@ -68,7 +75,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Accounts with their balances, newest first.',
     options: {
       ...PAGE_OPTIONS,
-      search: { type: 'string', value: 'text', help: 'Only accounts whose name contains this text.' },
+      search: takes('text', 'Only accounts whose name contains this text.'),
     },
     run: (call) =>
       listPages<AccountView>(call, '/accounts', {
@@ -87,7 +94,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'accounts create',
     summary: 'Creates an account.',
     args: ['name'],
-    options: { credits: { type: 'string', value: 'amount', help: 'Opening balance.' }, ...LIMIT_OPTIONS },
+    options: { credits: takes('amount', 'Opening balance.'), ...LIMIT_OPTIONS },
     run(call) {
       const body = { name: call.args[0], credits: text(call, 'credits'), limits: limitsOf(call) }
       return told(call.api.call<AccountView>('POST', '/accounts', body), show)
@@ -117,7 +124,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'accounts change',
     summary: 'Renames an account, or changes its limits.',
     args: ['account'],
-    options: { name: { type: 'string', value: 'text', help: 'A new name.' }, ...LIMIT_OPTIONS },
+    options: { name: takes('text', 'A new name.'), ...LIMIT_OPTIONS },
     run(call) {
       const body = { name: text(call, 'name'), limits: limitsOf(call) }
       if (body.name === undefined && body.limits === undefined)
@@ -141,8 +148,8 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     args: ['account'],
     options: {
       ...REASON,
-      payout: { type: 'boolean', help: 'The balance is paid out: the ledger has a payout, and you pay the customer.' },
-      'write-off': { type: 'boolean', help: 'The balance is written off.' },
+      payout: flag('The balance is paid out: the ledger has a payout, and you pay the customer.'),
+      'write-off': flag('The balance is written off.'),
     },
     run(call) {
       const [isPayout, isWriteOff] = [call.values.payout === true, call.values['write-off'] === true]
@@ -163,14 +170,14 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Adds credits to an account.',
     args: ['account', 'amount'],
     options: {
-      note: { type: 'string', value: 'text', help: 'The purpose; stored in the ledger.' },
-      correction: { type: 'boolean', help: 'A correction instead of a top-up; statements list it apart.' },
-      ends: { type: 'string', value: 'time', help: 'The credits end then, such as 2027-01-01T00:00:00Z.' },
+      note: takes('text', 'The purpose; stored in the ledger.'),
+      correction: flag('A correction instead of a top-up; statements list it apart.'),
+      ends: takes('time', 'The credits end then, such as 2027-01-01T00:00:00Z.'),
       products: {
         ...{ type: 'string', value: 'names' },
         help: 'Models and data endpoints that the credits are for, separated by commas; a name may end in *.',
       },
-      priority: { type: 'string', value: 'number', help: 'Credits of a lower number are spent first; 50 by default.' },
+      priority: takes('number', 'Credits of a lower number are spent first; 50 by default.'),
       ...ONCE,
     },
     run: (call) => moveCredits(call, ''),
@@ -179,7 +186,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'credits take',
     summary: 'Takes back credits, at most what is available.',
     args: ['account', 'amount'],
-    options: { note: { type: 'string', value: 'text', help: 'The reason; stored in the ledger.' }, ...ONCE },
+    options: { note: takes('text', 'The reason; stored in the ledger.'), ...ONCE },
     run: (call) => moveCredits(call, '-'),
   },
   {
@@ -187,7 +194,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'Fills up the test balance of an account, which its test keys spend.',
     args: ['account'],
     options: {
-      available: { type: 'string', value: 'amount', help: 'The new available amount; 1000 by default, 0 empties it.' },
+      available: takes('amount', 'The new available amount; 1000 by default, 0 empties it.'),
     },
     run(call) {
       const body = { available: text(call, 'available') }
@@ -225,44 +232,22 @@ function moveCredits(call: Invocation, sign: '' | '-'): Promise<Told> {
 }
 
 const RESTRICTIONS: Readonly<Record<string, Option>> = {
-  models: {
-    type: 'string',
-    value: 'a,b',
-    help: 'Only these models, socialapi or siteanalytics; "all" removes the restriction.',
-  },
-  endpoints: {
-    type: 'string',
-    value: 'a,b',
-    help: 'Only these endpoints, such as chat,embeddings; "all" removes the restriction.',
-  },
-  'require-labels': {
-    type: 'string',
-    value: 'a,b',
-    help: 'Labels that every call must carry, such as user,feature; "none" removes the requirement.',
-  },
-  team: { type: 'string', value: 'team', help: 'The team or project that it belongs to; "none" takes it out.' },
-  expires: { type: 'string', value: 'time', help: 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.' },
-  'ip-ranges': {
-    type: 'string',
-    value: 'a,b',
-    help: 'Only from these addresses, such as 10.0.0.0/8; "all" removes the restriction.',
-  },
-  'response-cache': {
-    type: 'string',
-    value: 'on|off|model',
-    help: 'Whether the response cache is used; "model": the default of each model.',
-  },
-  vendors: {
-    type: 'string',
-    value: 'a,b',
-    help: 'Only these vendors. With --regions and --max-price it replaces all three.',
-  },
-  regions: { type: 'string', value: 'a,b', help: 'Only vendors in these regions, such as eu,us-east-1.' },
-  'max-price': {
-    type: 'string',
-    value: 'unit=credits',
-    help: 'The highest prices, such as input=300,output=1500; "none" for any of the three removes all of them.',
-  },
+  models: takes('a,b', 'Only these models, socialapi or siteanalytics; "all" removes the restriction.'),
+  endpoints: takes('a,b', 'Only these endpoints, such as chat,embeddings; "all" removes the restriction.'),
+  'require-labels': takes(
+    'a,b',
+    'Labels that every call must carry, such as user,feature; "none" removes the requirement.',
+  ),
+  team: takes('team', 'The team or project that it belongs to; "none" takes it out.'),
+  expires: takes('time', 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.'),
+  'ip-ranges': takes('a,b', 'Only from these addresses, such as 10.0.0.0/8; "all" removes the restriction.'),
+  'response-cache': takes('on|off|model', 'Whether the response cache is used; "model": the default of each model.'),
+  vendors: takes('a,b', 'Only these vendors. With --regions and --max-price it replaces all three.'),
+  regions: takes('a,b', 'Only vendors in these regions, such as eu,us-east-1.'),
+  'max-price': takes(
+    'unit=credits',
+    'The highest prices, such as input=300,output=1500; "none" for any of the three removes all of them.',
+  ),
   ...LIMIT_OPTIONS,
 }
 
@@ -365,7 +350,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     summary: 'Creates a key. Its value is shown once.',
     args: ['account', 'name'],
     options: {
-      test: { type: 'boolean', help: 'A test key: simulated vendors, and credits that cost nothing.' },
+      test: flag('A test key: simulated vendors, and credits that cost nothing.'),
       ...RESTRICTIONS,
     },
     run(call) {
@@ -378,7 +363,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     name: 'keys change',
     summary: 'Changes the name, restrictions or limits of a key.',
     args: ['key'],
-    options: { name: { type: 'string', value: 'text', help: 'A new name.' }, ...RESTRICTIONS },
+    options: { name: takes('text', 'A new name.'), ...RESTRICTIONS },
     run(call) {
       const name = text(call, 'name')
       const body = { ...(name === undefined ? {} : { name }), ...restrictionsOf(call) }
@@ -399,8 +384,8 @@ export const KEY_COMMANDS: readonly Command[] = [
     args: ['key'],
     about: 'The new key is like the old one, but for what is named here.',
     options: {
-      overlap: { type: 'string', value: 'seconds', help: 'How long the old key keeps working; a day by default.' },
-      name: { type: 'string', value: 'text', help: 'A new name.' },
+      overlap: takes('seconds', 'How long the old key keeps working; a day by default.'),
+      name: takes('text', 'A new name.'),
       ...RESTRICTIONS,
     },
     run(call) {
@@ -432,7 +417,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'Creates a link by which somebody joins an account. It is valid for a week.',
     args: ['account', 'email'],
     options: {
-      role: { type: 'string', value: 'word', help: `One of ${ACCOUNT_ROLES.join(', ')}; member by default.` },
+      role: takes('word', `One of ${ACCOUNT_ROLES.join(', ')}; member by default.`),
     },
     run(call) {
       const [account, email] = call.args
@@ -472,7 +457,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     summary: 'Creates a link by which somebody joins those who run the gateway. It is valid for a week.',
     args: ['email'],
     options: {
-      role: { type: 'string', value: 'word', help: `One of ${OPERATOR_ROLES.join(', ')}; operator by default.` },
+      role: takes('word', `One of ${OPERATOR_ROLES.join(', ')}; operator by default.`),
     },
     run(call) {
       const body = { email: call.args[0], role: text(call, 'role') ?? 'operator' }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { checkDocument } from '../catalog/document.ts'
 import { readDefaultCatalog } from '../compose.ts'
 import { type AgentSetup, agentSetups, CODEX_HOME, limitsFor, modelFor } from '../operator/agent-setup.ts'
-import { CliError, type Command, type Invocation, text, told } from './command.ts'
+import { CliError, type Command, type Invocation, takes, text, told } from './command.ts'
 
 const PROGRAMS = agentSetups({ url: '', model: () => '', limits: () => ({}) }).map(({ name }) => name)
 
@@ -14,17 +14,12 @@ export const AGENT_SETUP_COMMAND: Command = {
   about: `Programs: ${PROGRAMS.join(', ')}. The key stays in the environment variable TOLLGATE_KEY; it is not written to a file.`,
   args: ['program'],
   options: {
-    model: { type: 'string', value: 'id', help: 'The text model; by default one of the shipped catalog.' },
-    gateway: {
-      type: 'string',
-      value: 'address',
-      help: 'The address of the gateway for agents, if it is not PUBLIC_URL.',
-    },
-    write: {
-      type: 'string',
-      value: 'directory',
-      help: "Writes the files there; existing files are not changed. Codex's file is in its home and keeps its other settings.",
-    },
+    model: takes('id', 'The text model; by default one of the shipped catalog.'),
+    gateway: takes('address', 'The address of the gateway for agents, if it is not PUBLIC_URL.'),
+    write: takes(
+      'directory',
+      "Writes the files there; existing files are not changed. Codex's file is in its home and keeps its other settings.",
+    ),
   },
   async run(call) {
     const setup = await find(call)

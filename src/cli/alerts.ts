@@ -1,7 +1,7 @@
 // Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
 import type { AlertPage, AlertRules, AlertSettings, AlertView } from '../alerts/views.ts'
 import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/views.ts'
-import { at, CliError, type Command, type Invocation, type Option, text, told } from './command.ts'
+import { at, CliError, type Command, flag, type Invocation, type Option, takes, text, told } from './command.ts'
 import { accountNames } from './names.ts'
 import { type Columns, card, list, listPages, PAGE_OPTIONS, table } from './table.ts'
 
@@ -81,16 +81,11 @@ const RULES: Readonly<Record<keyof AlertRules, RuleOption>> = {
 const RULE_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
   Object.values(RULES).map(({ option, value, help, off }) => [
     option,
-    { type: 'string', value, help: off === undefined ? help : `${help} "off" switches the rule off.` },
+    takes(value, off === undefined ? help : `${help} "off" switches the rule off.`),
   ]),
 )
 const ACCOUNT: Readonly<Record<string, Option>> = {
-  account: {
-    type: 'string',
-    value: 'account',
-    refersTo: 'account',
-    help: 'Alerts of this account instead of the gateway.',
-  },
+  account: takes('account', 'Alerts of this account instead of the gateway.', { refersTo: 'account' }),
 }
 
 const placeOf = (account: string | undefined, rest: string) =>
@@ -146,7 +141,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     summary: 'Lists alerts with their deliveries, newest first.',
     args: ['[account]'],
     about: 'Without an account: those of the gateway and of all accounts.',
-    options: { unread: { type: 'boolean', help: 'Only unread alerts.' } },
+    options: { unread: flag('Only unread alerts.') },
     async run(call) {
       const { items } = await call.api.call<AlertPage>('GET', placeOf(call.args[0], 'alerts'))
       const shown = call.values.unread ? items.filter(({ read }) => !read) : items
@@ -248,13 +243,8 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
     about: 'Without an account: those of the gateway and of all accounts.',
     options: {
       ...PAGE_OPTIONS,
-      status: {
-        type: 'string',
-        value: 'status',
-        allowed: DELIVERY_STATUSES,
-        help: `One of ${DELIVERY_STATUSES.join(', ')}.`,
-      },
-      kind: { type: 'string', value: 'kind', allowed: DELIVERY_KINDS, help: `One of ${DELIVERY_KINDS.join(', ')}.` },
+      status: takes('status', `One of ${DELIVERY_STATUSES.join(', ')}.`, { allowed: DELIVERY_STATUSES }),
+      kind: takes('kind', `One of ${DELIVERY_KINDS.join(', ')}.`, { allowed: DELIVERY_KINDS }),
     },
     run: (call) =>
       listPages<DeliveryView>(call, '/deliveries', {

@@ -10,17 +10,18 @@ import type { AccountView } from '../ledger/views.ts'
 import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
 import type { VendorCredentialView } from '../operator/views.ts'
 import type { DeclaredAccount, DeclaredKey } from './apply-file.ts'
-import { type Inside, readInside } from './apply-inside.ts'
 import {
   allPages,
   type Context,
   Draft,
+  type Inside,
   inWords,
   isSame,
   notInFile,
   oneOf,
   type Place,
   type Plan,
+  readInside,
   type Spot,
 } from './apply-steps.ts'
 import { type Account, planBudgets, planTeams } from './apply-teams.ts'

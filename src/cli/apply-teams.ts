@@ -4,8 +4,17 @@ import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 import { spanWords } from '../meter/limits.ts'
 import { type DeclaredBudget, type DeclaredTeam, VALUES_MAX } from './apply-file.ts'
-import { type Inside, latestKey, type TeamPlace } from './apply-inside.ts'
-import { type Context, inWords, notInFile, oneOf, type Place, type Spot } from './apply-steps.ts'
+import {
+  type Context,
+  type Inside,
+  inWords,
+  latestKey,
+  notInFile,
+  oneOf,
+  type Place,
+  type Spot,
+  type TeamPlace,
+} from './apply-steps.ts'
 import { at, CliError } from './command.ts'
 import { query } from './table.ts'
 

@@ -9,10 +9,9 @@ import type { AccountView, BudgetValueView, BudgetView } from '../ledger/views.t
 import type { LimitsView } from '../meter/limits.ts'
 import type { Api } from './api.ts'
 import { FORMAT, readDeclaration, VALUES_MAX } from './apply-file.ts'
-import { nameIn } from './apply-inside.ts'
 import { makePlan } from './apply-plan.ts'
-import { allPages, type Plan, type Shown, type Step } from './apply-steps.ts'
-import { at, CliError, type Command, type Invocation, type Told } from './command.ts'
+import { allPages, nameIn, type Plan, type Shown, type Step } from './apply-steps.ts'
+import { at, CliError, type Command, flag, type Invocation, type Told } from './command.ts'
 import { openSecretReferences } from './secret-reference.ts'
 import { query } from './table.ts'
 
@@ -27,10 +26,10 @@ export const APPLY_COMMAND: Command = {
   about:
     'Shows what differs, asks, and changes only that. "-" reads standard input. Exits with 0 when nothing differs or everything was applied, with 2 when --dry-run found differences, and with 1 on failure; what was done until then stays, and the same command goes on from there.',
   options: {
-    'dry-run': { type: 'boolean', help: 'Shows what would change; exits with 2 if something would.' },
+    'dry-run': flag('Shows what would change; exits with 2 if something would.'),
     yes: { type: 'boolean', short: 'y', help: 'Does not ask. For CI.' },
-    prune: { type: 'boolean', help: 'Also removes what is there and not in the file; each removal is listed first.' },
-    export: { type: 'boolean', help: 'Writes what is there to the file, or to standard output, and changes nothing.' },
+    prune: flag('Also removes what is there and not in the file; each removal is listed first.'),
+    export: flag('Writes what is there to the file, or to standard output, and changes nothing.'),
   },
   run: (call) => (call.values.export ? exportAll(call) : apply(call)),
 }

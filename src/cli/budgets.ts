@@ -3,7 +3,7 @@ import type { TeamView } from '../admission/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 import { spanWords } from '../meter/limits.ts'
-import { at, CliError, type Command, text, told } from './command.ts'
+import { at, CliError, type Command, flag, takes, text, told } from './command.ts'
 import { resolveName } from './names.ts'
 import { query, table } from './table.ts'
 
@@ -54,13 +54,13 @@ const BUDGETS: readonly Command[] = [
     about: 'The scope is user, session, key, member, team, project, or a tag such as tag:feature.',
     args: ['account', 'scope', 'max'],
     options: {
-      name: { type: 'string', value: 'text', help: 'Its name; the scope by default.' },
-      value: { type: 'string', value: 'text', help: 'Only for this value; without it each value has its own.' },
-      unit: { type: 'string', value: 'unit', help: 'credits, requests or tokens; credits by default.' },
-      span: { type: 'string', value: 'span', help: 'day, week, month, total or rolling; month by default.' },
-      window: { type: 'string', value: 'seconds', help: 'The length of a rolling window.' },
-      soft: { type: 'boolean', help: 'Only count and alert; reject nothing.' },
-      alert: { type: 'string', value: 'percent', help: 'Alert when so much of it is used.' },
+      name: takes('text', 'Its name; the scope by default.'),
+      value: takes('text', 'Only for this value; without it each value has its own.'),
+      unit: takes('unit', 'credits, requests or tokens; credits by default.'),
+      span: takes('span', 'day, week, month, total or rolling; month by default.'),
+      window: takes('seconds', 'The length of a rolling window.'),
+      soft: flag('Only count and alert; reject nothing.'),
+      alert: takes('percent', 'Alert when so much of it is used.'),
     },
     run(call) {
       const [account, scope, max] = call.args
@@ -84,11 +84,11 @@ const BUDGETS: readonly Command[] = [
       'The maximum "default" gives a value that of the budget again. What is counted, and for whom, cannot be changed.',
     args: ['account', 'budget', '[max]'],
     options: {
-      value: { type: 'string', value: 'text', help: 'Only for this value.' },
-      name: { type: 'string', value: 'text', help: 'A new name.' },
-      hard: { type: 'boolean', help: 'Reject calls beyond it.' },
-      soft: { type: 'boolean', help: 'Only count and alert.' },
-      alert: { type: 'string', value: 'percent', help: 'Alert when so much of it is used; "none": as the rule says.' },
+      value: takes('text', 'Only for this value.'),
+      name: takes('text', 'A new name.'),
+      hard: flag('Reject calls beyond it.'),
+      soft: flag('Only count and alert.'),
+      alert: takes('percent', 'Alert when so much of it is used; "none": as the rule says.'),
     },
     run(call) {
       const [account, budget, max] = call.args
@@ -114,7 +114,7 @@ const BUDGETS: readonly Command[] = [
     name: 'budgets values',
     summary: 'The values that used most of a budget.',
     args: ['account', 'budget'],
-    options: { value: { type: 'string', value: 'text', help: 'Only this value.' } },
+    options: { value: takes('text', 'Only this value.') },
     run: (call) =>
       told(
         call.api.call<Page<BudgetValueView>>(
@@ -148,7 +148,7 @@ const TEAMS: readonly Command[] = [
     name: 'teams create',
     summary: 'Makes a team, or with --parent a project of a team.',
     args: ['account', 'name'],
-    options: { parent: { type: 'string', value: 'team', help: 'The team of a project.' } },
+    options: { parent: takes('team', 'The team of a project.') },
     run: (call) =>
       told(
         call.api.call<TeamView>('POST', at`/accounts/${call.args[0]}/teams`, {

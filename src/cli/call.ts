@@ -6,7 +6,7 @@ import { ENDPOINTS } from '../catalog/index.ts'
 import { rulesOf } from '../catalog/reference.ts'
 import { nearest } from '../kernel/nearest.ts'
 import { type Priced, priceSummary } from '../meter/price-words.ts'
-import { CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
+import { CliError, type Command, flag, type Invocation, type Option, type Told, takes, text, told } from './command.ts'
 import { chartOf, saidIn, showAnswer } from './present.ts'
 import { list } from './table.ts'
 
@@ -18,10 +18,10 @@ const CALLABLE = ENDPOINTS.filter((spec) => spec.answer !== undefined || !spec.s
 export const ENDPOINT_NAMES = CALLABLE.map(nameOf)
 
 const OWN: Readonly<Record<string, Option>> = {
-  body: { type: 'string', value: 'json', help: 'The whole body as JSON, or @file, or - for standard input.' },
-  chart: { type: 'boolean', help: 'Draws the numbers as a bar chart.' },
-  by: { type: 'string', value: 'column', help: 'The column to draw.' },
-  'api-key': { type: 'string', value: 'key', help: 'The API key; TOLLGATE_KEY by default.' },
+  body: takes('json', 'The whole body as JSON, or @file, or - for standard input.'),
+  chart: flag('Draws the numbers as a bar chart.'),
+  by: takes('column', 'The column to draw.'),
+  'api-key': takes('key', 'The API key; TOLLGATE_KEY by default.'),
 }
 
 const KEPT = new Set(['stream', ...Object.keys(OWN)])

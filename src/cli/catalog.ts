@@ -1,10 +1,10 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
 import { lossNotes } from '../catalog/margin.ts'
-import type { Applied, CurrentView, VersionView } from '../catalog/views.ts'
+import type { Applied, CurrentView, PriceComparisonView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { at, CliError, type Command, type Invocation, type Told, text, told } from './command.ts'
+import { at, CliError, type Command, flag, type Invocation, type Told, takes, text, told } from './command.ts'
 import { list } from './table.ts'
 
 export async function readDocument(call: Invocation): Promise<unknown> {
@@ -70,7 +70,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     name: 'catalog apply',
     summary: 'Makes a document the current catalog, as a new version.',
     args: ['file'],
-    options: { note: { type: 'string', value: 'text', help: 'The reason; stored with the version.' } },
+    options: { note: takes('text', 'The reason; stored with the version.') },
     async run(call) {
       const document = await readDocument(call)
       const applied = call.api.call<Applied>('PUT', '/catalog', { document, note: text(call, 'note') })
@@ -150,3 +150,86 @@ function setEnabled(call: Invocation, enabled: boolean): Promise<Told> {
     ({ version }) => `${uid} is ${enabled ? 'enabled' : 'disabled'} from version ${version} on.`,
   )
 }
+
+// List prices: what a table would change, and applying some of it.
+
+type Row = PriceComparisonView['rows'][number]
+
+const read = (file: string) =>
+  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`)
+  })
+
+async function sourceOf(call: Invocation): Promise<object> {
+  const [file, url, key, sha256] = ['file', 'url', 'public-key', 'digest'].map((name) => text(call, name))
+  if (file !== undefined && url !== undefined) throw new CliError('Give --file or --url, not both.', 2)
+  const proof = {
+    ...(key === undefined ? {} : { publicKey: await read(key) }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+  }
+  if (url !== undefined) return { url, ...proof }
+  if (file === undefined) return {}
+  const signature = sha256 === undefined ? { signature: (await read(`${file}.sig`)).trim() } : {}
+  return { table: await read(file), ...signature, ...proof }
+}
+
+const shortPrice = (price: Row['before']) =>
+  price?.tiers
+    .map((tier) =>
+      Object.entries(tier)
+        .filter(([name]) => name !== 'when' && name !== 'upTo')
+        .map(([unit, rate]) => `${unit} ${rate}`)
+        .join(', '),
+    )
+    .join(' | ') ?? '–'
+
+const COLUMNS: Record<string, keyof Row | ((row: Row) => string)> = {
+  ROW: 'id',
+  WHAT: 'kind',
+  'COST NOW': ({ before }: Row) => shortPrice(before),
+  'LIST PRICE': ({ after }: Row) => shortPrice(after),
+  NOTED: ({ noted }: Row) => noted ?? '',
+  APPLY: ({ preselected, selectable }: Row) => (preselected ? 'yes' : selectable ? 'if chosen' : 'no'),
+  NOTES: ({ notes }: Row) => notes.join(' '),
+}
+
+export const PRICE_COMMANDS: readonly Command[] = [
+  {
+    name: 'prices update',
+    summary: 'Compares costs with the list prices of this release or of a table of yours, and applies what you choose.',
+    about:
+      'Without --apply nothing changes, and the exit status is 1 if there are list prices to apply. Costs and prices that were set by hand are left alone unless their row is named. What is applied is one version of the catalog: "tollgate catalog rollback" takes it back.',
+    options: {
+      file: takes('file', 'A table of list prices, with its signature in <file>.sig.'),
+      url: takes('address', 'The same at a public https address.'),
+      'public-key': takes('file', 'Your key, if the table is not of a release.'),
+      digest: takes('sha256', 'The SHA-256 of the table, instead of a signature.'),
+      apply: takes('rows', 'Rows with commas, or "list" for all that are marked with yes.'),
+      'dry-run': flag('Shows the rows that --apply would apply.'),
+    },
+    async run(call) {
+      const source = await sourceOf(call)
+      const compared = await call.api.call<PriceComparisonView>('POST', '/prices/compare', source)
+      const wanted = text(call, 'apply')
+      const named = wanted === 'list' ? undefined : wanted?.split(',').map((one) => one.trim())
+      const unknown = named?.find((id) => !compared.rows.some((row) => row.id === id && row.selectable))
+      if (unknown !== undefined) throw new CliError(`"${unknown}" is nothing that the table would change.`)
+      const rows =
+        wanted === undefined
+          ? compared.rows
+          : compared.rows.filter(({ id, preselected }) => named?.includes(id) ?? preselected)
+      if (wanted === undefined || call.values['dry-run'] === true || rows.length === 0) {
+        const about = [`Table of ${compared.made}.`, ...compared.warnings.map((one) => `Note: ${one}`)].join('\n')
+        const { words } = list(rows, COLUMNS, 'Nothing differs.')
+        const failed = wanted === undefined && rows.some(({ preselected }) => preselected)
+        return { answer: { ...compared, rows }, words: `${about}\n${words}`, failed }
+      }
+      const body = { ...source, rows: rows.map(({ id }) => id) }
+      const applied = await call.api.call<Applied>('POST', '/prices', body)
+      return {
+        answer: applied,
+        words: `Version ${applied.version} is in force.\n${applied.changes.map((one) => `  ${one}`).join('\n')}`,
+      }
+    },
+  },
+]

@@ -56,6 +56,14 @@ export interface Option extends ParseArgsOptionDescriptor {
   readonly refersTo?: Reference
 }
 
+/** An option with a value: what stands for the value in the help, and the help. */
+export const takes = (value: string, help: string, more: Pick<Option, 'allowed' | 'refersTo'> = {}): Option => ({
+  ...{ type: 'string', value, help },
+  ...more,
+})
+
+export const flag = (help: string): Option => ({ type: 'boolean', help })
+
 export interface Command {
   /** `accounts create` */
   readonly name: string

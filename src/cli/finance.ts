@@ -4,14 +4,25 @@ import { basename } from 'node:path'
 import { formatCredits } from '../kernel/credits.ts'
 import { KIND_WORDS, monthName, summaryLines, type UsageLine, usageLines } from '../reports/statement-lines.ts'
 import type { BillingView, MarginPage, MarginRow, MonthlyStatement } from '../reports/views.ts'
-import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
+import {
+  at,
+  CliError,
+  type Command,
+  flag,
+  type Invocation,
+  type Option,
+  type Told,
+  takes,
+  text,
+  told,
+} from './command.ts'
 import { type Columns, card, list, query, table } from './table.ts'
 
 const FORMATS: Readonly<Record<string, string>> = { pdf: 'application/pdf', csv: 'text/csv' }
 
 const FILE: Readonly<Record<string, Option>> = {
-  format: { type: 'string', value: 'pdf|csv', allowed: Object.keys(FORMATS), help: 'Writes a file of this format.' },
-  out: { type: 'string', value: 'file', help: 'Its name; by default the one with the customer and the month.' },
+  format: takes('pdf|csv', 'Writes a file of this format.', { allowed: Object.keys(FORMATS) }),
+  out: takes('file', 'Its name; by default the one with the customer and the month.'),
 }
 
 /** An existing file is not replaced unless it was named. */
@@ -69,7 +80,7 @@ export const FINANCE_COMMANDS: readonly Command[] = [
     args: ['account', 'month'],
     options: {
       ...FILE,
-      label: { type: 'string', value: 'name', help: 'The usage by the values of this label, such as user or feature.' },
+      label: takes('name', 'The usage by the values of this label, such as user or feature.'),
     },
     async run(call) {
       const path = at`/accounts/${call.args[0]}/statements/${call.args[1]}` + query({ label: text(call, 'label') })
@@ -90,10 +101,10 @@ export const FINANCE_COMMANDS: readonly Command[] = [
     name: 'margins show',
     summary: 'What calls brought and cost by model, customer, vendor, month or label.',
     options: {
-      by: { type: 'string', value: 'word', help: 'product (default), account, vendor, month or label:<name>.' },
-      from: { type: 'string', value: 'month', help: 'The first month, such as 2026-10; last month by default.' },
-      to: { type: 'string', value: 'month', help: 'The last month; the same by default.' },
-      csv: { type: 'boolean', help: 'Exports all rows as CSV to standard output.' },
+      by: takes('word', 'product (default), account, vendor, month or label:<name>.'),
+      from: takes('month', 'The first month, such as 2026-10; last month by default.'),
+      to: takes('month', 'The last month; the same by default.'),
+      csv: flag('Exports all rows as CSV to standard output.'),
     },
     async run(call) {
       const filter = { by: text(call, 'by'), from: text(call, 'from'), to: text(call, 'to'), limit: '200' }
@@ -122,8 +133,8 @@ export const FINANCE_COMMANDS: readonly Command[] = [
     name: 'billing change',
     summary: 'Sets what a credit is worth, and whom customers ask.',
     options: {
-      currency: { type: 'string', value: 'code', help: 'ISO code such as EUR; "none" removes the worth.' },
-      rate: { type: 'string', value: 'amount', help: 'What one credit is worth, such as 0.01.' },
+      currency: takes('code', 'ISO code such as EUR; "none" removes the worth.'),
+      rate: takes('amount', 'What one credit is worth, such as 0.01.'),
       contact: {
         ...{ type: 'string', value: 'text' },
         help: 'On statements and in the answer to calls of suspended accounts; "none" removes it.',

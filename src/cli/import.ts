@@ -26,23 +26,18 @@ import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
 import { Refused } from './api.ts'
-import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
+import { at, CliError, type Command, flag, type Invocation, type Option, type Told, takes, text } from './command.ts'
 
 const FILE_BYTES_MAX = 4 * 1024 * 1024
 
 const OPTIONS: Readonly<Record<string, Option>> = {
-  markup: { type: 'string', value: 'factor', help: 'Price = cost × this, if costs are known; 1 by default.' },
-  'credits-per-dollar': {
-    type: 'string',
-    value: 'number',
-    help: 'For costs, prices, budgets and balances; 100 by default.',
-  },
-  source: { type: 'string', value: 'name', help: 'A name for the installation, if you import several of one kind.' },
-  replace: {
-    type: 'boolean',
-    help: 'Existing models of the same name get the imported routes and prices; otherwise the imported ones are renamed.',
-  },
-  apply: { type: 'boolean', help: 'Applies the import; otherwise it is only shown.' },
+  markup: takes('factor', 'Price = cost × this, if costs are known; 1 by default.'),
+  'credits-per-dollar': takes('number', 'For costs, prices, budgets and balances; 100 by default.'),
+  source: takes('name', 'A name for the installation, if you import several of one kind.'),
+  replace: flag(
+    'Existing models of the same name get the imported routes and prices; otherwise the imported ones are renamed.',
+  ),
+  apply: flag('Applies the import; otherwise it is only shown.'),
 }
 const ABOUT =
   'Says of everything whether it was taken, changed or left. Run again, it makes only what is missing. Vendor credentials are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
@@ -54,17 +49,9 @@ export const IMPORT_COMMANDS: readonly Command[] = [
       'Takes over models and fallbacks from a configuration of LiteLLM’s proxy, teams, budgets and keys from its database.',
     args: ['[file]'],
     options: {
-      database: { type: 'string', value: 'address', help: 'Its database: postgres://user:password@host:5432/litellm' },
-      prices: {
-        type: 'string',
-        value: 'file',
-        help: 'LiteLLM’s price table; by default that of an installed Python package.',
-      },
-      balance: {
-        type: 'string',
-        value: 'credits',
-        help: 'Opening balance of accounts without a budget; 0 by default.',
-      },
+      database: takes('address', 'Its database: postgres://user:password@host:5432/litellm'),
+      prices: takes('file', 'LiteLLM’s price table; by default that of an installed Python package.'),
+      balance: takes('credits', 'Opening balance of accounts without a budget; 0 by default.'),
       ...OPTIONS,
     },
     about: ABOUT,

@@ -1,20 +1,20 @@
 // Invoices on the command line: who issues them, whom they are made out to, which there are, and their files.
 import type { BillingDetailsView, InvoiceSettings, InvoiceView } from '../invoices/views.ts'
 import { readDocument } from './catalog.ts'
-import { at, CliError, type Command, type Option, text, told } from './command.ts'
+import { at, CliError, type Command, type Option, takes, text, told } from './command.ts'
 import { save } from './finance.ts'
 import { type Columns, card, listPages, PAGE_OPTIONS, query } from './table.ts'
 
 const KINDS = ['payment', 'month', 'credit_note']
 const FILTER: Readonly<Record<string, Option>> = {
-  account: { type: 'string', value: 'account', help: 'Of one account.' },
-  kind: { type: 'string', value: 'word', allowed: KINDS, help: 'payment, month or credit_note.' },
-  from: { type: 'string', value: 'day', help: 'Issued on this day or later, such as 2026-11-01.' },
-  to: { type: 'string', value: 'day', help: 'Issued on this day or before.' },
-  q: { type: 'string', value: 'text', help: 'The beginning of a number, or a part of the customer’s name.' },
+  account: takes('account', 'Of one account.'),
+  kind: takes('word', 'payment, month or credit_note.', { allowed: KINDS }),
+  from: takes('day', 'Issued on this day or later, such as 2026-11-01.'),
+  to: takes('day', 'Issued on this day or before.'),
+  q: takes('text', 'The beginning of a number, or a part of the customer’s name.'),
 }
 const OUT: Readonly<Record<string, Option>> = {
-  out: { type: 'string', value: 'file', help: 'The name of the file; by default the number.' },
+  out: takes('file', 'The name of the file; by default the number.'),
 }
 const COLUMNS: Columns<InvoiceView> = {
   ...{ NUMBER: 'number', ISSUED: 'issuedAt', KIND: 'kind', CUSTOMER: 'customer', TOTAL: 'gross', VAT: 'tax' },
@@ -102,7 +102,7 @@ export const INVOICE_COMMANDS: readonly Command[] = [
     options: Object.fromEntries(
       FIELDS.map((field) => [
         optionOf(field),
-        { type: 'string', value: 'text', help: field === 'country' ? 'A code such as DE.' : '"none" removes it.' },
+        takes('text', field === 'country' ? 'A code such as DE.' : '"none" removes it.'),
       ]),
     ),
     async run(call) {

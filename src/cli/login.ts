@@ -1,8 +1,8 @@
 // Single sign-on and second factors from the command line, and the ways back in for whoever has lost theirs.
 import { readFile } from 'node:fs/promises'
-import type { LinkView, LoginPolicy, LoginProvider, ProviderTest } from '../identity/views.ts'
+import type { LinkView, LoginPolicy, LoginProvider, NewToken, ProviderTest, TokenView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { at, CliError, type Command, type Invocation, text, told } from './command.ts'
+import { at, CliError, type Command, type Invocation, takes, text, told } from './command.ts'
 import { card, list } from './table.ts'
 
 function show(provider: LoginProvider): string {
@@ -52,11 +52,10 @@ export const LOGIN_COMMANDS: readonly Command[] = [
     about:
       'The file has the fields of PUT /login-providers/{id}: name, issuer, clientId, and if needed scopes, groupsClaim, domains, groups, provesSecondFactor, enabled.',
     options: {
-      'secret-env': {
-        type: 'string',
-        value: 'name',
-        help: 'The environment variable with the client secret; - reads it from the standard input. Without it, a stored secret stays.',
-      },
+      'secret-env': takes(
+        'name',
+        'The environment variable with the client secret; - reads it from the standard input. Without it, a stored secret stays.',
+      ),
     },
     async run(call) {
       const [id, file = ''] = call.args
@@ -93,7 +92,7 @@ export const LOGIN_COMMANDS: readonly Command[] = [
     name: 'login-policy',
     summary: 'The roles that need a second factor; with --roles, sets them.',
     options: {
-      roles: { type: 'string', value: 'list', help: 'Roles with commas between them; none: nobody needs one.' },
+      roles: takes('list', 'Roles with commas between them; none: nobody needs one.'),
     },
     run(call) {
       const roles = text(call, 'roles')
@@ -120,5 +119,69 @@ export const LOGIN_COMMANDS: readonly Command[] = [
         call.api.call<{ email: string }>('POST', '/second-factor-resets', { email: call.args[0] }),
         ({ email }) => `${email} has no second factor any more and is signed out everywhere.`,
       ),
+  },
+]
+
+// Tokens of the operator API on the command line.
+
+const ACCOUNT = {
+  account: takes('account', 'Of this account; otherwise of the whole gateway.', { refersTo: 'account' }),
+} as const
+
+function pathOf(call: Invocation): string {
+  const account = text(call, 'account')
+  return account === undefined ? '/tokens' : at`/accounts/${account}/tokens`
+}
+
+const words = (value: string | undefined) => value?.split(/[\s,]+/).filter(Boolean)
+
+export const TOKEN_COMMANDS: readonly Command[] = [
+  {
+    name: 'tokens list',
+    summary: 'The tokens of the operator API, and when each was last used.',
+    options: ACCOUNT,
+    async run(call) {
+      const { items } = await call.api.call<Page<TokenView>>('GET', pathOf(call))
+      const rows = items.map((row) => ({ ...row, scopes: row.scopes.join(' ') }))
+      const columns = {
+        NAME: 'name',
+        SCOPES: 'scopes',
+        EXPIRES: 'expiresAt',
+        'LAST USE': 'lastUsedAt',
+        REVOKED: 'revokedAt',
+        ID: 'id',
+      } as const
+      return list(rows, columns, 'No tokens yet. Create one with: tollgate tokens create <name> --scopes <rights>')
+    },
+  },
+  {
+    name: 'tokens create',
+    summary: 'Creates a token and prints it, once.',
+    args: ['name'],
+    options: {
+      ...ACCOUNT,
+      scopes: takes(
+        'list',
+        'Rights such as keys:read, whole resources such as keys, or * for everything; with commas between.',
+      ),
+      expires: takes('time', 'When it ends, such as 2027-01-01T00:00:00Z; never by default.'),
+      addresses: takes('list', 'Addresses or ranges from which it may be used; any by default.'),
+    },
+    run(call) {
+      const scopes = words(text(call, 'scopes'))
+      if (!scopes) throw new CliError('Say what it may do with --scopes, for example --scopes accounts:read,keys.', 2)
+      const [expiresAt = null, ipRanges = null] = [text(call, 'expires'), words(text(call, 'addresses'))]
+      const body = { name: call.args[0], scopes, expiresAt, ipRanges }
+      return told(call.api.call<NewToken>('POST', pathOf(call), body), (made) =>
+        card({ id: made.id, token: made.token, scopes: made.scopes.join(' ') }),
+      )
+    },
+  },
+  {
+    name: 'tokens revoke',
+    summary: 'Ends a token at once.',
+    args: ['tokenId'],
+    options: ACCOUNT,
+    run: (call) => told(call.api.call('DELETE', `${pathOf(call)}${at`/${call.args[0]}`}`), () => 'Revoked.'),
   },
 ]

@@ -13,7 +13,7 @@ import type {
 } from '../ledger/views.ts'
 import { unitRow } from '../meter/kind.ts'
 import { type LabelSum, labelSort } from '../reports/views.ts'
-import { at, CliError, type Command, type Invocation, type Option, type Told, text } from './command.ts'
+import { at, CliError, type Command, flag, type Invocation, type Option, type Told, takes, text } from './command.ts'
 import { accountNames } from './names.ts'
 import {
   card,
@@ -29,11 +29,11 @@ import {
 } from './table.ts'
 
 const RANGE: Readonly<Record<string, Option>> = {
-  from: { type: 'string', value: 'time', help: 'From this day or time on, such as 2026-11-01.' },
-  to: { type: 'string', value: 'time', help: 'Up to this day (included) or time.' },
+  from: takes('time', 'From this day or time on, such as 2026-11-01.'),
+  to: takes('time', 'Up to this day (included) or time.'),
 }
 const CSV: Readonly<Record<string, Option>> = {
-  csv: { type: 'boolean', help: 'Exports all matching rows as CSV to standard output.' },
+  csv: flag('Exports all matching rows as CSV to standard output.'),
 }
 
 /** The rows of an account that match; all of them for --csv. */
@@ -163,10 +163,10 @@ function showCall(answer: UsageDetail, account: string, nowMs: number): string {
 }
 
 const AUDIT_FILTERS: Readonly<Record<string, Option>> = {
-  actor: { type: 'string', value: 'name', help: 'Who did it: an e-mail address or the name of a token’s holder.' },
-  action: { type: 'string', value: 'action', help: 'An action such as key.revoke, or only its noun: key.' },
-  object: { type: 'string', value: 'id', help: 'What it was done to.' },
-  token: { type: 'string', value: 'name', help: 'By which token.' },
+  actor: takes('name', 'Who did it: an e-mail address or the name of a token’s holder.'),
+  action: takes('action', 'An action such as key.revoke, or only its noun: key.'),
+  object: takes('id', 'What it was done to.'),
+  token: takes('name', 'By which token.'),
   ...RANGE,
 }
 
@@ -178,40 +178,23 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
-      from: {
-        type: 'string',
-        value: 'time',
-        help: 'From this day or time on, such as 2026-11-01. With filters, a range has at most 92 days; without --from it has these.',
-      },
-      product: { type: 'string', value: 'uid', help: 'Only this model or endpoint.' },
-      key: { type: 'string', value: 'key', refersTo: 'key', help: 'Only calls with this key.' },
-      outcome: {
-        type: 'string',
-        value: 'outcome',
-        allowed: Object.keys(OUTCOMES),
-        help: `One of ${Object.keys(OUTCOMES).join(', ')}.`,
-      },
-      client: { type: 'string', value: 'name', help: 'Only calls of this agent: see usage clients.' },
-      status: { type: 'string', value: 'status', help: 'Only this HTTP status, such as 429, or 5xx.' },
-      endpoint: { type: 'string', value: 'name', help: 'Only this endpoint.' },
-      labels: {
-        type: 'string',
-        value: 'a=b,…',
-        help: 'Only calls with these labels, such as feature=chat,user=alice.',
-      },
-      vendor: { type: 'string', value: 'name', help: 'Only calls that this vendor answered, or was tried last for.' },
-      'min-ms': { type: 'string', value: 'milliseconds', help: 'Only calls that took at least as long.' },
-      search: {
-        type: 'string',
-        value: 'text',
-        help: 'Only calls with this in their error message, or this request id.',
-      },
-      sort: {
-        type: 'string',
-        value: 'order',
+      from: takes(
+        'time',
+        'From this day or time on, such as 2026-11-01. With filters, a range has at most 92 days; without --from it has these.',
+      ),
+      product: takes('uid', 'Only this model or endpoint.'),
+      key: takes('key', 'Only calls with this key.', { refersTo: 'key' }),
+      outcome: takes('outcome', `One of ${Object.keys(OUTCOMES).join(', ')}.`, { allowed: Object.keys(OUTCOMES) }),
+      client: takes('name', 'Only calls of this agent: see usage clients.'),
+      status: takes('status', 'Only this HTTP status, such as 429, or 5xx.'),
+      endpoint: takes('name', 'Only this endpoint.'),
+      labels: takes('a=b,…', 'Only calls with these labels, such as feature=chat,user=alice.'),
+      vendor: takes('name', 'Only calls that this vendor answered, or was tried last for.'),
+      'min-ms': takes('milliseconds', 'Only calls that took at least as long.'),
+      search: takes('text', 'Only calls with this in their error message, or this request id.'),
+      sort: takes('order', 'Newest, slowest or dearest first: time, duration or charged.', {
         allowed: ['time', 'duration', 'charged'],
-        help: 'Newest, slowest or dearest first: time, duration or charged.',
-      },
+      }),
       ...TEST_OPTION,
       ...CSV,
     },
@@ -250,13 +233,10 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
-      labels: { type: 'string', value: 'a=b,…', help: 'Only calls with these labels too.' },
-      sort: {
-        type: 'string',
-        value: 'order',
+      labels: takes('a=b,…', 'Only calls with these labels too.'),
+      sort: takes('order', 'Dearest, most calls or newest first: charged, calls or last.', {
         allowed: labelSort.options,
-        help: 'Dearest, most calls or newest first: charged, calls or last.',
-      },
+      }),
       ...TEST_OPTION,
       ...CSV,
     },
@@ -318,13 +298,8 @@ export const MONEY_COMMANDS: readonly Command[] = [
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
-      kind: {
-        type: 'string',
-        value: 'kind',
-        allowed: Object.keys(MOVEMENTS),
-        help: `One of ${Object.keys(MOVEMENTS).join(', ')}.`,
-      },
-      zero: { type: 'boolean', help: 'Rows that moved no credits instead: released holds, calls without a charge.' },
+      kind: takes('kind', `One of ${Object.keys(MOVEMENTS).join(', ')}.`, { allowed: Object.keys(MOVEMENTS) }),
+      zero: flag('Rows that moved no credits instead: released holds, calls without a charge.'),
       ...TEST_OPTION,
       ...CSV,
     },
@@ -353,7 +328,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     summary: 'Verifies the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
     about:
       'Goes on from where the last run came to, and says how far it is. Exits with 1 when something does not add up. May run while the gateway is under load.',
-    options: { full: { type: 'boolean', help: 'Reads everything from the beginning.' } },
+    options: { full: flag('Reads everything from the beginning.') },
     async run(call) {
       const answer = await verified(call, call.values.full === true)
       const counts = Object.entries(answer.checked).map(([what, count]) => `${count} ${what}`)

@@ -4,7 +4,7 @@ import { addressProblem, withoutPassword } from '../database/address.ts'
 import { realWorld } from '../kernel/world.ts'
 import { runningStore } from '../postgres/cluster.ts'
 import type { EmbeddedConnection } from '../postgres/embedded.ts'
-import { CliError, type Command, type Settings, text } from './command.ts'
+import { CliError, type Command, flag, type Settings, takes, text } from './command.ts'
 import { card } from './table.ts'
 
 const WAIT_SECONDS = 30
@@ -18,13 +18,9 @@ copied and both ends are compared; the source keeps where it went. Both gateways
 Repeat it after a crash: it goes on where it was. The password may be left out of the address if ~/.pgpass has it.`,
   args: ['account'],
   options: {
-    to: {
-      type: 'string',
-      value: 'DATABASE_URL',
-      help: 'The target database; a gateway must have been started with it once.',
-    },
-    wait: { type: 'string', value: 'seconds', help: `How long running calls may take to end (${WAIT_SECONDS}).` },
-    cancel: { type: 'boolean', help: 'Cancels an unfinished move: the account stays, and its copy is removed.' },
+    to: takes('DATABASE_URL', 'The target database; a gateway must have been started with it once.'),
+    wait: takes('seconds', `How long running calls may take to end (${WAIT_SECONDS}).`),
+    cancel: flag('Cancels an unfinished move: the account stays, and its copy is removed.'),
   },
   async run(call) {
     const to = text(call, 'to')

@@ -1,13 +1,23 @@
 // Payments on the command line: which there are, refunds, what is quarantined, reconciliation, and how payments are taken.
+
+import type { Page } from '../kernel/view.ts'
+import type { BalanceView } from '../ledger/views.ts'
+import { balanceSentence } from '../reports/statement-lines.ts'
 import {
+  type AccountPlanView,
+  type ChosenPlanView,
+  type CodeBatchView,
   type Difference,
+  type NewCodeBatch,
   PAYMENT_STATES,
   type PaymentSettingsView,
   type PaymentView,
+  type PlanOffer,
   type ReconciliationView,
+  type RedeemedView,
 } from '../sales/views.ts'
-import { at, CliError, type Command, type Invocation, text, told } from './command.ts'
-import { type Columns, card, listPages, PAGE_OPTIONS, table } from './table.ts'
+import { at, CliError, type Command, flag, type Invocation, takes, text, told } from './command.ts'
+import { type Columns, card, listPages, PAGE_OPTIONS, query, TEST_OPTION, table, testOf } from './table.ts'
 
 const COLUMNS: Columns<PaymentView> = {
   ...({ PAYMENT: 'id', AT: 'createdAt', ACCOUNT: 'account', KIND: 'kind', STATE: 'state', AMOUNT: 'amount' } as const),
@@ -56,8 +66,8 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
     name: 'payments list',
     summary: 'Payments of all accounts, newest first.',
     options: {
-      account: { type: 'string', value: 'account', refersTo: 'account', help: 'Of one account.' },
-      state: { type: 'string', value: 'word', allowed: PAYMENT_STATES, help: `${PAYMENT_STATES.join(', ')}.` },
+      account: takes('account', 'Of one account.', { refersTo: 'account' }),
+      state: takes('word', `${PAYMENT_STATES.join(', ')}.`, { allowed: PAYMENT_STATES }),
       ...PAGE_OPTIONS,
     },
     run: (call) =>
@@ -79,7 +89,7 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
     about: 'A payment provider that cannot be asked has refunded it already: this records it.',
     args: ['payment'],
     options: {
-      amount: { type: 'string', value: 'amount', help: 'A part, such as 5.00; without it, all that is left.' },
+      amount: takes('amount', 'A part, such as 5.00; without it, all that is left.'),
     },
     run: (call) =>
       told(
@@ -107,12 +117,8 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
     summary: 'Compares payments with Stripe’s own list now, and names every difference.',
     about: 'It runs every night too. Exits with 1 if a difference is left.',
     options: {
-      from: {
-        type: 'string',
-        value: 'time',
-        help: 'Since then; by default since the last time, and three days before it.',
-      },
-      to: { type: 'string', value: 'time', help: 'Until then; by default now.' },
+      from: takes('time', 'Since then; by default since the last time, and three days before it.'),
+      to: takes('time', 'Until then; by default now.'),
     },
     async run(call) {
       const range = { from: text(call, 'from'), to: text(call, 'to') }
@@ -135,23 +141,14 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
     summary: 'Shows how payments are taken, or changes it.',
     about: 'Secrets are read from environment variables, sealed, and never shown again.',
     options: {
-      provider: {
-        type: 'string',
-        value: 'word',
-        allowed: ['off', 'stripe', 'webhook'],
-        help: 'off, stripe or webhook.',
-      },
-      tax: {
-        type: 'string',
-        value: 'word',
+      provider: takes('word', 'off, stripe or webhook.', { allowed: ['off', 'stripe', 'webhook'] }),
+      tax: takes('word', 'Whether Stripe works out the tax, in the price or on top of it.', {
         allowed: ['off', 'inclusive', 'exclusive'],
-        help: 'Whether Stripe works out the tax, in the price or on top of it.',
-      },
-      'checkout-url': {
-        type: 'string',
-        value: 'address',
-        help: 'Where customers of another payment provider pay, with {payment}, {amount}, …; "none" removes it.',
-      },
+      }),
+      'checkout-url': takes(
+        'address',
+        'Where customers of another payment provider pay, with {payment}, {amount}, …; "none" removes it.',
+      ),
       ...Object.fromEntries(
         SECRETS.map((name) => [
           `${name}-env`,
@@ -177,5 +174,141 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
         : call.api.call<PaymentSettingsView>('GET', '/payment-settings')
       return told(asked, showSettings)
     },
+  },
+]
+
+// Balances with their lots, plans and codes, on the command line.
+
+function showBalance(balance: BalanceView): string {
+  const lots = balance.lots.map(({ endsAt, products, ...lot }) => ({
+    ...lot,
+    ends: endsAt?.slice(0, 10) ?? 'never',
+    for: products?.join(', ') ?? 'all products',
+  }))
+  return [
+    balanceSentence(balance),
+    ...(lots.length > 0 ? [table(lots, { SOURCE: 'source', LEFT: 'remaining', ENDS: 'ends', FOR: 'for' })] : []),
+  ].join('\n\n')
+}
+
+function showPlan({ plan, plans }: AccountPlanView): string {
+  const next =
+    plan && (plan.next === null ? 'It ends then.' : plan.next === plan.id ? '' : `It becomes "${plan.next}" then.`)
+  const now = plan
+    ? `${plan.name}${plan.trial ? ' (trial)' : ''}, until ${plan.endsAt.slice(0, 10)}.${plan.due ? ` The month is not paid yet. ${plan.problem ?? ''}` : ''} ${next}`.trim()
+    : 'No plan.'
+  return [now, ...(plans.length > 0 ? [showPlans(plans)] : [])].join('\n\n')
+}
+
+const showChosen = ({ checkout, ...view }: ChosenPlanView) =>
+  [...(checkout ? [`The plan begins when it is paid: ${checkout.url}`] : []), showPlan(view)].join('\n\n')
+
+const showPlans = (plans: readonly PlanOffer[]) =>
+  table(
+    plans.map((plan) => ({ ...plan, price: `${plan.price} ${plan.currency}`, accounts: plan.accounts ?? '' })),
+    { PLAN: 'id', NAME: 'name', PRICE: 'price', CREDITS: 'credits', ACCOUNTS: 'accounts' },
+  )
+const BATCH_COLUMNS = {
+  BATCH: 'id',
+  NAME: 'name',
+  CREDITS: 'credits',
+  CODES: 'codes',
+  USES: 'usesMax',
+  USED: 'used',
+  ENDS: 'endsAt',
+} as const
+
+export const PLAN_COMMANDS: readonly Command[] = [
+  {
+    name: 'balance show',
+    summary: 'The balance of an account, and which part of it ends when or is for some products only.',
+    args: ['account'],
+    options: TEST_OPTION,
+    run: (call) =>
+      told(
+        call.api.call<BalanceView>('GET', at`/accounts/${call.args[0]}/balance` + query({ test: testOf(call) })),
+        showBalance,
+      ),
+  },
+  {
+    name: 'plans list',
+    summary: 'The plans of the catalog, and how many accounts are on each.',
+    run: (call) => told(call.api.call<{ plans: PlanOffer[] }>('GET', '/plans'), ({ plans }) => showPlans(plans)),
+  },
+  {
+    name: 'plans show',
+    summary: 'The plan of an account, and what it can choose.',
+    args: ['account'],
+    run: (call) => told(call.api.call<AccountPlanView>('GET', at`/accounts/${call.args[0]}/plan`), showPlan),
+  },
+  {
+    name: 'plans choose',
+    summary:
+      'Starts a plan for an account, or changes it: to a dearer one now, to a cheaper one at the end of its period.',
+    about: 'A price is charged to the saved card. Without one, the page is printed on which it is paid.',
+    args: ['account', 'plan'],
+    options: { checkout: flag('Do not charge the saved card; print the page instead.') },
+    run: (call) => {
+      const body = { plan: call.args[1], ...(call.values.checkout === true ? { checkout: true } : {}) }
+      return told(call.api.call<ChosenPlanView>('PUT', at`/accounts/${call.args[0]}/plan`, body), showChosen)
+    },
+  },
+  {
+    name: 'plans cancel',
+    summary: 'Ends the plan of an account at the end of its period.',
+    args: ['account'],
+    run: (call) =>
+      told(call.api.call<AccountPlanView>('PUT', at`/accounts/${call.args[0]}/plan`, { plan: null }), showPlan),
+  },
+  {
+    name: 'codes list',
+    summary: 'Batches of codes, the newest first.',
+    run: (call) =>
+      told(call.api.call<Page<CodeBatchView>>('GET', '/code-batches?limit=100'), ({ items }) =>
+        table(items, BATCH_COLUMNS),
+      ),
+  },
+  {
+    name: 'codes create',
+    summary: 'Makes codes that grant credits. They are shown once.',
+    args: ['name', 'credits'],
+    options: {
+      codes: takes('number', 'How many codes; 1 by default.'),
+      uses: takes('number', 'How often each can be redeemed; 1 by default.'),
+      ends: takes('time', 'Codes cannot be redeemed after this, such as 2027-01-01T00:00:00Z.'),
+      days: takes('number', 'The credits end so many days after they were granted.'),
+      products: takes('names', 'Models and data endpoints that the credits are for, separated by commas.'),
+    },
+    run(call) {
+      const number = (name: string) => {
+        const value = text(call, name)
+        return value === undefined ? undefined : Number(value)
+      }
+      const body = {
+        ...{ name: call.args[0], credits: call.args[1], codes: number('codes'), usesMax: number('uses') },
+        ...{ endsAt: text(call, 'ends'), creditDays: number('days'), products: text(call, 'products')?.split(',') },
+      }
+      return told(call.api.call<NewCodeBatch>('POST', '/code-batches', body), ({ list }) => list.join('\n'))
+    },
+  },
+  {
+    name: 'codes end',
+    summary: 'Ends a batch of codes. What they granted stays.',
+    args: ['batch'],
+    run: (call) =>
+      told(call.api.call<CodeBatchView>('POST', at`/code-batches/${call.args[0]}/end`), (batch) =>
+        table([batch], BATCH_COLUMNS),
+      ),
+  },
+  {
+    name: 'codes redeem',
+    summary: 'Redeems a code for an account.',
+    args: ['account', 'code'],
+    run: (call) =>
+      told(
+        call.api.call<RedeemedView>('POST', at`/accounts/${call.args[0]}/codes`, { code: call.args[1] }),
+        ({ credits, endsAt }) =>
+          `${credits} credits were added${endsAt ? `; they end on ${endsAt.slice(0, 10)}` : ''}.`,
+      ),
   },
 ]

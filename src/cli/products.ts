@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Applied, CurrentView, ImportedView, ProductPresetView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { CliError, type Command, type Invocation, text, told } from './command.ts'
+import { CliError, type Command, flag, type Invocation, takes, text, told } from './command.ts'
 import { list } from './table.ts'
 import { checked, isInForce } from './vendors.ts'
 
@@ -105,13 +105,9 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     about:
       'Without --price the list prices apply, times --credits-per-dollar. Without the value of its credential only test keys are answered, with examples.',
     options: {
-      price: { type: 'string', value: 'rates', help: 'Such as call=0.5, for all of its operations.' },
-      'credits-per-dollar': {
-        type: 'string',
-        value: 'number',
-        help: 'What a dollar of the list price is in credits. Default: 100.',
-      },
-      'key-env': { type: 'string', value: 'variable', help: 'The environment variable with the credential to store.' },
+      price: takes('rates', 'Such as call=0.5, for all of its operations.'),
+      'credits-per-dollar': takes('number', 'What a dollar of the list price is in credits. Default: 100.'),
+      'key-env': takes('variable', 'The environment variable with the credential to store.'),
     },
     async run(call) {
       const [preset = ''] = call.args
@@ -152,36 +148,20 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     about:
       'The document is OpenAPI 3.0 or 3.1, as JSON or YAML. The prices are in credits. A product of this name that is there already is replaced. "-" reads standard input.',
     options: {
-      choose: {
-        type: 'string',
-        value: 'ids',
-        help: 'Operations, as "products read" lists them, with commas. Default: all.',
-      },
-      price: {
-        type: 'string',
-        value: 'rates',
-        help: 'Such as call=0.1, call=0,row=0.01 or call=0,byte=5 (a million bytes).',
-      },
-      rows: {
-        type: 'string',
-        value: 'list:most',
-        help: 'The list whose items are rows, and the most: a number or a parameter.',
-      },
-      expression: { type: 'string', value: 'cel', help: 'What a unit is, for a price with metered=….' },
-      'bytes-max': { type: 'string', value: 'count', help: 'The largest answer, for a price with byte=….' },
-      timeout: { type: 'string', value: 'seconds', help: 'How long the vendor may take for an answer.' },
-      url: { type: 'string', value: 'address', help: 'Where the API is. Default: the server that the document names.' },
-      credential: {
-        type: 'string',
-        value: 'name',
-        help: 'The name of the stored credential. Without its value only test keys are answered, with examples.',
-      },
-      'key-env': { type: 'string', value: 'variable', help: 'The environment variable with the value to store.' },
-      trusted: {
-        type: 'boolean',
-        help: 'Takes rules of the catalog under "x-tollgate" from it: only for documents that you wrote.',
-      },
-      'dry-run': { type: 'boolean', help: 'Shows what would change.' },
+      choose: takes('ids', 'Operations, as "products read" lists them, with commas. Default: all.'),
+      price: takes('rates', 'Such as call=0.1, call=0,row=0.01 or call=0,byte=5 (a million bytes).'),
+      rows: takes('list:most', 'The list whose items are rows, and the most: a number or a parameter.'),
+      expression: takes('cel', 'What a unit is, for a price with metered=….'),
+      'bytes-max': takes('count', 'The largest answer, for a price with byte=….'),
+      timeout: takes('seconds', 'How long the vendor may take for an answer.'),
+      url: takes('address', 'Where the API is. Default: the server that the document names.'),
+      credential: takes(
+        'name',
+        'The name of the stored credential. Without its value only test keys are answered, with examples.',
+      ),
+      'key-env': takes('variable', 'The environment variable with the value to store.'),
+      trusted: flag('Takes rules of the catalog under "x-tollgate" from it: only for documents that you wrote.'),
+      'dry-run': flag('Shows what would change.'),
     },
     async run(call) {
       const [id = ''] = call.args
@@ -205,7 +185,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     name: 'products remove',
     summary: 'Stops selling a product. Its vendor goes with it if nothing else uses it.',
     args: ['product'],
-    options: { 'dry-run': { type: 'boolean', help: 'Shows what would change.' } },
+    options: { 'dry-run': flag('Shows what would change.') },
     async run(call) {
       const path = `/products/${encodeURIComponent(call.args[0] ?? '')}`
       if (call.values['dry-run'] === true) return checked(call.api.call('DELETE', `${path}?dryRun=true`))

@@ -8,31 +8,25 @@ import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { ALERT_COMMANDS, DELIVERY_COMMANDS } from './alerts.ts'
 import { type Api, createApi } from './api.ts'
 import { APPLY_COMMAND } from './apply.ts'
-import { AUDIT_EXPORT_COMMANDS } from './audit-export.ts'
-import { BATCH_COMMANDS } from './batches.ts'
+import { BATCH_COMMANDS, CONTENT_COMMANDS } from './batches.ts'
 import { BUDGET_COMMANDS } from './budgets.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
-import { CATALOG_COMMANDS } from './catalog.ts'
-import { CliError, type Command, type Invocation, type Option, type Settings, told } from './command.ts'
-import { CONTENT_COMMANDS } from './content.ts'
+import { CATALOG_COMMANDS, PRICE_COMMANDS } from './catalog.ts'
+import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
-import { EXPORT_COMMANDS } from './exports.ts'
+import { AUDIT_EXPORT_COMMANDS, EXPORT_COMMANDS, VENDOR_REPORT_COMMANDS } from './exports.ts'
 import { FINANCE_COMMANDS } from './finance.ts'
 import { IMPORT_COMMANDS } from './import.ts'
 import { INVOICE_COMMANDS } from './invoices.ts'
-import { LOGIN_COMMANDS } from './login.ts'
+import { LOGIN_COMMANDS, TOKEN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
-import { PAYMENT_COMMANDS } from './payments.ts'
-import { PLAN_COMMANDS } from './plans.ts'
-import { PRICE_COMMANDS } from './prices.ts'
+import { PAYMENT_COMMANDS, PLAN_COMMANDS } from './payments.ts'
 import { PRODUCT_COMMANDS } from './products.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { SIGN_UP_COMMANDS } from './sign-up.ts'
-import { TOKEN_COMMANDS } from './tokens.ts'
 import { TOOL_SERVER_COMMANDS } from './tool-servers.ts'
-import { VENDOR_REPORT_COMMANDS } from './vendor-reports.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 /** As `tollgate --help` shows them. */
@@ -104,7 +98,7 @@ interface CliOptions {
 }
 
 const SHARED: Readonly<Record<string, Option>> = {
-  json: { type: 'boolean', help: 'Prints JSON for programs.' },
+  json: flag('Prints JSON for programs.'),
   help: { type: 'boolean', short: 'h', help: 'Prints this help.' },
 }
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { BrandingView } from '../branding/views.ts'
 import type { LinkView, SignUpInvite, SignUpSettings } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import { at, CliError, type Command, type Invocation, text, told } from './command.ts'
+import { at, CliError, type Command, type Invocation, takes, text, told } from './command.ts'
 import { card, list } from './table.ts'
 
 const MODES = ['off', 'invitation', 'domain', 'open'] as const
@@ -107,14 +107,14 @@ export const SIGN_UP_COMMANDS: readonly Command[] = [
     name: 'sign-up change',
     summary: 'Sets who may sign up, and what they begin with.',
     options: {
-      mode: { type: 'string', value: 'word', allowed: MODES, help: 'off, invitation, domain or open.' },
-      domains: { type: 'string', value: 'names', help: 'For "domain": a,b or @file; each with all names below it.' },
-      refused: { type: 'string', value: 'names', help: 'Blocked mail domains: a,b or @file; "none" removes them.' },
-      credits: { type: 'string', value: 'amount', help: 'Starting credits, once for each mailbox.' },
-      'terms-version': { type: 'string', value: 'text', help: 'What people accept; "none" removes the terms.' },
-      'terms-url': { type: 'string', value: 'address', help: 'Where the terms are.' },
-      'per-network': { type: 'string', value: 'count', help: 'Mails that one network may ask for in an hour.' },
-      'per-domain': { type: 'string', value: 'count', help: 'Mails that may be asked for at one domain in a day.' },
+      mode: takes('word', 'off, invitation, domain or open.', { allowed: MODES }),
+      domains: takes('names', 'For "domain": a,b or @file; each with all names below it.'),
+      refused: takes('names', 'Blocked mail domains: a,b or @file; "none" removes them.'),
+      credits: takes('amount', 'Starting credits, once for each mailbox.'),
+      'terms-version': takes('text', 'What people accept; "none" removes the terms.'),
+      'terms-url': takes('address', 'Where the terms are.'),
+      'per-network': takes('count', 'Mails that one network may ask for in an hour.'),
+      'per-domain': takes('count', 'Mails that may be asked for at one domain in a day.'),
     },
     run: changeSettings,
   },
@@ -151,13 +151,13 @@ export const SIGN_UP_COMMANDS: readonly Command[] = [
     summary: 'Sets the name, logo, colours, support address and mail sender.',
     about: 'Links are set in the console or with the operator API.',
     options: {
-      name: { type: 'string', value: 'text', help: 'What the product is called.' },
-      color: { type: 'string', value: 'hex', help: 'Of buttons and links, such as #7a1fa2; "none" is our own.' },
-      'color-dark': { type: 'string', value: 'hex', help: 'The same on dark pages; "none" makes it from the colour.' },
-      support: { type: 'string', value: 'email', help: 'Where customers get help; "none" removes it.' },
-      sender: { type: 'string', value: 'email', help: 'The sender of mails; "none" is TOLLGATE_MAIL_FROM.' },
-      'sender-name': { type: 'string', value: 'text', help: 'The name of the sender.' },
-      logo: { type: 'string', value: 'file', help: 'A PNG or JPEG; "none" removes it.' },
+      name: takes('text', 'What the product is called.'),
+      color: takes('hex', 'Of buttons and links, such as #7a1fa2; "none" is our own.'),
+      'color-dark': takes('hex', 'The same on dark pages; "none" makes it from the colour.'),
+      support: takes('email', 'Where customers get help; "none" removes it.'),
+      sender: takes('email', 'The sender of mails; "none" is TOLLGATE_MAIL_FROM.'),
+      'sender-name': takes('text', 'The name of the sender.'),
+      logo: takes('file', 'A PNG or JPEG; "none" removes it.'),
     },
     run: changeBranding,
   },

@@ -1,7 +1,7 @@
 // Rows as a table that is read by people; with --json the same rows are for programs.
 
 import type { Page } from '../kernel/view.ts'
-import { CliError, type Invocation, type Option, type Told, text } from './command.ts'
+import { CliError, flag, type Invocation, type Option, type Told, takes, text } from './command.ts'
 
 type Cell = string | number | boolean | null | undefined
 
@@ -79,12 +79,12 @@ export function list<Row extends object>(rows: readonly Row[], columns: Columns<
 // Lists of any length: pages are asked for until enough rows are there.
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
-  limit: { type: 'string', value: 'n', help: 'Maximum number of rows; 50 by default.' },
+  limit: takes('n', 'Maximum number of rows; 50 by default.'),
 }
 
 /** Whose rows: the account's own, or those of its test keys. */
 export const TEST_OPTION: Readonly<Record<string, Option>> = {
-  test: { type: 'boolean', help: 'Those of its test keys instead.' },
+  test: flag('Those of its test keys instead.'),
 }
 
 export function testOf(call: Invocation): string | undefined {

@@ -1,7 +1,7 @@
 // Foreign MCP servers on the command line: registered, looked at, their tools chosen, priced and agreed to.
 import type { Page } from '../kernel/view.ts'
 import type { ForeignTool, ToolServerView } from '../routing/views.ts'
-import { at, CliError, type Command, type Invocation, told } from './command.ts'
+import { at, CliError, type Command, flag, type Invocation, takes, told } from './command.ts'
 import { table } from './table.ts'
 import { priced } from './vendors.ts'
 
@@ -93,13 +93,13 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
     summary: 'Registers a foreign MCP server, or changes its address, credential or limits.',
     args: ['server'],
     options: {
-      url: { type: 'string', value: 'address', help: 'Its address, of MCP over HTTP.' },
-      title: { type: 'string', value: 'text', help: 'What agents read of where its tools come from.' },
-      credential: { type: 'string', value: 'NAME', help: 'A stored credential, or a variable of the environment.' },
-      'key-stdin': { type: 'boolean', help: 'Reads its credential from standard input and stores it encrypted.' },
-      timeout: { type: 'string', value: 'ms', help: 'A call that takes longer is an error; 60000 by default.' },
-      concurrency: { type: 'string', value: 'number', help: 'Calls at once; 20 by default.' },
-      bytes: { type: 'string', value: 'number', help: 'The largest result; 1048576 by default.' },
+      url: takes('address', 'Its address, of MCP over HTTP.'),
+      title: takes('text', 'What agents read of where its tools come from.'),
+      credential: takes('NAME', 'A stored credential, or a variable of the environment.'),
+      'key-stdin': flag('Reads its credential from standard input and stores it encrypted.'),
+      timeout: takes('ms', 'A call that takes longer is an error; 60000 by default.'),
+      concurrency: takes('number', 'Calls at once; 20 by default.'),
+      bytes: takes('number', 'The largest result; 1048576 by default.'),
     },
     run: (call) => show(register(call)),
   },
@@ -114,13 +114,13 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
     summary: 'Sells a tool of a foreign MCP server, changes its price, or agrees to what it has become.',
     args: ['server', 'tool'],
     options: {
-      price: { type: 'string', value: 'call=credits,row=credits', help: 'By call, and by result if "row" is given.' },
-      cost: { type: 'string', value: 'call=credits,…', help: 'What the server takes, for margins.' },
-      results: { type: 'string', value: 'number', help: 'Results beyond these are not charged; 100 by default.' },
-      agree: { type: 'boolean', help: 'Agrees to the description and schemas that the server lists now.' },
-      off: { type: 'boolean', help: 'Stops offering it.' },
-      on: { type: 'boolean', help: 'Offers it again.' },
-      remove: { type: 'boolean', help: 'Takes it out of the catalog.' },
+      price: takes('call=credits,row=credits', 'By call, and by result if "row" is given.'),
+      cost: takes('call=credits,…', 'What the server takes, for margins.'),
+      results: takes('number', 'Results beyond these are not charged; 100 by default.'),
+      agree: flag('Agrees to the description and schemas that the server lists now.'),
+      off: flag('Stops offering it.'),
+      on: flag('Offers it again.'),
+      remove: flag('Takes it out of the catalog.'),
     },
     run: (call) => show(choose(call)),
   },

@@ -13,7 +13,18 @@ import type { Page } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import type { ByokKeyStored, ByokKeyView, CredentialView, VendorCredentialView, VendorView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
-import { at, CliError, type Command, type Invocation, type Option, type Told, text, told } from './command.ts'
+import {
+  at,
+  CliError,
+  type Command,
+  flag,
+  type Invocation,
+  type Option,
+  type Told,
+  takes,
+  text,
+  told,
+} from './command.ts'
 import { type Columns, list, table } from './table.ts'
 
 /** What a test did, a line for each request. */
@@ -57,7 +68,7 @@ async function changedCredentials(call: Invocation): Promise<Page<VendorCredenti
 }
 
 const SHARED_OPTION: Readonly<Record<string, Option>> = {
-  shared: { type: 'boolean', help: 'Even if other vendors have the same credential, which then get the new value too' },
+  shared: flag('Even if other vendors have the same credential, which then get the new value too'),
 }
 
 export const VENDOR_COMMANDS: readonly Command[] = [
@@ -119,16 +130,15 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     about:
       'A credential that is rejected or limited pauses alone, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
     options: {
-      login: {
-        type: 'string',
-        value: 'name',
-        help: 'How to log in, if the preset has several ways: role, workload, entra, metadata and others.',
-      },
-      set: { type: 'string', value: 'NAME', help: 'Adds this credential, or changes its value or weight' },
-      weight: { type: 'string', value: 'n', help: 'Its weight relative to the others; 1 by default' },
-      'key-stdin': { type: 'boolean', help: 'Reads the value from standard input' },
-      remove: { type: 'string', value: 'NAME', help: 'Removes this one' },
-      force: { type: 'boolean', help: 'Even if it has running jobs' },
+      login: takes(
+        'name',
+        'How to log in, if the preset has several ways: role, workload, entra, metadata and others.',
+      ),
+      set: takes('NAME', 'Adds this credential, or changes its value or weight'),
+      weight: takes('n', 'Its weight relative to the others; 1 by default'),
+      'key-stdin': flag('Reads the value from standard input'),
+      remove: takes('NAME', 'Removes this one'),
+      force: flag('Even if it has running jobs'),
       ...SHARED_OPTION,
     },
     async run(call) {
@@ -142,16 +152,12 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     args: ['vendor'],
     about: 'Every route follows a new name. A new host needs the credential again: --key-stdin.',
     options: {
-      url: { type: 'string', value: 'address', help: 'A new base URL.' },
-      name: { type: 'string', value: 'name', help: 'A new name.' },
-      format: { type: 'string', value: 'name', help: 'The format in which all of its text models are called.' },
-      set: {
-        type: 'string',
-        value: 'name=value,…',
-        help: 'Other members of its entry, such as timeouts.connectMs=2000; null takes one out.',
-      },
-      'key-stdin': { type: 'boolean', help: 'Reads its credential from standard input, for a new host.' },
-      'dry-run': { type: 'boolean', help: 'Shows what would change; applies nothing.' },
+      url: takes('address', 'A new base URL.'),
+      name: takes('name', 'A new name.'),
+      format: takes('name', 'The format in which all of its text models are called.'),
+      set: takes('name=value,…', 'Other members of its entry, such as timeouts.connectMs=2000; null takes one out.'),
+      'key-stdin': flag('Reads its credential from standard input, for a new host.'),
+      'dry-run': flag('Shows what would change; applies nothing.'),
     },
     run: changeVendor,
   },
@@ -161,8 +167,8 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     args: ['vendor'],
     about: 'Models that no other vendor serves are named first, and are removed with it only with --force.',
     options: {
-      force: { type: 'boolean', help: 'Also if models are then no longer offered.' },
-      'dry-run': { type: 'boolean', help: 'Shows what would change; removes nothing.' },
+      force: flag('Also if models are then no longer offered.'),
+      'dry-run': flag('Shows what would change; removes nothing.'),
     },
     async run(call) {
       const path = at`/vendors/${call.args[0]}`
@@ -229,39 +235,26 @@ function membersIn(call: Invocation): Record<string, unknown> {
 // A vendor in one command: its credential, a real test, its models with their prices, and what changes, before it is applied.
 
 const OPTIONS = {
-  'key-env': {
-    type: 'string',
-    value: 'NAME',
-    help: 'The name of the credential. Its value comes from the gateway’s environment, from a stored credential, or from this shell, and is then stored.',
-  },
-  'key-stdin': { type: 'boolean', help: 'Reads the credential from standard input, to be stored encrypted.' },
-  set: { type: 'string', value: 'name=value,…', help: 'A part of the preset’s address, such as resource=my-azure.' },
-  url: {
-    type: 'string',
-    value: 'address',
-    help: 'The address, if it is not the preset’s or there is no preset.',
-  },
-  format: { type: 'string', value: 'name,…', help: 'The format of a vendor without a preset; openai-chat by default.' },
-  vendor: { type: 'string', value: 'name', help: 'Its name in the catalog; by default the preset’s.' },
-  models: {
-    type: 'string',
-    value: 'name[=uid],…',
-    help: 'The models to offer, and their uids; "all": all that it lists. By default those of the preset.',
-  },
-  markup: { type: 'string', value: 'factor', help: 'Price = cost × this. By default existing prices stay.' },
-  cost: {
-    type: 'string',
-    value: 'unit=credits,…',
-    help: 'Cost of models without a list price: input=100,output=300.',
-  },
-  price: { type: 'string', value: 'unit=credits,…', help: 'Price of the models, instead of cost × markup.' },
-  'credits-per-dollar': { type: 'string', value: 'number', help: 'For list prices; 100 by default.' },
-  'below-cost': {
-    type: 'boolean',
-    help: 'Accepts prices below the vendor’s cost without asking.',
-  },
-  untested: { type: 'boolean', help: 'Does not call the vendor first.' },
-  'dry-run': { type: 'boolean', help: 'Tests the vendor and shows what would change; applies nothing.' },
+  'key-env': takes(
+    'NAME',
+    'The name of the credential. Its value comes from the gateway’s environment, from a stored credential, or from this shell, and is then stored.',
+  ),
+  'key-stdin': flag('Reads the credential from standard input, to be stored encrypted.'),
+  set: takes('name=value,…', 'A part of the preset’s address, such as resource=my-azure.'),
+  url: takes('address', 'The address, if it is not the preset’s or there is no preset.'),
+  format: takes('name,…', 'The format of a vendor without a preset; openai-chat by default.'),
+  vendor: takes('name', 'Its name in the catalog; by default the preset’s.'),
+  models: takes(
+    'name[=uid],…',
+    'The models to offer, and their uids; "all": all that it lists. By default those of the preset.',
+  ),
+  markup: takes('factor', 'Price = cost × this. By default existing prices stay.'),
+  cost: takes('unit=credits,…', 'Cost of models without a list price: input=100,output=300.'),
+  price: takes('unit=credits,…', 'Price of the models, instead of cost × markup.'),
+  'credits-per-dollar': takes('number', 'For list prices; 100 by default.'),
+  'below-cost': flag('Accepts prices below the vendor’s cost without asking.'),
+  untested: flag('Does not call the vendor first.'),
+  'dry-run': flag('Tests the vendor and shows what would change; applies nothing.'),
 } as const satisfies Command['options']
 
 export const CONNECT_COMMANDS: readonly Command[] = [
@@ -476,12 +469,11 @@ export const BYOK_COMMANDS: readonly Command[] = [
     about:
       'Calls of the account then go by it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
     options: {
-      'key-stdin': { type: 'boolean', help: 'Reads the key from standard input' },
-      fallback: {
-        type: 'string',
-        value: 'yes|no',
-        help: 'Whether calls may use the gateway’s credential, at the full price, if the key fails; no by default',
-      },
+      'key-stdin': flag('Reads the key from standard input'),
+      fallback: takes(
+        'yes|no',
+        'Whether calls may use the gateway’s credential, at the full price, if the key fails; no by default',
+      ),
     },
     async run(call) {
       const value = call.values['key-stdin'] ? (await call.input()).trim() : undefined

@@ -17,7 +17,7 @@ import {
   shownTarget,
   unsealMessage,
 } from './delivery.ts'
-import type { JobTiming } from './timing.ts'
+import type { JobTiming } from './job.ts'
 import type { DeliveryDetail, DeliveryKind, DeliveryPage, DeliveryView } from './views.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 

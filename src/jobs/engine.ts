@@ -20,9 +20,13 @@ import type { GuardedFetch } from '../upstream/guard.ts'
 import type { Logins } from '../upstream/login.ts'
 import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliveries.ts'
 import {
+  ATTEMPTS_MAX,
+  backoffMs,
   type ClaimedJob,
+  JOB_TIMING,
   type JobRow,
   type Jobs,
+  type JobTiming,
   newJobId,
   type StepEnding,
   type StoredCall,
@@ -31,7 +35,6 @@ import {
 } from './job.ts'
 import { createJobs } from './job-table.ts'
 import type { ResultStore } from './result.ts'
-import { ATTEMPTS_MAX, backoffMs, JOB_TIMING, type JobTiming } from './timing.ts'
 import { createVendorTasks, placeOf } from './vendor-tasks.ts'
 import { decide, type StepDeps, stepJob } from './video.ts'
 import type { JobFacts } from './views.ts'

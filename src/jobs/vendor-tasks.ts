@@ -1,8 +1,7 @@
 // The client of the vendors' task APIs. Polls of many tasks are batched into one request, so that ten thousand open jobs cost
 // a vendor some dozen requests a second and not a thousand.
 
-import { catalogFor } from '../catalog/simulated.ts'
-import { type CatalogStore, findProduct } from '../catalog/store.ts'
+import { type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
 import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'

@@ -14,18 +14,21 @@ import type { Candidate, RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
 import {
+  ATTEMPTS_MAX,
+  backoffMs,
   type ClaimedJob,
   type Decision,
   type JobError,
   type JobFiles,
   type Jobs,
+  type JobTiming,
+  MISSES_MAX,
   readStoredRequest,
   type StepEnding,
   withoutOrder,
 } from './job.ts'
 import type { ResultStore } from './result.ts'
 import { type Decided, jobResolution } from './settle.ts'
-import { ATTEMPTS_MAX, backoffMs, type JobTiming, MISSES_MAX } from './timing.ts'
 import { chooseRoute, placeOf, type Refused, type TaskPlace, type VendorTasks } from './vendor-tasks.ts'
 
 export interface StepDeps {

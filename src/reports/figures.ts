@@ -1,10 +1,10 @@
 // What is used of limits, what keys did, whose credits end soon, and what has a name.
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
-import type { Overview, RouteFigures } from '../ledger/views.ts'
-import type { FillView, Found, HomeFigures, KeyFigures } from './views.ts'
+import type { ClientSum, Overview, RouteFigures } from '../ledger/views.ts'
+import type { FillView, Found, HomeFigures, KeyFigures, VendorError } from './views.ts'
 
 interface Summed {
   requests: bigint
@@ -354,3 +354,120 @@ const MARGIN = statement(
    from usage where account_id = $1 and at >= now() - make_interval(days => $2::int) and cost is not null
    group by product order by sum(charged) desc, product limit 100`,
 )
+
+// What agents spent, each by its session or its program's name: those that spent most.
+
+interface ClientRow {
+  client: string
+  requests: bigint
+  charged: bigint
+  first_at: Date
+  last_at: Date
+}
+
+const CLIENTS = statement(
+  'statement_clients',
+  `select client, count(*) as requests, sum(charged)::bigint as charged, min(at) as first_at, max(at) as last_at from usage
+   where account_id = $1 and id >= $2 and id < $3 and client <> '' group by client order by sum(charged) desc, client limit 100`,
+)
+
+const CHARGES = statement(
+  'statement_client_charges',
+  'select client, sum(charged)::bigint as charged from usage where account_id = $1 and client = any($2) group by client',
+)
+const KNOWN = statement('statement_known_calls', 'select id from usage where account_id = $1 and id = any($2)')
+
+/** What each of these has cost so far. */
+export async function readCharges(
+  database: Queryable,
+  account: string,
+  clients: readonly string[],
+): Promise<ReadonlyMap<string, Credits>> {
+  const rows = await database.query<Pick<ClientRow, 'client' | 'charged'>>(CHARGES, [account, clients])
+  return new Map(rows.map(({ client, charged }) => [client, charged]))
+}
+
+/** Those of the requests that have a row of usage. */
+export async function readKnownCalls(
+  database: Queryable,
+  account: string,
+  requestIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const ids = requestIds.map((id) => id.replace(/^req_/, ''))
+  const rows = await database.query<{ id: string }>(KNOWN, [account, ids])
+  return new Set(rows.map(({ id }) => `req_${id}`))
+}
+
+/** Ids carry the time, and sort before this. */
+const LAST = '~'
+
+export async function readClients(
+  database: Queryable,
+  { account, fromMs, toMs }: { account: string; fromMs?: number | undefined; toMs?: number | undefined },
+): Promise<ClientSum[]> {
+  const from = fromMs === undefined ? '' : idAtTime(fromMs)
+  const to = toMs === undefined ? LAST : idAtTime(toMs)
+  const rows = await database.query<ClientRow>(CLIENTS, [account, from, to])
+  return rows.map((row) => ({
+    client: row.client,
+    requests: Number(row.requests),
+    charged: formatCredits(row.charged),
+    firstAt: row.first_at.toISOString(),
+    lastAt: row.last_at.toISOString(),
+  }))
+}
+
+// Why calls failed at a vendor lately: attempts that are alike, counted, each with the newest calls that met it.
+
+interface VendorErrorRow {
+  readonly fault: string
+  readonly status: number | null
+  readonly phase: string | null
+  readonly cause: string | null
+  readonly fix: string | null
+  readonly said: string | null
+  readonly calls: number
+  readonly products: readonly string[]
+  readonly newest: readonly { id: string; account: string; name: string | null; product: string }[]
+}
+
+/** Only the newest attempts are read: what is wrong now shows in them. */
+const ATTEMPTS_MAX = 2_000
+const CAUSES_MAX = 20
+
+const ERRORS = statement(
+  'vendor_errors',
+  `with failed as (
+     select u.id, u.account_id, u.product, a.attempt from usage u
+     cross join lateral jsonb_array_elements(u.attempt_log -> 'attempts') as a(attempt)
+     where u.id >= $2 and u.attempt_log is not null and a.attempt ->> 'vendor' = $1
+       and a.attempt ->> 'fault' is not null and a.attempt -> 'skipped' is distinct from 'true'::jsonb
+     order by u.id desc limit ${ATTEMPTS_MAX}
+   ), grouped as (
+     select attempt ->> 'fault' as fault, (attempt ->> 'status')::int as status, attempt ->> 'phase' as phase, attempt ->> 'cause' as cause,
+       max(attempt ->> 'fix') as fix, (array_agg(attempt ->> 'vendorError' order by id desc) filter (where attempt ? 'vendorError'))[1] as said,
+       count(distinct id)::int as calls, (array_agg(distinct product))[1:5] as products, (array_agg(distinct id || ' ' || account_id || ' ' || product order by id || ' ' || account_id || ' ' || product desc))[1:3] as last
+     from failed group by 1, 2, 3, 4
+   )
+   select g.fault, g.status, g.phase, g.cause, g.fix, g.said, g.calls, g.products,
+     (select jsonb_agg(jsonb_build_object('id', split_part(x, ' ', 1), 'account', split_part(x, ' ', 2), 'product', split_part(x, ' ', 3),
+       'name', (select name from account c where c.id = split_part(x, ' ', 2)))) from unnest(g.last) x) as newest
+   from grouped g order by g.calls desc, g.last[1] desc limit ${CAUSES_MAX}`,
+)
+
+/** The cause of most failures first. */
+export async function readVendorErrors(database: Database, vendor: string, sinceMs: number): Promise<VendorError[]> {
+  const rows = await database.query<VendorErrorRow>(ERRORS, [vendor, idAtTime(sinceMs)])
+  return rows.map(({ newest, said, products, ...row }) => ({
+    ...row,
+    vendorError: said,
+    products: [...products],
+    newest: newest.map(({ id, account, name, product }) => ({
+      requestId: `req_${id}`,
+      at: new Date(timeOfId(id)).toISOString(),
+      account,
+      accountName: name,
+      product,
+    })),
+  }))
+}

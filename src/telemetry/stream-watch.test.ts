@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld, type World } from '../kernel/world.ts'
-import { createStreamWatch } from './stream-watch.ts'
+import { createStreamWatch } from './monitor.ts'
 
 /** A clock that goes when it is told to. */
 function handClock() {

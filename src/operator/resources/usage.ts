@@ -23,11 +23,9 @@ import {
   type UsageDetail,
   usageDetail,
 } from '../../ledger/views.ts'
-import type { RecordingPolicies } from '../../recordings/policies.ts'
-import type { Recordings } from '../../recordings/recordings.ts'
-import { readClients } from '../../reports/clients.ts'
+import type { RecordingPolicies, Recordings } from '../../recordings/recordings.ts'
 import { ledgerCsv } from '../../reports/csv.ts'
-import { readMargin, readOverview, readRouteFigures } from '../../reports/figures.ts'
+import { readClients, readMargin, readOverview, readRouteFigures } from '../../reports/figures.ts'
 import type { Statements } from '../../reports/statement.ts'
 import { id, may, paging, type Resource, range, resource, test } from '../resource.ts'
 import { withoutVendor } from './calls.ts'
