@@ -472,8 +472,12 @@ export const api = {
   publicCatalog: (signal?: AbortSignal) => get<wire.PublicCatalog>('/catalog/public', undefined, signal),
   catalog: (signal?: AbortSignal) => get<wire.Catalog>('/catalog', undefined, signal),
   checkCatalog: (document: unknown) => put<wire.CatalogCheck>('/catalog', { document }, { dryRun: 1 }),
-  applyCatalog: (document: unknown, note: string) =>
-    put<wire.Applied>('/catalog', note ? { document, note } : { document }),
+  /** `basedOn`: rejected if another version is current by now. */
+  applyCatalog: (document: unknown, note: string, basedOn?: number) =>
+    put<wire.Applied>('/catalog', { document, note: note || undefined, basedOn }),
+  tryRedaction: (redact: Pick<NonNullable<wire.GuardrailRule['redact']>, 'patterns' | 'own'>, text: string) =>
+    post<wire.RedactionSample>('/guardrails/try', { redact, text }),
+  gatewayWebhookSecret: (signal?: AbortSignal) => get<wire.WebhookSecret>('/webhook-secret', undefined, signal),
   openFormats: (allClientFormats: boolean) => patch<wire.Applied>('/catalog', { allClientFormats }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),

@@ -145,11 +145,24 @@ const OPERATOR: readonly Section[] = [
     also: 'customers credits suspend close',
     right: 'accounts:read',
   }),
-  one('Catalog', 'catalog', {
-    to: '/operator/catalogue',
-    also: 'prices routes models roll back versions',
-    right: 'catalog:read',
-  }),
+  {
+    label: 'Catalog',
+    icon: 'catalog',
+    pages: [
+      {
+        to: '/operator/catalogue',
+        label: 'Catalog',
+        also: 'prices routes models roll back versions',
+        right: 'catalog:read',
+      },
+      {
+        to: '/operator/guardrails',
+        label: 'Guardrails',
+        also: 'redaction personal data pii patterns hook moderation block content filter',
+        right: 'catalog:read',
+      },
+    ],
+  },
   {
     label: 'Vendors',
     icon: 'vendors',

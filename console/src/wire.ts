@@ -55,6 +55,7 @@ export type {
   ExportView as Export,
   ReportView as VendorReport,
 } from '../../src/exports/views.ts'
+export type { SampleView as RedactionSample } from '../../src/guardrails/views.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
   InviteView as Invite,
@@ -258,6 +259,7 @@ export interface StoredFile {
 }
 
 export type JobStatus = JobView['status']
+export type GuardrailRule = NonNullable<CatalogInput['guardrails']>[string]
 export type CatalogRouting = NonNullable<CatalogInput['models'][string]['routing']>
 export type CatalogRoute = CatalogInput['models'][string]['routes'][number]
 export type CatalogModel = CatalogInput['models'][string]

@@ -9,6 +9,9 @@ type Tree = Readonly<Record<string, unknown>>
 const SENTENCES_MAX = 500
 const VALUE_CHARS_MAX = 80
 
+/** Sections that have sentences of their own. */
+const DESCRIBED = ['vendors', 'models', 'endpoints', 'sales', 'products', 'allClientFormats', 'guardrails']
+
 /** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." One sentence for each thing that differs, none for equal documents. */
 export function describeChanges(before: unknown, after: unknown): string[] {
   if (isSame(before, after)) return []
@@ -16,7 +19,7 @@ export function describeChanges(before: unknown, after: unknown): string[] {
     return [before === undefined ? 'This is the first catalog.' : 'The whole document is replaced.']
   const renamed = renamedVendors(treeOf(before.vendors), treeOf(after.vendors))
   const old = renamed.size === 0 ? before : withRenamed(before, renamed)
-  const { vendors: _, models: __, endpoints: ___, sales: ____, products: _____, allClientFormats, ...others } = after
+  const { allClientFormats } = after
   const sentences = [
     ...[...renamed].map(([from, to]) => `Vendor ${from} is renamed ${to}.`),
     ...each(old.vendors, after.vendors, vendorSentences),
@@ -25,11 +28,8 @@ export function describeChanges(before: unknown, after: unknown): string[] {
     ...each(old.products, after.products, operationSentences),
     ...formatSentences(old.allClientFormats, allClientFormats),
     ...salesSentences(treeOf(old.sales), treeOf(after.sales)),
-    ...leafSentences(
-      'Catalog',
-      omit(old, ['vendors', 'models', 'endpoints', 'sales', 'products', 'allClientFormats']),
-      others,
-    ),
+    ...each(old.guardrails, after.guardrails, guardrailSentences),
+    ...leafSentences('Catalog', omit(old, DESCRIBED), omit(after, DESCRIBED)),
   ]
   // "75" may be written as 75. The order of members says nothing.
   if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
@@ -96,6 +96,17 @@ function withRenamed(document: Tree, renamed: ReadonlyMap<string, string>): Tree
     models: moved(document.models),
     endpoints: moved(document.endpoints),
   }
+}
+
+// Guardrails.
+
+function guardrailSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
+  if (!after) return [`Guardrail ${name} is removed.`]
+  if (before) return leafSentences(`Guardrail ${name}`, before, after)
+  const { redact, hook, moderate } = after
+  if (redact) return [`Guardrail ${name} is added: it redacts what its patterns find.`]
+  if (hook) return [`Guardrail ${name} is added: it asks ${URL.parse(String(treeOf(hook).url))?.host}.`]
+  return [`Guardrail ${name} is added: it asks the model ${String(treeOf(moderate).model)}.`]
 }
 
 // Products: APIs that only the catalog knows.

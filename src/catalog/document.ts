@@ -456,12 +456,14 @@ export function checkDocument(input: unknown): CheckedDocument {
   if (result.success) return { ok: true, document: result.data as CatalogDocument }
   return {
     ok: false,
-    problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${inWords(issue.message)}`),
+    problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${inWords(issue)}`),
     paths: result.error.issues.map(({ path }) => path),
   }
 }
 
-function inWords(message: string): string {
+function inWords(issue: z.core.$ZodIssue): string {
+  // The name itself is wrong, and its schema says why.
+  const { message } = issue.code === 'invalid_key' ? (issue.issues[0] ?? issue) : issue
   return message.endsWith('received undefined') ? 'is missing' : message.replace(/^Invalid input: /, '')
 }
 

@@ -19,7 +19,7 @@ const on = z
 /** What happens when the check itself cannot be made. */
 const onFailure = z.enum(['allow', 'block']).default('block')
 
-const redact = z.strictObject({
+export const redaction = z.strictObject({
   patterns: z.array(z.enum(PATTERN_NAMES)).default([]),
   /** The operator's own, by the word that stands in the placeholder: in the syntax of RE2, which takes linear time. */
   own: z
@@ -27,9 +27,12 @@ const redact = z.strictObject({
       z.string().regex(/^[a-z][a-z_]{0,19}$/, 'must be up to 20 lower-case letters or "_", beginning with a letter'),
       z.string().min(1).max(PATTERN_CHARS_MAX),
     )
+    .refine((all) => Object.keys(all).length <= PATTERNS_MAX, `has more than ${PATTERNS_MAX} patterns`)
     .default({}),
   on,
 })
+
+export type Redaction = z.output<typeof redaction>
 
 const deadlineMs = z.number().int().min(50).max(30_000)
 
@@ -60,7 +63,7 @@ const rule = z.strictObject({
   models: names.optional(),
   /** All of them must be on the call. */
   labels: z.record(z.string(), z.string()).optional(),
-  redact: redact.optional(),
+  redact: redaction.optional(),
   hook: hook.optional(),
   moderate: moderate.optional(),
 })

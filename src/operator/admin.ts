@@ -20,6 +20,7 @@ import { type ConnectDeps, catalogResources, connectResources } from './resource
 import { type ExportDeps, exportResources, type VendorReportDeps, vendorReportResources } from './resources/exports.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type FinanceDeps, financeResources, type InvoiceDeps, invoiceResources } from './resources/finance.ts'
+import { guardrailResources } from './resources/guardrails.ts'
 import { type LoginDeps, loginProviderResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type PaymentDeps, type PlanDeps, paymentResources, planResources } from './resources/payments.ts'
@@ -101,6 +102,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...connectResources(deps),
     ...productResources(deps),
     ...priceResources(deps),
+    ...guardrailResources(),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),

@@ -375,6 +375,40 @@ export function pagesOf(account: string): readonly PageToSee[] {
         await page.getByText(/has no upper bound/).waitFor()
       },
     },
+    { name: 'operator-guardrails', path: '/operator/guardrails' },
+    {
+      name: 'operator-guardrail-redaction',
+      path: '/operator/guardrails/new',
+      async act(page) {
+        await page.getByLabel('Name', { exact: true }).fill('no-personal-data')
+        await page.getByLabel('Email addresses').check()
+        await press(page, 'Add a pattern')
+        await page.getByLabel('Word 1').fill('ticket')
+        await page.getByLabel('Pattern 1', { exact: true }).fill('TCK-(')
+        await page.getByText('is no pattern').waitFor()
+        await page.getByText('Found: Email addresses: 1.').waitFor()
+      },
+    },
+    {
+      name: 'operator-guardrail-hook',
+      path: '/operator/guardrails/new',
+      async act(page) {
+        await page.getByRole('radio', { name: /^HTTP hook/ }).check()
+        await press(page, 'Show the secret')
+        await page.getByText('whsec_').waitFor()
+      },
+    },
+    {
+      name: 'operator-guardrail-moderation',
+      path: '/operator/guardrails/new',
+      async act(page) {
+        await page.getByLabel('Name', { exact: true }).fill('be-kind')
+        await page.getByRole('radio', { name: /^Moderation model/ }).check()
+        await page.getByLabel('Model', { exact: true }).selectOption('alpha-moderation-1')
+        await press(page, 'Preview the change')
+        await page.getByText('Guardrail be-kind is added').waitFor()
+      },
+    },
     { name: 'operator-tools', path: '/operator/tools?open=new' },
     { name: 'operator-exports', path: '/operator/finance/exports?open=new' },
     { name: 'operator-vendor-reports', path: '/operator/finance/vendor-reports?open=new' },

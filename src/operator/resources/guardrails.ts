@@ -1,0 +1,18 @@
+// Guardrails are rules of the catalog, applied with it. Here a rule of redaction is tried on a text.
+import * as z from 'zod'
+import { redaction } from '../../catalog/guardrails.ts'
+import { redactSample } from '../../guardrails/sample.ts'
+import { sampleView } from '../../guardrails/views.ts'
+import { type Resource, resource } from '../resource.ts'
+
+const SAMPLE_CHARS_MAX = 4_000
+
+export function guardrailResources(): Resource[] {
+  return [
+    resource('POST /guardrails/try', 'catalog:read', {
+      body: z.strictObject({ redact: redaction.omit({ on: true }), text: z.string().max(SAMPLE_CHARS_MAX) }),
+      answer: sampleView,
+      run: ({ body: { redact, text } }) => redactSample(redact, text),
+    }),
+  ]
+}
