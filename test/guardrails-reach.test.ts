@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
 import { testGateway } from './gateway.ts'
+import { openSocket } from './socket-client.ts'
 import { form, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
 
 /** Known before the gateway starts: the address guard has to let it through. */
@@ -138,4 +139,21 @@ test('for an account without credits nobody is asked', async () => {
   const messages = [{ role: 'user', content: 'x' }]
   assert.equal((await g.call('/v1/chat/completions', key, { model: 'short', messages })).status, 402)
   assert.equal(asked.length, 0)
+})
+
+test('Realtime is rejected where a rule applies, also in a session that runs, and says why', async () => {
+  const { key } = await g.account()
+  const at = `${g.url}/v1/realtime?model=alpha-realtime-1`
+  await rules(hook(['request'], { models: ['alpha-5.4'] }))
+  const running = await openSocket(at, { key })
+  await running.next('session.created')
+  await rules(hook(['request']))
+  running.send({ type: 'response.create', response: { output_modalities: ['text'] } })
+  assert.match((await running.next('error')).error.message, /guardrails apply, and they cannot check sound/)
+  running.ws.close()
+  const refused = await openSocket(at, { key })
+  assert.match((await refused.next('error')).error.message, /Realtime is not available here/)
+  assert.equal((await refused.closed()).code, 1008)
+  const secret = await g.call('/v1/realtime/client_secrets', key, { session: { model: 'alpha-realtime-1' } })
+  assert.equal(secret.status, 403)
 })

@@ -183,10 +183,10 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
   const whose = { account, keys: [keyId, firstKeyId], products, isModel, labels }
   const guard = deps.guardrails.find(catalog.document, whose)
   if (!guard) return readModels(incoming, deps)
-  // Fail closed: most of what is said in a session is not in the events that make its responses.
+  // Fail closed: most of what is said in a session is sound, and its texts are not in the events that make its responses.
   if (spec.sells === 'realtime')
     throw new Fault('access_denied', {
-      message: 'Guardrails apply to this call, and they do not see Realtime sessions.',
+      message: 'Realtime is not available here: guardrails apply, and they cannot check sound. Use the Responses API.',
     })
   const whole = isModel || isToolSpec(spec) ? body.json : withQuery(incoming)
   const reread = (left: JsonText): Read => {

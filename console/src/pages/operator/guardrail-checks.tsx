@@ -143,7 +143,7 @@ interface OwnProps {
 function OwnPattern({ word, source, number, problem, onPut }: OwnProps) {
   return (
     <>
-      <div className="row row-one">
+      <div className="own-pattern">
         <TextField
           label={`Word ${number}`}
           mono
