@@ -292,7 +292,11 @@ test('a guardrail is made by clicks: tried on a text, previewed, applied, and na
   assert.deepEqual(rulesNow(), {}, 'nothing has changed yet')
   await dialog.getByRole('button', { name: 'Apply' }).click()
   await page.getByRole('link', { name: 'no-mails' }).waitFor()
-  assert.deepEqual(rulesNow()['no-mails']?.redact, { patterns: ['email'], own: { ticket: 'TCK-[0-9]{6}' }, on: ['request'] })
+  assert.deepEqual(rulesNow()['no-mails']?.redact, {
+    patterns: ['email'],
+    own: { ticket: 'TCK-[0-9]{6}' },
+    on: ['request'],
+  })
 
   const { id, key, keyId } = await home.account()
   await page.getByRole('link', { name: 'Add a guardrail' }).click()

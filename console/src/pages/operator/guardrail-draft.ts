@@ -2,7 +2,7 @@
 import type { Catalog, GuardrailRule } from '../../wire.ts'
 
 export type Kind = 'redact' | 'hook' | 'moderate'
-export type Phase = NonNullable<NonNullable<GuardrailRule['redact']>['on']>[number]
+type Phase = NonNullable<NonNullable<GuardrailRule['redact']>['on']>[number]
 export type PatternName = NonNullable<NonNullable<GuardrailRule['redact']>['patterns']>[number]
 
 export interface RuleDraft {
