@@ -13,7 +13,7 @@ import { Fault } from '../src/kernel/fault.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import type { VendorTest } from '../src/routing/views.ts'
+import type { ToolServerView, VendorTest } from '../src/routing/views.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { createLogins, loginProblem } from '../src/upstream/login.ts'
 import { createTokenCache, createTokenStore } from '../src/upstream/token-cache.ts'
@@ -261,6 +261,20 @@ test('a token that the vendor refuses before its end is renewed once for the cal
   cloud.answer = () => [200, CHAT]
 })
 
+test('such a token is renewed for the test of a vendor too', async () => {
+  const vendorTest = async () => (await g.operator<VendorTest>('POST', '/vendors/entra/test', {})).data
+  cloud.answer = () => [200, CHAT]
+  await vendorTest()
+  const stale = cloud.calls.at(-1)?.headers.authorization
+  assert.ok(stale)
+  cloud.given.set('entra', 20)
+  cloud.answer = ({ headers }) =>
+    headers.authorization === stale ? [401, { error: { message: 'gone' } }] : [200, CHAT]
+  const tested = await vendorTest()
+  assert.equal(tested.ok, true, JSON.stringify(tested))
+  cloud.answer = () => [200, CHAT]
+})
+
 test('the test of a vendor says why its login fails', async () => {
   const { data } = await g.operator<VendorTest>('POST', '/vendors/pod/test', {})
   assert.equal(data.ok, false)
@@ -269,18 +283,25 @@ test('the test of a vendor says why its login fails', async () => {
   assert.equal(works.data.steps.at(-1)?.ok, true, JSON.stringify(works.data))
 })
 
-test('a tool server behind a login is looked at with its token, and a login that fails is written down', async () => {
+test('a tool server behind a login is looked at with its token, which is renewed, and a login that fails is written down', async () => {
   const server = await startForeignServer('modern', [{ name: 'forecast' }])
   const register = (name: string, value: string) =>
     g.operator<{ error: string | null; tools: object[] }>('PUT', `/tool-servers/${name}`, {
-      ...{ url: server.url, auth: OAUTH(), credential: { value } },
+      // Of its own, so that no other test has renewed the token a moment ago.
+      ...{ url: server.url, auth: { oauth: { ...OAUTH().oauth, tokenUrl: `${OAUTH().oauth.tokenUrl}?tools` } } },
+      credential: { value },
     })
+  cloud.given.set('entra', 30)
   try {
     const works = await register('behind', ENTRA)
     assert.equal(works.status, 200, JSON.stringify(works.data))
     assert.equal(works.data.error, null)
     assert.equal(works.data.tools.length, 1)
     assert.ok(server.seen.every(({ key }) => key?.startsWith('Bearer token-of-entra-')))
+    const first = server.seen.at(-1)?.key
+    server.protects = { isGood: async (token) => `Bearer ${token}` !== first, description: {} }
+    const renewed = await g.operator<ToolServerView>('POST', '/tool-servers/behind/look')
+    assert.equal(renewed.data.error, null, 'a token that it took back is renewed')
     const fails = await register('refused', `${CLIENT.id}:wrong-secret-value`)
     assert.equal(fails.status, 200, JSON.stringify(fails.data))
     assert.match(String(fails.data.error), /gave no token \(401\)/)

@@ -132,7 +132,7 @@ export async function startCloud(): Promise<Cloud> {
     }
     if (asked.path.startsWith('/computeMetadata'))
       return asked.headers['metadata-flavor'] === 'Google' ? granted('metadata') : [403, {}]
-    if (asked.path === '/entra/tenant-1/oauth2/v2.0/token') return entra(form)
+    if (asked.path.startsWith('/entra/tenant-1/oauth2/v2.0/token')) return entra(form)
     if (asked.path === '/sts') return sts(asked, form)
     const { authorization = '' } = asked.headers
     const problem = authorization.startsWith('AWS4')

@@ -22,7 +22,7 @@ import { loggedIn, type Target, vendorCall } from '../protocols/protocol.ts'
 import { withoutSecrets } from '../protocols/vendor-words.ts'
 import type { Upstream } from '../upstream/call.ts'
 import { type Logins, loginProblem } from '../upstream/login.ts'
-import { createToolClient, type ToolClient } from '../upstream/tool-client.ts'
+import { createToolClient, statusOf, type ToolClient } from '../upstream/tool-client.ts'
 import { type RouteSources, targetOf } from './route.ts'
 
 export interface SeenTool {
@@ -144,13 +144,19 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   }
 
   /** Where each person signs in, the operator's own sign-in is used for looking; without one, the vendor's credential if it has any. */
-  async function listed(server: string, target: Target) {
+  async function listed(
+    server: string,
+    target: Target,
+    isAgain = false,
+  ): Promise<Awaited<ReturnType<ToolClient['list']>>> {
     const at = await loggedIn(target, deps)
     const isPersonal = catalog.current.document.toolServers[server]?.auth === 'person'
     const owner = { account: null, person: null }
     const token = isPersonal ? deps.connections.find(owner, { name: server, url: at.baseUrl }) : undefined
     const headers = token ? { authorization: `Bearer ${await token()}` } : {}
     return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK).catch((error: unknown) => {
+      // A token that the server took back before its end is renewed once, as for calls.
+      if (!isAgain && statusOf(error) === 401 && at.dropToken?.()) return listed(server, target, true)
       throw new Failure(lookError(error, { ...at, headers: { ...at.headers, ...headers } }))
     })
   }
@@ -233,10 +239,11 @@ function seenTool(given: Parameters<typeof readDefinition>[0]): SeenTool {
 /** For operators: without the credential. */
 function lookError(error: unknown, target: Target): string {
   const fault = error instanceof Fault ? error : undefined
-  const { data, message } = error as Error & { data?: { status?: unknown } } // Errors only are thrown.
+  const status = statusOf(error)
+  const { message } = error as Error // Errors only are thrown.
   const said =
-    typeof data?.status === 'number'
-      ? `HTTP ${data.status}`
+    status !== undefined
+      ? `HTTP ${status}`
       : ((fault && loginProblem(fault)) ??
         String(fault?.details.internal?.why ?? (fault ? asFault(fault).message : message)))
   return visible(withoutSecrets(said, target)).slice(0, ERROR_CHARS_MAX).toWellFormed()

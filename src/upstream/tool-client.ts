@@ -288,7 +288,7 @@ function remember<T>(all: Map<string, T>, key: string, value: T, max: number): v
 }
 
 /** The HTTP status with which a server refused; the library keeps it beside its own code. */
-function statusOf(error: unknown): number | undefined {
+export function statusOf(error: unknown): number | undefined {
   const { status } = (error as { data?: { status?: unknown } } | undefined)?.data ?? {} // Of the library's own class, or of any other error.
   return typeof status === 'number' ? status : undefined
 }
