@@ -11,9 +11,10 @@ import { createUpstream, lookUpVendor } from '../src/upstream/exchange.ts'
 import { testGateway } from './gateway.ts'
 
 const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]
+const UNUSED = 'UNUSED_API_KEY'
 const SYSTEM = ['HOME', 'PATH', 'POSTGRES_PASSWORD', 'AWS_SECRET_ACCESS_KEY', 'SOMETHING_ELSE']
 const canaryOf = (name: string) => `canary-${name.toLowerCase()}-0123456789`
-const environment = Object.fromEntries([...presetNames, ...SYSTEM].map((name) => [name, canaryOf(name)]))
+const environment = Object.fromEntries([...presetNames, ...SYSTEM, UNUSED].map((name) => [name, canaryOf(name)]))
 const STORED = 'STORED_KEY'
 const BY = { actor: 'test', ip: null, requestId: null }
 
@@ -118,7 +119,7 @@ test('what is laid over a vendor that is there takes none of its credentials els
   assert.equal((await product('free', { baseUrl: foreign.url })).status, 200)
 })
 
-test('a whole catalog, and an old one, move a credential only for whoever manages credentials; so does every value that is given', async () => {
+test('a whole catalog moves a credential only with its value, an old one only for whoever manages credentials, as does every value that is given', async () => {
   const { data } = await g.operator<{ token: string }>('POST', '/tokens', {
     ...{ name: 'editor', scopes: ['catalog:write', 'vendors:write'] },
   })
@@ -146,14 +147,25 @@ test('a whole catalog, and an old one, move a credential only for whoever manage
   assert.equal(g.gateway.catalog.current.version, version)
   const timeouts = { connectMs: 2_345 }
   assert.equal((await asEditor('PUT', '/catalog', { document: at({ mine: { ...mine, timeouts } }) }))[0], 200)
-  // Whoever manages credentials may, and the way back is asked about like the way there.
-  assert.equal((await g.operator('PUT', '/catalog', { document: moved[0] })).status, 200)
+  // Whoever manages credentials may, with the value: the right to store one is no right to read it.
+  for (const document of moved)
+    for (const query of ['', '?dryRun=true']) {
+      const { status, data: said } = await g.operator('PUT', `/catalog${query}`, { document })
+      assert.deepEqual([status, /give its value again/.test(JSON.stringify(said))], [400, true], JSON.stringify(said))
+    }
+  const given = { value: 'v' }
+  // A variable that nothing has used yet is not moved by being named.
+  const fresh = at({ fresh: { baseUrl: foreign.url, credential: UNUSED } })
+  assert.equal((await asEditor('PUT', '/catalog?dryRun=true', { document: fresh }))[0], 403)
+  assert.equal((await g.operator('PUT', '/catalog?dryRun=true', { document: fresh })).status, 200)
+  const values = { [STORED]: canaryOf(STORED) }
+  assert.equal((await g.operator('PUT', '/catalog', { document: moved[0], credentials: values })).status, 200)
+  // The way back is asked about like the way there.
   const away = g.gateway.catalog.current.version
-  assert.equal((await g.operator('PUT', '/catalog', { document: here })).status, 200)
+  assert.equal((await g.operator('PUT', '/catalog', { document: here, credentials: values })).status, 200)
   for (const query of ['', '?dryRun=true'])
     assert.equal((await asEditor('POST', `/catalog/rollback${query}`, { version: away }))[0], 403)
   assert.equal((await asEditor('POST', '/catalog/rollback', { version }))[0], 200)
-  const given = { value: 'v' }
   const connection = { vendor: 'mine', formats: ['openai-chat'], baseUrl: home.url, models: [], credential: given }
   assert.equal((await asEditor('POST', '/connect', connection))[0], 403)
   assert.equal(

@@ -200,10 +200,10 @@ async function requireOwnOrigin(name: string, address: string, current: CatalogI
   if (!belongsTo(name, address, current, await readPresets())) throw notAtHome(name, address)
 }
 
-function notAtHome(name: string, address: string): Fault {
+function notAtHome(name: string, address: string, param = 'credential.value'): Fault {
   return new Fault('request_invalid', {
     message: `Neither the catalog nor a preset uses ${name} at ${originOf(address)}: give its value again.`,
-    param: 'credential.value',
+    param,
   })
 }
 
@@ -211,6 +211,7 @@ interface Sent {
   readonly value: string | undefined
   readonly address: string
 }
+type Values = Readonly<Record<string, string>>
 interface Known {
   readonly current: CatalogInput
   readonly credentials: Credentials
@@ -238,15 +239,25 @@ export async function mayAllGo(
       await mayGoTo(name, { value: name === given.name ? given.value : undefined, address }, known)
 }
 
-/** A whole document may move credentials to where they are not at home, if whoever applies it manages credentials. What else is wrong with it is said when it is applied. */
-async function requireRightToMove(actor: Actor, document: unknown, known: Known): Promise<void> {
+/** A whole document names credentials at addresses where they are not at home only for whoever manages credentials. What else is wrong with it is said when it is applied. */
+async function checkMoves(actor: Actor, document: unknown, { values, ...known }: Known & { values?: Values }) {
   if (!checkDocument(document).ok) return
   const { vendors } = document as CatalogInput // It was just checked.
   for (const vendor of Object.values(vendors))
     for (const { name } of namedBy(vendor))
-      for (const address of addressesOf(vendor))
-        if (!(await isFreeToGo(name, { value: undefined, address }, known)))
-          requireRight(actor, 'vendor-credentials:write')
+      for (const address of addressesOf(vendor)) {
+        if (await isFreeToGo(name, { value: values?.[name], address }, known)) continue
+        requireRight(actor, 'vendor-credentials:write')
+        // A variable that nothing has used yet belongs nowhere, and the way back leads where it was.
+        if (values && (await isInUse(name, known))) throw notAtHome(name, address, `credentials.${name}`)
+      }
+}
+
+async function isInUse(name: string, { current, credentials }: Known): Promise<boolean> {
+  const named = [...Object.values(current.vendors), ...(await readPresets()).map(({ vendor }) => vendor)]
+  return (
+    credentials.source(name) === 'stored' || named.some((vendor) => namedBy(vendor).some((one) => one.name === name))
+  )
 }
 
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */
@@ -464,7 +475,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       answer: z.union([appliedView, checkView]),
       async run({ query, body: { document, note, basedOn, credentials: values = {} }, actor, by }) {
         if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
-        const mayMove = (current: CatalogInput) => requireRightToMove(actor, document, { current, credentials })
+        const mayMove = (current: CatalogInput) => checkMoves(actor, document, { current, credentials, values })
         if (isDryRun(query)) {
           await mayMove(catalog.current.input)
           return catalog.check(document)
@@ -507,7 +518,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       answer: z.union([appliedView, vendorCheckView]),
       async run({ query, body, actor, by }) {
         const { input: document } = await catalog.at(body.version)
-        await requireRightToMove(actor, document, { current: catalog.current.input, credentials })
+        await checkMoves(actor, document, { current: catalog.current.input, credentials })
         if (!isDryRun(query)) return catalog.rollback(body.version, by)
         const { models, endpoints } = catalog.current.input
         const losing = Object.keys({ ...models, ...endpoints }).filter(
