@@ -300,7 +300,7 @@ test('a tool server behind a login is looked at with its token, which is renewed
     assert.ok(server.seen.every(({ key }) => key?.startsWith('Bearer token-of-entra-')))
     const first = server.seen.at(-1)?.key
     server.protects = { isGood: async (token) => `Bearer ${token}` !== first, description: {} }
-    const renewed = await g.operator<ToolServerView>('POST', '/tool-servers/behind/look')
+    const renewed = await g.operator<ToolServerView>('POST', '/tool-servers/behind/refresh')
     assert.equal(renewed.data.error, null, 'a token that it took back is renewed')
     const fails = await register('refused', `${CLIENT.id}:wrong-secret-value`)
     assert.equal(fails.status, 200, JSON.stringify(fails.data))

@@ -140,7 +140,7 @@ test('what is wrong is an error event or a close code with its reason, and nothi
     ['model=alpha-5.4', /no realtime model/],
     ['model=no-such', /no-such/],
     [`model=${MODEL}&intent=transcription`, /not offered/],
-    [`model=${MODEL}&api_key=${key}`, /credential stands in the address/],
+    [`model=${MODEL}&api_key=${key}`, /address contains a credential/],
   ] as const) {
     const other = await openSocket(`${g.url}/v1/realtime?${query}`, { key })
     assert.match((await other.next('error')).error.message, words)

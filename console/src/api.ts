@@ -427,7 +427,7 @@ export const api = {
   toolServer: (name: string, signal?: AbortSignal) =>
     get<wire.ToolServer>(`/tool-servers/${encode(name)}`, undefined, signal),
   registerToolServer: (name: string, input: object) => put<wire.ToolServer>(`/tool-servers/${encode(name)}`, input),
-  lookAtToolServer: (name: string) => post<wire.ToolServer>(`/tool-servers/${encode(name)}/look`),
+  refreshToolServer: (name: string) => post<wire.ToolServer>(`/tool-servers/${encode(name)}/refresh`),
   chooseTool: (name: string, input: object) => put<wire.ToolServer>(`/tool-servers/${encode(name)}/tools`, input),
   removeToolServer: (name: string) => remove<unknown>(`/tool-servers/${encode(name)}`),
   exports: (signal?: AbortSignal) => get<wire.Page<wire.Export>>('/exports', undefined, signal),

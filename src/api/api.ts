@@ -385,7 +385,8 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
 
   /** A browser does not see the answer to a handshake, so this is said on the socket. */
   async function refuseAddress({ raw, id }: RequestContext, link: Duplex, head: Buffer): Promise<void> {
-    const message = 'A credential stands in the address, where others read it. Replace it, and send it in a header.'
+    const message =
+      'The address contains a credential, which others can read there (in logs, for example). Replace the credential, and send the new one in a header.'
     const fault = new Fault('key_missing', { message })
     const asked = { request: raw, link, head, account: '' }
     const accepted = options.sockets?.accept(asked, (socket) => {

@@ -1,4 +1,4 @@
-// Vendors that are known beforehand: address, credential, formats, models with their facts and list prices, as data. A preset
+// Presets of vendors: address, credential, formats, models with their facts and list prices, as data. A preset
 // says nothing that the shipped catalog says already: what a model of ours is, and what its family needs, is taken from there.
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -153,7 +153,7 @@ export function filledAddress({ vendor, blanks }: Preset, given: Readonly<Record
   )
 }
 
-// Products that are known beforehand: operations, address, place of the credential, and list prices with their date and source. They are made from public
+// Presets of products: operations, address, place of the credential, and list prices with their date and source. They are made from public
 // documentation and have not been tried against the vendor.
 
 const entry = z.record(z.string(), z.unknown())

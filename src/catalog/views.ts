@@ -154,7 +154,7 @@ export const priceComparisonView = z.object({
 })
 export type PriceComparisonView = z.input<typeof priceComparisonView>
 
-/** A product that is known beforehand. */
+/** The preset of a product. */
 export const productPresetView = z.object({
   name: z.string(),
   title: z.string(),

@@ -77,7 +77,8 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'products presets',
-    summary: 'Lists products that are known beforehand, with list prices. None was tried against its vendor.',
+    summary:
+      'Lists the products that come with the gateway as presets, with list prices. None was tried against its vendor.',
     async run(call) {
       const { items } = await call.api.call<Page<ProductPresetView>>('GET', '/products/presets')
       const rows = items.flatMap(({ name, noted, operations }) =>
@@ -100,7 +101,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'products add',
-    summary: 'Sells a product that is known beforehand.',
+    summary: 'Sells a product from a preset.',
     args: ['preset'],
     about:
       'Without --price the list prices apply, times --credits-per-dollar. Without the value of its credential only test keys are answered, with examples.',

@@ -29,7 +29,10 @@ test('a server is registered, a tool of it sold, and a changed tool is sold agai
     /listed +mcp\/weather\/getforecast/,
   )
   foreign.tools[0]!.description = 'Other words.'
-  assert.match(await said(0, 'look', 'weather'), /changed[\s\S]*description\n {2}- The weather\.\n {2}\+ Other words\./)
+  assert.match(
+    await said(0, 'refresh', 'weather'),
+    /changed[\s\S]*description\n {2}- The weather\.\n {2}\+ Other words\./,
+  )
   assert.match(await said(1, 'choose', 'weather', 'getForecast', '--price', 'call=1'), /Give --agree to sell it so/)
   assert.match(await said(0, 'choose', 'weather', 'getForecast', '--agree'), /listed/)
   assert.match(await said(0, 'list'), /weather +http:\S+ +1 +0/)

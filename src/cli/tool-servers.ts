@@ -17,7 +17,7 @@ function changesOf({ tool, changes }: ForeignTool): string[] {
 function showServer({ tools, ...server }: ToolServerView): string {
   const seen = server.seenAt === null ? 'It never answered.' : `It last answered at ${server.seenAt}.`
   return [
-    `${server.name} at ${server.url}. ${seen}${server.error === null ? '' : ` The last look failed: ${server.error}.`}`,
+    `${server.name} at ${server.url}. ${seen}${server.error === null ? '' : ` Its tools could not be read the last time: ${server.error}.`}`,
     table(tools, { TOOL: 'tool', STATE: 'state', ID: ({ id }) => id ?? '', DIGEST: ({ digest }) => digest ?? '' }),
     ...tools.flatMap((one) => (one.state === 'changed' ? changesOf(one) : [])),
   ].join('\n')
@@ -104,10 +104,10 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
     run: (call) => show(register(call)),
   },
   {
-    name: 'tool-servers look',
-    summary: 'Looks now at what a foreign MCP server lists.',
+    name: 'tool-servers refresh',
+    summary: 'Reads again what a foreign MCP server lists.',
     args: ['server'],
-    run: (call) => show(call.api.call('POST', at`/tool-servers/${call.args[0]}/look`)),
+    run: (call) => show(call.api.call('POST', at`/tool-servers/${call.args[0]}/refresh`)),
   },
   {
     name: 'tool-servers choose',

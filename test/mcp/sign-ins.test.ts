@@ -129,7 +129,7 @@ test('each person signs in at a server, and calls of their keys alone use that s
   await operator.go('/operator/tools/notes')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByText('Signed in.').waitFor()
-  await page.getByRole('button', { name: 'Look now' }).click()
+  await page.getByRole('button', { name: 'Refresh', exact: true }).click()
   await page.getByRole('row', { name: /my_notes/ }).waitFor()
   const { data } = await home.operator<any>('GET', '/tool-servers/notes')
   const choice = {

@@ -160,7 +160,7 @@ test('a tool that its server changed is held back until the operator agrees, and
   // Whoever calls meanwhile is served as agreed.
   const client = await connect(g.url, key)
   assert.equal(charged(await client.callTool({ name: 'notes', arguments: {} })), '1')
-  const looked = await g.operator<any>('POST', '/tool-servers/notes/look')
+  const looked = await g.operator<any>('POST', '/tool-servers/notes/refresh')
   assert.deepEqual(
     looked.data.tools.map(({ tool, state }: any) => [tool, state]),
     [
@@ -182,7 +182,7 @@ test('a tool that its server changed is held back until the operator agrees, and
   await assert.rejects(client.callTool({ name: 'notes', arguments: {} }), /There is no tool "notes"/)
   // What is agreed to is what was looked at, not what came meanwhile.
   server.tools[0]!.description = 'Worse.'
-  await g.operator('POST', '/tool-servers/notes/look')
+  await g.operator('POST', '/tool-servers/notes/refresh')
   const stale = await g.operator<any>('PUT', '/tool-servers/notes/tools', { tool: 'notes', digest })
   assert.equal(stale.status, 409)
   assert.equal((await choose('notes', 'notes', {})).state, 'listed')
@@ -342,13 +342,13 @@ test('a listing without an end, tools that cannot be sold, and addresses that ar
     { name: 'deep', inputSchema: { type: 'object', ...nested(30) } },
     { name: 'long', inputSchema: { type: 'object', description: 'x'.repeat(20_000) } },
   ]
-  const looked = await g.operator<any>('POST', '/tool-servers/endless/look')
+  const looked = await g.operator<any>('POST', '/tool-servers/endless/refresh')
   assert.deepEqual(
     looked.data.tools.map(({ state }: any) => state),
     ['unusable', 'unusable', 'unusable'],
   )
   server.refuse = () => 401
-  assert.match((await g.operator<any>('POST', '/tool-servers/endless/look')).data.error, /401/)
+  assert.match((await g.operator<any>('POST', '/tool-servers/endless/refresh')).data.error, /401/)
   for (const url of ['http://169.254.169.254/mcp', 'ftp://a.example/', 'http://a:b@c.example/', 'sandbox'])
     assert.equal((await g.operator('PUT', '/tool-servers/bad', { url })).status, 400, url)
   assert.equal((await g.operator('PUT', '/tool-servers/Bad%20Name', { url: server.url })).status, 400)

@@ -74,7 +74,7 @@ export function toolServerResources(deps: ToolServerDeps): Resource[] {
         return shown(name)
       },
     }),
-    resource('POST /tool-servers/{name}/look', 'vendors:write', {
+    resource('POST /tool-servers/{name}/refresh', 'vendors:write', {
       answer: toolServerView,
       async run({ params: { name } }) {
         await toolServers.look(name)

@@ -179,7 +179,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
   const [open, setOpen] = useState<'change' | 'remove'>()
   const [tool, setTool] = useState<ForeignTool>()
   const look = useAction(async () => {
-    await api.lookAtToolServer(name)
+    await api.refreshToolServer(name)
     seen()
   })
   return (
@@ -191,7 +191,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
         mayWrite && one.data ? (
           <>
             <Button onClick={() => look.go()} busy={look.busy}>
-              Look now
+              Refresh
             </Button>
             <Button onClick={() => setOpen('change')}>Change</Button>
             <Button look="danger" onClick={() => setOpen('remove')}>
@@ -205,7 +205,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
       <Loaded query={one}>
         {(row) => (
           <>
-            {row.error ? <Note tone="warn">The last look failed: {row.error}</Note> : null}
+            {row.error ? <Note tone="warn">Its tools could not be read the last time: {row.error}</Note> : null}
             <Facts
               items={[
                 ['Last seen', row.seenAt ? <When at={row.seenAt} /> : 'never'],
