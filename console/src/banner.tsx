@@ -23,7 +23,7 @@ export function BalanceBanner({ account }: { account: string }) {
           {may('accounts:write') ? (
             <Link to={`/operator/accounts/${id}`}>Account settings</Link>
           ) : (
-            'Ask whoever runs this gateway.'
+            'Ask the operator of this gateway.'
           )}
         </Note>
       </div>
@@ -40,7 +40,7 @@ export function BalanceBanner({ account }: { account: string }) {
         ) : sells && may('purchases:write', account) ? (
           <Link to={`/a/${id}/buy`}>Buy credits</Link>
         ) : (
-          'Ask whoever runs this gateway to add credits, or send a smaller max_tokens, which holds less.'
+          'Ask the operator of this gateway to add credits, or send a smaller max_tokens, which reserves less.'
         )}{' '}
         <Link to={`/a/${id}/usage?outcome=refused`}>See rejected calls</Link>
       </Note>

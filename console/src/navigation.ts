@@ -16,7 +16,7 @@ interface MenuPage {
   readonly label: string
   /** Other words by which people look for what is on this page. */
   readonly also?: string
-  /** Whoever does not have it is not shown the page. Absent: everybody who sees the place. */
+  /** The page is hidden from people without this right. Absent: shown to everybody in this section. */
   readonly right?: Permission
   /** Only where credits are sold. */
   readonly sold?: boolean

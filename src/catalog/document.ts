@@ -467,7 +467,7 @@ function inWords(issue: z.core.$ZodIssue): string {
   return message.endsWith('received undefined') ? 'is missing' : message.replace(/^Invalid input: /, '')
 }
 
-// A catalog document as a file: what is wrong with it is said in a sentence.
+// Reads a catalog document from a file; each problem is a sentence.
 
 export async function readDocumentFile(file: string): Promise<unknown> {
   const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -38,7 +38,7 @@ export interface EndpointSpec {
   readonly sells?: KindName
   /** Of a text endpoint: the format that its callers speak. */
   readonly format?: TextProtocolName
-  /** Of a free endpoint that is asked about a model: the paid one whose models these are, for whoever may use them there. */
+  /** Of a free endpoint that is asked about a model: the paid endpoint whose models it takes. A key may use it for the models that it may use there. */
   readonly modelOf?: string
   /** Of a free endpoint whose id does not begin with the name of the one it belongs to: that name. A key that may use the one may use the other. */
   readonly partOf?: string

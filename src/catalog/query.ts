@@ -9,7 +9,7 @@ import { checkCompleteMonths, daysOf, parseLatest, parseRawQuery, readValue, typ
 /** Names and values in the order of the table. */
 export type NormalisedQuery = ReadonlyArray<readonly [name: string, value: string]>
 
-/** What does not stand in the query: the values of the path's parameters, decoded, and the headers. */
+/** Values outside the query: the path's parameters, decoded, and the headers. */
 interface Beside {
   readonly path?: Readonly<Record<string, string>>
   readonly header?: ((name: string) => string | undefined) | undefined

@@ -167,7 +167,7 @@ export async function openCatalog(options: {
   }
 }
 
-/** As they are stored now, whatever a process remembers of them: for whoever checks what is stored. */
+/** Read from the database, not from memory: for checks of what is stored. */
 export function storedCatalogs(database: Queryable): Pick<CatalogStore, 'at'> {
   const known = new Map<number, Promise<Catalog>>()
   return {

@@ -35,7 +35,7 @@ export interface Invocation {
   readonly api: Api
   /** Output that is no answer, as it is. */
   say(text: string): void
-  /** For the person who waits, and not for whoever reads the output. */
+  /** Progress for the person at the terminal. It goes to stderr, not into the output. */
   note(text: string): void
   readonly world: World
   /** The whole of standard input. */

@@ -29,7 +29,7 @@ export const DOCTOR_COMMAND: Command = {
     ]
     const broken = findings.some(({ verdict }) => verdict === 'problem')
     const lines = findings.map(({ verdict, about, text }) => `${MARKS[verdict]} ${about.padEnd(10)} ${text}`)
-    const last = broken ? 'What is marked with ✗ needs your attention.' : 'Nothing stands in the way.'
+    const last = broken ? 'Lines marked with ✗ need your attention.' : 'No problems found.'
     return { answer: { ok: !broken, findings }, words: [...lines, '', last].join('\n'), failed: broken }
   },
 }

@@ -1,4 +1,4 @@
-// Single sign-on and second factors from the command line, and the ways back in for whoever has lost theirs.
+// Single sign-on and second factors from the command line, and how to let people back in who have lost theirs.
 import { readFile } from 'node:fs/promises'
 import type { LinkView, LoginPolicy, LoginProvider, NewToken, ProviderTest, TokenView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'

@@ -1,4 +1,4 @@
-// Names where an id is taken: whoever types a command knows the account as "Team A", and not as acc_01jd0….
+// Names where an id is taken: people know an account as "Team A", and not as acc_01jd0….
 import type { KeyView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { MemberView } from '../identity/views.ts'

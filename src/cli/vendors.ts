@@ -330,7 +330,7 @@ async function nextCommand(call: Invocation, place: Record<string, unknown>): Pr
   return uid === undefined ? `Next: tollgate vendors test ${vendor}` : `Next: tollgate call chat "Hi" --model ${uid}`
 }
 
-/** Asks whoever sits at the terminal. Where nobody does, it is refused. */
+/** Asks the person at the terminal. Without a terminal the command fails. */
 async function sellsBelowCost(call: Invocation, losses: readonly string[]): Promise<boolean> {
   if (!call.ask) return false
   call.note(`This would be sold below cost:\n${indented(losses)}\n`)

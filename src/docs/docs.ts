@@ -48,7 +48,7 @@ function once<T>(make: () => T): () => T {
   }
 }
 
-/** Guides by what they are for, in the order of the menu. What is not named here is for building. */
+/** Guides by purpose, in the order of the menu. Guides that are not listed go under "Build". */
 const GROUPS = {
   Start: ['quick-start', 'sdks', 'sandbox', 'test-keys', 'typescript-client', 'python-client'],
   Build: [],
@@ -75,7 +75,7 @@ const GROUP_NAMES = Object.keys(GROUPS) as Group[] // The names of an object tha
 const groupOf = (name: string): Group =>
   GROUP_NAMES.find((group) => GROUPS[group].some((one: string) => one === name)) ?? 'Build'
 
-/** Files are named `01-quick-start.md`, so that they stand in order. */
+/** Files are named `01-quick-start.md`, so they sort in order. */
 function readFolder(folder: 'guides' | 'reference'): Doc[] {
   return readdirSync(join(DOCS, folder))
     .filter((file) => file.endsWith('.md'))
@@ -103,7 +103,7 @@ function menuOf(docs: readonly Doc[], here?: Doc): MenuGroup[] {
   const links = (list: readonly Doc[]) => list.map(({ href, title }) => ({ href, title }))
   const siblings = docs.filter(({ group, href }) => group === here?.group && href.startsWith('/docs/api/'))
   return [
-    // Whoever reads about an endpoint looks for the next one.
+    // Readers of one endpoint look for its neighbours.
     ...(siblings.length > 0 && here ? [{ title: `Endpoints: ${here.group}`, links: links(siblings) }] : []),
     ...GROUP_NAMES.map((group) => ({ title: group, links: links(inOrder(docs, group)) })),
     { title: 'API', links: [{ href: '/docs/api', title: 'All endpoints' }] },

@@ -152,7 +152,7 @@ export function openapiDocument(options: {
       version: options.version,
       description:
         'One key and one balance of credits in front of text, image and video models, social data and site analytics.\n\nIn bodies, null counts as absent. Blanks around a text in the query are ignored. Streams are server-sent events.',
-      contact: { name: 'Whoever runs this gateway' },
+      contact: { name: 'The operator of this gateway' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: options.serverUrl }],
@@ -182,7 +182,7 @@ export function openapiDocument(options: {
   }
 }
 
-// The parameters of an endpoint as OpenAPI tells them: what is forbidden here is refused there.
+// The parameters of an endpoint in OpenAPI. A value that the document forbids is rejected by the endpoint.
 
 const idempotencyKey = (description: string) => ({
   name: 'Idempotency-Key',
@@ -274,7 +274,7 @@ function schemaOf(field: Field): JsonSchema {
   }
 }
 
-/** A value as JSON has it; in the catalog all are text, as they stand in an address. */
+/** A value in its JSON type; in the catalog all values are text, as in a URL. */
 function jsonValue(field: Field, value: string): unknown {
   switch (field.kind) {
     case 'boolean':

@@ -71,7 +71,7 @@ export function fileReceiver(
   return {
     rowsMax: FILE_ROWS,
     everyMs: format.everyMs,
-    // The same file each time: whoever may write it may write the others.
+    // Always the same file: a credential that may write it may write the others.
     test: async () => missing() ?? put(`${prefix}/tollgate-test.txt`, 'text/plain', Buffer.from('A test.\n')),
     async send(rows) {
       const problem = missing()
@@ -200,7 +200,7 @@ async function focusParquet(rows: readonly FocusRow[]): Promise<Buffer> {
   return Buffer.from(parquetWriteBuffer({ createdBy: 'tollgate', columnData }))
 }
 
-// FOCUS files for whoever downloads them, page by page, so that a month of any size needs the memory of one page.
+// Downloads of FOCUS files, page by page, so that a month of any size needs the memory of one page.
 
 const PAGE_ROWS = 5_000
 /** Calls are found by when they began; they count for the day in which they were posted. No call takes longer. */

@@ -262,7 +262,7 @@ export function createMembers(deps: MemberDeps): Members {
   }
 }
 
-/** A link never takes anything away: whoever may do more already keeps their role. */
+/** A link never lowers a role: a member with more rights keeps theirs. */
 async function join(
   tx: Queryable,
   { person, invite }: { person: string; invite: InviteRow },

@@ -249,7 +249,7 @@ function whyOf(error: unknown): { why: string; code: string | undefined } {
   return { why: String(inner ?? (error instanceof Error ? error.message : error)), code }
 }
 
-// The logout token of OpenID Connect Back-Channel Logout 1.0: a provider says that a person's session there has ended. Whoever can reach the
+// The logout token of OpenID Connect Back-Channel Logout 1.0: a provider says that a person's session there has ended. Anyone who can reach the
 // gateway can post one, so everything that is cheap to check is checked before a key is fetched.
 
 type Jwk = webcrypto.JsonWebKey & { readonly kid?: string; readonly use?: string; readonly alg?: string }

@@ -56,7 +56,7 @@ export interface PersonRow {
   readonly password: string | null
 }
 
-/** Whether whoever asks may give this role, of the gateway or in the account, and take it: `coversRole` says who may. */
+/** Whether the caller may grant and remove this role, of the gateway or in the account; see `coversRole`. */
 export type MayGive = (role: AnyRole, account?: string) => boolean
 
 const OPERATOR_EXISTS = statement(
@@ -270,7 +270,7 @@ export function requireCovered(mayGive: MayGive, role: AnyRole, account?: string
     })
 }
 
-/** The person with this address. Whoever makes a way in for them could use it, so they must have all the person's rights. */
+/** The person with this address. The creator of a login link could use it, so the creator must have all the person's rights. */
 export async function findWithin(on: Queryable, email: string, mayGive: MayGive): Promise<PersonRow> {
   const [person] = await on.query<PersonRow>(FIND_PERSON, [email])
   if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
@@ -362,7 +362,7 @@ export async function replacePassword(
   await tx.query(SET_PASSWORD, [id, hash])
   await tx.query(END_LINKS, [id])
   await sessions.endAll(tx, id)
-  // Whoever was signed in already stays so in the same way; their second factor is not asked for again.
+  // A person who is signed in stays signed in; the second factor is not asked for again.
   // Only where that proof is fresh: a password alone must not renew it.
   return how
     ? sessions.start(tx, id, visit, { method: how.method, strong: how.strong && how.fresh })

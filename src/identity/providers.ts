@@ -190,7 +190,7 @@ export function createProviders({ database, audit, credentials, guard }: Provide
   }
 }
 
-/** Whoever says who vouches for people hands out every role that it leads to. */
+/** A login provider grants every role that its domains and groups lead to, so changing one needs the right to grant those roles. */
 function requireMappings({ domains, groups }: Pick<LoginProvider, 'domains' | 'groups'>, mayGive: MayGive): void {
   for (const { role, account } of [...domains, ...groups])
     if (role !== null) requireCovered(mayGive, role as AnyRole, account ?? undefined) // The body's schema and the table take no other.

@@ -24,7 +24,7 @@ export interface SecondFactors {
   renewCodes(person: string, by: By): Promise<string[]>
   /** A code of the app, or a recovery code. Each is taken once. Throws if it is not right. */
   check(person: string, code: string, visit: SessionUse, by: By): Promise<void>
-  /** For whoever has lost everything: the operator removes all factors, and ends all sessions. */
+  /** For a person who has lost every factor: the operator removes all factors and ends all sessions. */
   reset(email: string, mayGive: MayGive, by: By): Promise<void>
 }
 

@@ -33,7 +33,7 @@ import type { MailPreview, SignUpInvite, SignUpLink, SignUpSettings, SignUpView 
 export interface SignUp {
   settings(): Promise<SignUpSettings>
   change(settings: SignUpSettings, by: By): Promise<SignUpSettings>
-  /** For whoever comes. */
+  /** For visitors without a session. */
   view(): Promise<SignUpView>
   /** Sends a mail with a link; to somebody who has a login already, a mail that says so. */
   request(email: string, visit: SessionUse): Promise<void>

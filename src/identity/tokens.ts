@@ -21,7 +21,7 @@ export interface TokenUse {
   /** Null: of the whole gateway. */
   readonly account: string | null
   readonly scopes: readonly string[]
-  /** Whoever made it, or made the token that made it. Null: the token of the first start did. */
+  /** The person who made it, or who made the token that made it. Null: made with the token of the first start. */
   readonly person: { readonly id: string; readonly email: string } | null
   /** What that person is now; a token of nobody has all rights of its place. */
   readonly role: OperatorRole | null
@@ -89,7 +89,7 @@ interface UsedRow extends Pick<Row, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'ex
 
 /** Per account, and for the gateway. */
 const LIVE_MAX = 200
-/** Also what the audit calls whoever uses it, and the tokens that it made. */
+/** Also the name in the audit log, for its use and for the tokens that it made. */
 export const FIRST = 'operator token'
 
 const COLUMNS =
@@ -226,7 +226,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
   }
 }
 
-/** Every scope names something of this place, and nothing that whoever makes the token may not do. */
+/** Every scope must exist here and be among the rights of the token's maker. */
 function checkScopes(scopes: readonly string[], account: string | null, { may }: Maker): void {
   const most = account === null ? 'operator' : 'owner'
   const unknown = scopes.find((scope) => rightsIn([scope], most).length === 0)
@@ -238,11 +238,11 @@ function checkScopes(scopes: readonly string[], account: string | null, { may }:
   const beyond = rightsIn(scopes, most).filter((permission) => !may(permission))
   if (beyond.length > 0)
     throw new Fault('access_denied', {
-      message: `A token cannot do more than whoever makes it. You do not have ${beyond.slice(0, 5).join(', ')}${beyond.length > 5 ? ' and more' : ''}.`,
+      message: `A token cannot have more rights than its maker. You do not have ${beyond.slice(0, 5).join(', ')}${beyond.length > 5 ? ' and more' : ''}.`,
     })
 }
 
-/** What a token makes ends no later than it does, and is used from nowhere else. What is not said is as it is for the maker. */
+/** A token made by a token expires no later and works from no other addresses. Omitted values are taken from the maker. */
 function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { token }: Maker, nowMs: number): Bounds {
   const { expiresAtMs = null, ipRanges = null } = given
   if (expiresAtMs !== null && expiresAtMs <= nowMs)

@@ -218,7 +218,7 @@ export type SsoStep = z.infer<typeof ssoStep>
 
 // Sign-up as the API takes and shows it.
 
-/** `invitation`: whoever an operator invites; `domain`: whoever has a mailbox at one of these domains. */
+/** `invitation`: people whom an operator invites; `domain`: people with a mailbox at one of these domains. */
 const mode = z.enum(['off', 'invitation', 'domain', 'open'])
 
 /** What people must accept; another version is shown to those who come after it. */

@@ -228,7 +228,7 @@ function baseOf(base: unknown, { environment, variable }: Reading): unknown {
 
 function addressUnknown(provider: string, base: unknown): string {
   if (typeof base === 'string' && base.startsWith(VARIABLE))
-    return `its address stands in the variable ${base.slice(VARIABLE.length)}; set it for this command and run it again.`
+    return `its address is in the variable ${base.slice(VARIABLE.length)}; set it for this command and run it again.`
   const why = typeof base === 'string' ? 'its address is none' : `the provider "${provider}" has no preset here`
   return `${why}; connect it with "tollgate connect".`
 }
@@ -284,7 +284,7 @@ function credentialOf(key: unknown, { at, wanted, address, preset, reading }: Ad
       )
     return isUsual ? chosen : undefined
   }
-  if (named === undefined) say(place, 'changed', `The key stands in the file and is not copied. ${store}`)
+  if (named === undefined) say(place, 'changed', `The key is in the file and is not copied. ${store}`)
   else if (named !== chosen)
     say(
       place,
@@ -344,7 +344,7 @@ function addFallbacks({ models }: CatalogInput, value: unknown, { groups, placem
     const others = new Map<string, RouteInput[]>()
     for (const name of Array.isArray(to) ? to.map(String) : []) {
       const other = models[groups.get(name) ?? '']
-      if (!other || other.type !== model.type) say(at, 'left', `${name} cannot stand in for ${from}.`)
+      if (!other || other.type !== model.type) say(at, 'left', `${name} cannot replace ${from}.`)
       else {
         others.set(
           name,

@@ -201,7 +201,7 @@ function channelOf(row: ForeignRow, rows: NewApiRows, { presets, placement, say 
       say(`${at}.${plain(column, 40)}`, 'left', 'Vendors have no such setting here.')
   const groups = String(row.group ?? 'default').split(',')
   if (!groups.includes('default'))
-    say(`${at}.group`, 'changed', 'It served certain groups only; here it serves whoever may use its models.')
+    say(`${at}.group`, 'changed', 'It served certain groups only; here it serves every key that may use its models.')
   const weight = Number(row.weight ?? 0)
   return {
     ...{ id, at, vendorName, preset },

@@ -1,4 +1,4 @@
-// Invoices: the issuer's details, whom each account's are made out to, and the issuing itself. Whoever records a payment issues its invoice in the same transaction, so that the one is
+// Invoices: the issuer's details, whom each account's are made out to, and the issuing itself. A payment is recorded and its invoice issued in one transaction, so that the one is
 // never there without the other. Numbers have no gaps for the same reason: the counter goes back with the transaction.
 import { hash } from 'node:crypto'
 import { accountUnknown } from '../admission/accounts.ts'

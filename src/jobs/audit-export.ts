@@ -1,5 +1,5 @@
 // The audit log, sent to a place outside as JSON lines: a webhook that is signed as all of ours, or objects in S3. Rows are read in the order of their
-// chain, and how far it has come advances only after the receiver has accepted: whoever is killed in between sends the same rows again. So each row
+// chain, and how far it has come advances only after the receiver has accepted: a process that is killed in between sends the same rows again. So each row
 // arrives at least once, under its id, and with the hashes by which a receiver sees that none is missing or changed.
 import { createS3Client } from '../assets/s3.ts'
 import type { Audit, AuditLine, By } from '../database/audit.ts'
@@ -73,7 +73,7 @@ const PAUSE_MS_MAX = HOUR_MS
 const LOOKS_APART = 5
 const LEASE_SHARE = 0.75
 const CHECK_MS = 10_000
-/** It has a secret of its own: whoever receives the gateway's other webhooks must not be able to write an audit log. */
+/** It has a secret of its own: receivers of the gateway's other webhooks must not be able to forge an audit log. */
 const SIGNER = 'audit-export'
 
 const COLUMNS = 'account_id, id, version, sealed, wait_seconds, sent_until, sent, sent_at, failures, error, step_at'

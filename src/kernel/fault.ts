@@ -222,7 +222,8 @@ export const ADVICE: Record<FaultName, string> = {
     'Only people in the console see this: the header `x-tollgate-proof` names what to give (`passkey`, `totp`, `recovery`, `password`, `sso`, or `enrol` to set one up). Give it, then repeat the request.',
   account_inactive:
     'The message says why, and whom to ask. A repetition fails until the operator reopens the account; its credits stay.',
-  model_restricted: 'Use a model of `GET /v1/models` with this key, or ask whoever manages the key to allow this one.',
+  model_restricted:
+    'Use a model of `GET /v1/models` with this key, or ask an owner of the key’s account to allow this one.',
   byok_key_rejected:
     'The owner of the account must replace or remove its BYOK key for this vendor, or allow calls with the gateway’s credential at the full price.',
   tool_sign_in_needed:

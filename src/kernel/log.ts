@@ -110,7 +110,7 @@ function openBufferedOutput(fd: number): BufferedOutput {
   }
 
   function flushAtExit(): void {
-    // What is on its way is in the hands of a thread, whose work is waited for.
+    // A thread is writing the last piece; wait until it has finished.
     let rest = writing ? Buffer.from(waiting) : Buffer.concat([leaving, Buffer.from(waiting)])
     const pause = new Int32Array(new SharedArrayBuffer(4))
     for (let tries = 0; rest.length > 0 && !gone && tries < LAST_TRIES_MAX; ) {

@@ -1,6 +1,6 @@
 // The name that somebody probably meant.
 
-/** Nobody mistypes a longer name, and comparing it would cost more than the answer is worth. */
+/** Longer names are not compared: the comparison would cost too much. */
 const COMPARED_CHARS_MAX = 60
 
 /** Of these names the one most like `asked`; undefined if none is near. */

@@ -1,4 +1,4 @@
-// Names that were changed: of settings, members, options, commands and paths. Whoever still uses an old one is told the new one.
+// Names that were changed: of settings, members, options, commands and paths. A request with an old name gets an error that names the new one.
 export const RENAMED: Readonly<Record<string, string>> = {
   TOLLGATE_DEFAULT_MODEL: 'TOLLGATE_FILL_DEFAULT_MODEL',
   TOLLGATE_SHED_LAG_MS: 'TOLLGATE_OVERLOAD_LAG_MS',

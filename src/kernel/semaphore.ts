@@ -1,13 +1,12 @@
-// A semaphore: so many units at once for all who share something. Whoever does not fit waits in a bounded line, first come,
-// first served.
+// A semaphore: at most `unitsMax` units at once. The others wait in a bounded queue, first come, first served.
 import type { World } from './world.ts'
 
 export interface SemaphoreRules {
   readonly unitsMax: number
   readonly waitersMax: number
-  /** What whoever finds the line full is told, and whoever has waited for too long. */
+  /** The error when the queue is full, or after `patience.waitMs`. */
   refusal(): Error
-  /** Without it one waits until there is room, or until the signal. */
+  /** Absent: a caller waits until there is room, or until its signal aborts. */
   readonly patience?: { readonly world: World; readonly waitMs: number }
 }
 

@@ -10,14 +10,14 @@ export class SlotSet<T> implements Iterable<T> {
     return this.#places.length - this.#free.length
   }
 
-  /** Answers its place, by which it leaves. */
+  /** Returns the member's place, which `remove` takes. */
   add(member: T & {}): number {
     const place = this.#free.pop() ?? this.#places.length
     this.#places[place] = member
     return place
   }
 
-  /** Answers whether it was there: whoever has left may leave again, when the place is somebody else's. */
+  /** Returns whether the member was there. Removing it twice is harmless: the place may belong to another member by then. */
   remove(place: number, member: T & {}): boolean {
     if (this.#places[place] !== member) return false
     this.#places[place] = undefined
@@ -29,7 +29,7 @@ export class SlotSet<T> implements Iterable<T> {
     return this.#places[place]
   }
 
-  /** Whoever leaves meanwhile is passed over; whoever comes may be. */
+  /** Members removed during the iteration are skipped; members added during it may be skipped. */
   *[Symbol.iterator](): Generator<T> {
     for (let place = 0; place < this.#places.length; place++) {
       const member = this.#places[place]

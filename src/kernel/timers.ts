@@ -28,7 +28,7 @@ export function every(world: World, intervalMs: number, run: () => Promise<unkno
   }
 }
 
-/** Whoever asks for what is on its way waits for that. */
+/** Single flight: a caller that asks while the same work runs waits for its result. */
 export function singleFlight<T>(): (name: string, run: () => Promise<T>) => Promise<T> {
   const going = new Map<string, Promise<T>>()
   return (name, run) => {
@@ -60,7 +60,7 @@ interface BufferedWriter {
 const WRITE_AFTER_MS = 1_000
 const RETRY_AFTER_MS = 5_000
 
-/** What is gathered in memory costs whoever brings it nothing, and is written a moment later, much at once. */
+/** A buffered writer: items are collected in memory without waiting, and written together a moment later. */
 export function createBufferedWriter({ world, log, write, failed }: Writing): BufferedWriter {
   let cancel: (() => void) | undefined
   let closed = false

@@ -1,4 +1,4 @@
-// The operator API: every resource, for whoever holds a token.
+// The operator API: every resource, for requests with an operator token.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Budgets } from '../admission/budgets.ts'
 import type { Keys } from '../admission/keys.ts'

@@ -197,21 +197,21 @@ export interface Resource {
   readonly params?: z.ZodType
   /** Strict, so that a misspelt filter is refused and not ignored. */
   readonly query?: z.ZodType
-  /** Strict: a field that is not named here is refused, whoever sends it. */
+  /** Strict: an unknown field is rejected. */
   readonly body?: z.ZodType
   readonly bodyBytesMax?: number
   /** Asks for a fresh proof of who somebody is, as sensitive rights do. */
   readonly fresh?: true
   /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
   readonly repeatable?: boolean
-  /** What the answer's data holds: the types of whoever reads it, and OpenAPI, are made of it. */
+  /** The schema of the answer's data. OpenAPI and the types of the console and the command line are derived from it. */
   readonly answer: z.ZodType
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
   /** The same as a page for `accept: text/html`, shown in a frame that can run nothing. */
   readonly html?: (call: never) => string
-  /** The same as a file with a name, for whoever accepts its type. */
+  /** The same as a named file, for requests whose `accept` header names its type. */
   readonly files?: Readonly<Partial<Record<FileType, (call: never) => Promise<FileAnswer>>>>
 }
 
@@ -329,7 +329,7 @@ export function may(actor: Actor, permission: Permission, account?: string): boo
 export const mayGive = (actor: Actor) => (role: AnyRole, account?: string) =>
   coversRole((permission) => may(actor, permission, account), role)
 
-/** A token of an account reaches nothing else, and never does more than an owner may, whoever made it. */
+/** A token of an account reaches that account only, and has at most the rights of an owner. */
 function withinToken({ scopes, account: own }: TokenUse, permission: Permission, account: string | undefined): boolean {
   if (!scopesMay(scopes, permission)) return false
   return own === null || (account !== undefined && ownAccountOf(account) === own && roleMay('owner', permission))

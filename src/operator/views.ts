@@ -27,7 +27,7 @@ export const vendorCredentialView = credentialView.extend({
   /** What the vendor answered then. */
   status: count.nullable(),
   lastSuccessAt: time.nullable(),
-  /** Other vendors that the catalog gives the same credential: whoever replaces it replaces theirs. */
+  /** Other vendors that the catalog gives the same credential: replacing it replaces theirs. */
   sharedWith: z.array(z.string()),
   /** For whoever asked with a `salt` and has a value to compare; absent where there is no value. */
   fingerprint: z.string().exactOptional(),

@@ -99,7 +99,7 @@ async function copyInto(place: string, source: Package): Promise<string> {
   const copy = join(place, `${process.platform}-${process.arch}-${source.version}`)
   if (await isDirectory(copy)) return copy
 
-  // Copied under another name first, so that whoever finds the final name finds all of it.
+  // Copied under another name first, so a file with the final name is always complete.
   const draft = await mkdtemp(join(place, 'draft-'))
   try {
     const native = join(draft, 'native')

@@ -185,7 +185,7 @@ async function configure(directory: string, user: SystemUser | undefined, transp
     ...transport,
     'max_connections = 200',
     "shared_buffers = '128MB'",
-    // Whoever saw an answer has been charged for it, also after a power cut.
+    // An answered call stays charged, also after a power cut.
     'fsync = on',
     'synchronous_commit = on',
     // One system call that returns when the record is on the disk, instead of a write and a wait for all of the file.

@@ -1,4 +1,4 @@
-// A real Postgres of our own in the data directory, for whoever has not set up a server. It is made on the first start,
+// A real Postgres of our own in the data directory, used when no DATABASE_URL is set. It is made on the first start,
 // runs as long as we do, is started again when it dies, and is taken over when a killed gateway left it running.
 // How and why: docs/decisions/0002-runtime-and-postgres.md.
 
@@ -53,7 +53,7 @@ export interface EmbeddedOptions {
   readonly loopback?: boolean
   /** Where a private copy of the programs may go, if they do not run from where npm put them. */
   readonly copyPlaces?: readonly string[]
-  /** Whoever is told to stop during the start ends it with this; it then rejects, and no server is left. */
+  /** Aborts the start: it then rejects, and no server is left running. */
   readonly stop?: AbortSignal
 }
 
@@ -203,7 +203,7 @@ function backoff(): () => number {
 // cannot be mistaken for it, and it holds between containers that share a volume, where pids mean nothing.
 
 const SQLITE_BUSY = 5
-// A gateway writes its pid right after it took the lock; whoever is refused in between waits this long to learn it.
+// A gateway writes its pid right after it took the lock; a second gateway that is rejected in between waits this long to read it.
 const PID_WAIT_MS = 1_000
 
 interface DirectoryLock {
@@ -273,7 +273,7 @@ function readPid(file: string): number | undefined {
 
 export interface Server {
   readonly pid: number
-  /** Resolves when the process has ended, whoever ended it. */
+  /** Resolves when the process has ended for any reason. */
   readonly gone: Promise<void>
   isGone(): boolean
 }

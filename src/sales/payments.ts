@@ -75,7 +75,7 @@ export interface Payments {
     order: {
       pack?: string | undefined
       amount?: string | undefined
-      /** A month of it. Whether the account can have it now is for whoever looks after plans to say. */
+      /** A month of it. plans.ts decides whether the account can have it now. */
       plan?: string | undefined
       saveCard?: boolean | undefined
       returnUrl: string
@@ -509,7 +509,7 @@ type Stored = z.infer<typeof stored>
 
 interface PaymentSettings {
   get(on?: Queryable): Promise<Stored>
-  /** Whether a provider's key is there, whoever is bought from now. */
+  /** Whether a provider's key is stored, also if another provider is chosen now. */
   isOn(provider: 'stripe'): Promise<boolean>
   view(publicUrl: string): Promise<PaymentSettingsView>
   change(input: PaymentSettingsInput, by: By): Promise<void>

@@ -2,7 +2,7 @@
 
 export type ProviderName = 'stripe' | 'webhook'
 
-/** What a provider says of one payment, all of it each time: whoever gets it late, twice or in another order comes to the same end. */
+/** The whole state of one payment at the provider. Applying it late, twice or out of order gives the same result. */
 export interface PaymentFacts {
   readonly provider: ProviderName
   /** The payment's id at the provider. */

@@ -58,7 +58,7 @@ const GOOGLE_SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const GOOGLE_TOKENS = 'https://oauth2.googleapis.com/token'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
 
-/** The machine's tokens go nowhere else: whoever edits the catalog need not be whoever runs the machine. */
+/** The machine's tokens are sent to these hosts only: a person who may edit the catalog may not control the machine. */
 const CLOUD_HOSTS: Readonly<Record<string, RegExp>> = {
   google: /(?:^|\.)googleapis\.com$/,
   azure: /(?:^|\.)(?:azure\.(?:com|us|cn)|windows\.net|microsoft\.com)$/,
@@ -345,7 +345,7 @@ export function loginProblem({ details }: Fault): string | undefined {
   return text(details.internal?.login)
 }
 
-/** Whether whoever gave the credential must mend it. */
+/** Whether the owner of the credential must correct it. */
 export function isLoginRefused({ details }: Fault): boolean {
   return details.internal?.login !== undefined && details.internal.refused === true
 }

@@ -17,7 +17,7 @@ export interface VendorListener {
   /** Before any frame. */
   opened(socket: VendorSocket): void
   frame(text: Buffer): void
-  /** Called once, whoever ended it. */
+  /** Called once, whichever side closed it. */
   gone(code: number): void
 }
 

@@ -191,7 +191,7 @@ export class EventStreamDecoder {
 
   /** The messages that are complete now. Throws upstream_garbled for a frame that is not right. */
   push(chunk: Buffer): EventMessage[] {
-    // The chunk's memory is used again by whoever reads the socket.
+    // The reader of the socket reuses the chunk's memory.
     this.parts.push(Buffer.from(chunk))
     this.bytes += chunk.length
     if (this.bytes < this.needed) return []

@@ -340,7 +340,7 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   await page.goBack()
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('What was kept of this call is gone.').waitFor()
+  await page.getByText('The recording of this call was deleted.').waitFor()
   await page.getByRole('heading', { name: 'Content' }).waitFor({ state: 'detached' })
   await operator.go('/operator/audit?action=content.read')
   await page

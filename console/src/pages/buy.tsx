@@ -39,7 +39,7 @@ function Offers({ account, sales }: { account: string; sales: Sales }) {
   if (currency === null || (packs.length === 0 && !amounts))
     return (
       <Empty icon="statement" title="Nothing is sold here">
-        <p>Ask whoever runs this gateway for credits.</p>
+        <p>Ask the operator of this gateway for credits.</p>
       </Empty>
     )
   const stopped = missing !== null || !may

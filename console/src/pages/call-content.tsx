@@ -19,7 +19,7 @@ export function CallContent({ account, call }: { account: string; call: UsageDet
   const remove = async () => {
     await api.removeContent(call.id)
     setContent(undefined)
-    toast('What was kept of this call is gone.')
+    toast('The recording of this call was deleted.')
     refresh(`usage-of/${call.id}`)
   }
   if (!call.content) return null
@@ -27,7 +27,7 @@ export function CallContent({ account, call }: { account: string; call: UsageDet
   return (
     <Card
       title="Content"
-      lead="The request and its answer are kept, encrypted. Whoever reads them is written down in the audit trail."
+      lead="The request and its answer are stored encrypted. Every reading is in the audit log."
       actions={
         <>
           {content ? null : (

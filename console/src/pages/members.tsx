@@ -174,7 +174,9 @@ function WebhookSecret({ account, onClose }: { account: string; onClose: () => v
   const query = useQuery(`webhook-secret/${account}`, (signal) => api.webhookSecret(account, signal))
   return (
     <Notice title="Webhook secret" onClose={onClose}>
-      <Note tone="warn">Whoever knows it can send webhooks that look like ours. All webhooks are signed with it.</Note>
+      <Note tone="warn">
+        All webhooks are signed with it. Anyone who knows it can send webhooks that look like ours.
+      </Note>
       <Loaded query={query}>{({ secret }) => <Code label="Webhook secret" text={secret} wrap />}</Loaded>
     </Notice>
   )
@@ -188,8 +190,8 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
   if (link)
     return (
       <PassOn label="Invitation link" link={link} onClose={onClose}>
-        Whoever opens this link first joins with the role {ROLE_NAMES[role]}. Send it only to <b>{email}</b>. It is
-        shown once.
+        The first person who opens this link joins with the role {ROLE_NAMES[role]}. Send it only to <b>{email}</b>. It
+        is shown once.
       </PassOn>
     )
   return (
@@ -215,7 +217,7 @@ function PasswordLink({ email, onClose }: { email: string; onClose: () => void }
   if (link)
     return (
       <PassOn label="Link for a new password" link={link} onClose={onClose}>
-        Whoever opens this link can sign in as <b>{email}</b>. It is shown once.
+        Anyone who opens this link can sign in as <b>{email}</b>. It is shown once.
       </PassOn>
     )
   return (

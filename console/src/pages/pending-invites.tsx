@@ -1,4 +1,4 @@
-// Links that were made and not yet followed: whoever has one may join, until it expires or is withdrawn.
+// Pending invitations: anyone with the link may join until it expires or is withdrawn.
 import type { ReactNode } from 'react'
 import { refresh, useList } from '../query.ts'
 import { Button } from '../ui/button.tsx'

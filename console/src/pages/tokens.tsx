@@ -127,7 +127,7 @@ function TokenForm({ account, list, onClose }: { account?: string; list: string;
   if (token)
     return (
       <Notice title="Copy this token" once onClose={onClose}>
-        <Note tone="warn">It is shown once. Whoever has it may do what it may do.</Note>
+        <Note tone="warn">It is shown once. Anyone who has it has its rights.</Note>
         <Code label="Token" text={token} wrap />
       </Notice>
     )

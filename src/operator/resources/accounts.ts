@@ -335,7 +335,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
       body: rotation,
       answer: newKey,
       async run({ params, body, by, actor }) {
-        // Whoever rotates a key learns its new value, so that it is theirs from then on.
+        // The person who rotates a key sees its new value, so the key belongs to that person from then on.
         const person = await requireWithin(actor, params.id, body)
         return keys.rotate(params.id, owned(person, body), by)
       },
@@ -387,7 +387,7 @@ export interface MemberDeps {
   readonly publicUrl: () => string
 }
 
-/** Whoever runs the gateway may leave an account without an owner. */
+/** Operators may leave an account without an owner. */
 const leave = (actor: Actor) => ({
   mayGive: mayGive(actor),
   mayRemoveLastOwner: may(actor, 'accounts:write'),

@@ -104,7 +104,7 @@ export interface DeliveryDeps {
 }
 
 const filter = { ...paging, status: z.enum(DELIVERY_STATUSES).optional(), kind: z.enum(DELIVERY_KINDS).optional() }
-/** Whoever belongs to an account belongs to its test account. */
+/** Members of an account are members of its test account too. */
 const bothOf = (account: string) => [account, testAccountOf(account)]
 
 export function deliveryResources({ deliveries }: DeliveryDeps): Resource[] {

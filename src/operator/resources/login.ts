@@ -92,11 +92,11 @@ function requireRoom(budget: MinuteBudget, ip: string): void {
 
 type Caller = Pick<ResourceCall, 'http'>
 
-/** For whoever comes, without a session. */
+/** For visitors without a session. */
 export function loginResources(deps: LoginDeps): Resource[] {
   const { people, sessions, factors, passkeys, providers, sso } = deps
   const signedIn = signing(deps)
-  // What is begun is stored for minutes, so each network begins only so much.
+  // A login that was begun is stored for minutes, so the number of begun logins is limited for each network.
   const budget = createMinuteBudget(deps.world, BEGUN_PER_MINUTE)
   const spend = ({ ip }: ResourceCall['visit']) => requireRoom(budget, ip)
   const awaiting = async ({ http }: Caller) => {
@@ -183,7 +183,7 @@ export function loginResources(deps: LoginDeps): Resource[] {
   ]
 }
 
-/** For whoever has a session: what they sign in by, and what proves again that it is them. */
+/** For people who are signed in: their ways to sign in, and proving again who they are. */
 export function securityResources(deps: LoginDeps): Resource[] {
   const { factors, passkeys, sso } = deps
   return [

@@ -51,7 +51,7 @@ export function priceResources({ catalog, guard }: PriceDeps): Resource[] {
     const rows = comparePrices(catalog.current.input, table, await readPresets())
     const warnings = await warningsOf(table)
     const proof = given.sha256 !== undefined ? 'digest' : given.publicKey !== undefined ? 'key' : 'release'
-    // Whoever goes back does so row by row.
+    // Going back is done row by row.
     const shown = warnings.length > 0 ? rows.map((one) => ({ ...one, preselected: false })) : rows
     return { made: table.made, proof, warnings, rows: shown }
   }

@@ -65,7 +65,7 @@ const SAVED_CHARS_MAX = 20_000
 /** Which page of the console it is of, and of which account. */
 const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
 
-/** For whoever comes, without a session. */
+/** For visitors without a session. */
 export function visitorResources({ people, members, ...deps }: SessionDeps): Resource[] {
   const signedIn = signing(deps)
   return [
@@ -104,7 +104,7 @@ async function offeredBy({ catalog, sales, codes }: Pick<SessionDeps, 'catalog' 
   return { sells, codes: await codes.areOffered() }
 }
 
-/** For whoever has a session, about themselves. */
+/** For people who are signed in, about themselves. */
 export function sessionResources(deps: SessionDeps): Resource[] {
   const { database, audit, catalog, people, sessions } = deps
   const signedIn = signing(deps)
@@ -220,7 +220,7 @@ interface Consent {
   readonly by: By
 }
 
-/** Each looks at the browser's cookie: whoever sends somebody else a link to their own request gets nothing by it. */
+/** Each checks the browser's cookie, so a link to one person's request is of no use in another person's browser. */
 export interface Connections {
   look(http: Http, uid: string): Promise<ConsentView>
   /** Answers where the browser goes on. */

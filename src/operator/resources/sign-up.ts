@@ -135,7 +135,7 @@ export interface SignUpPageDeps extends SignUpResourceDeps {
 const SENT = { sent: true } as const
 const signingView = z.object({ signedIn: z.boolean() })
 
-/** For whoever comes, without a session. */
+/** For visitors without a session. */
 export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPageDeps): Resource[] {
   return [
     resource('GET /public/branding', 'visitor', {
@@ -177,7 +177,7 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
   ]
 }
 
-/** For whoever has a session, about themselves. */
+/** For people who are signed in, about themselves. */
 export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[] {
   return [
     resource('POST /me/delete', 'self', {

@@ -134,7 +134,7 @@ async function checkedChange(
   return { document, store: undefined }
 }
 
-/** Where it leads to another host, its credential goes along only if whoever moves it has it. What is then to be stored. */
+/** If the address moves to another host, the request must contain the credential. Returns the credential to store. */
 async function movedCredential(
   name: string,
   after: CatalogInput['vendors'][string],

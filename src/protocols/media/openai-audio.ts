@@ -54,7 +54,7 @@ export function readTranscriptionRequest(
     if (file && (name.length > NAME_CHARS_MAX || /["\r\n\0]/.test(name)))
       throw invalid(`"${name.slice(0, 60)}" is no name of a field.`)
     else if (file && /ur[il]$/i.test(name))
-      throw invalid(`"${name}": the recording comes as "file", because it is paid by what stands in that.`, name)
+      throw invalid(`"${name}": send the recording as "file". The charge depends on its contents.`, name)
     else if (Array.isArray(value) && !name.endsWith('[]')) throw mustBe(name, 'a text', value)
   const format = fields.string('response_format') ?? 'json'
   if (!isFormat(format)) throw mustBe('response_format', `one of ${TRANSCRIPT_FORMATS.join(', ')}`, format)

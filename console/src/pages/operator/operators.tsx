@@ -114,8 +114,8 @@ function InviteOperator({ onClose }: { onClose: () => void }) {
   if (link)
     return (
       <PassOn label="Invitation link" link={link} onClose={onClose}>
-        Whoever opens this link first gets the role {ROLE_NAMES[role]}. Send it only to <b>{email}</b>. It is shown
-        once.
+        The first person who opens this link gets the role {ROLE_NAMES[role]}. Send it only to <b>{email}</b>. It is
+        shown once.
       </PassOn>
     )
   return (

@@ -106,7 +106,7 @@ function Batches({ may }: { may: boolean }) {
         list={list}
         empty={
           <Empty icon="statement" title="No codes yet">
-            <p>A code grants credits to whoever redeems it: for a trade fair, a voucher, a partner.</p>
+            <p>A code grants credits to the account that redeems it: for a trade fair, a voucher, a partner.</p>
           </Empty>
         }
         rowKey={({ id }) => id}

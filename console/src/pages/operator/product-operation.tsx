@@ -421,7 +421,7 @@ function Prices({ one, bounds, faultAt, onOne, onEntry }: PricesProps) {
       {counted('metered')}
       <p className="field-hint" role="status">
         {most === undefined
-          ? 'What is held for a call is known once everything that is counted has a bound.'
+          ? 'The amount reserved for a call is known when every counted quantity has a maximum.'
           : `Up to ${briefCredits(most)} credits are held for a call.`}
       </p>
     </fieldset>

@@ -38,13 +38,7 @@ export function Review({
         <Note key={line}>{line}</Note>
       ))}
       <Changes {...changes} />
-      <TextField
-        label="Note"
-        value={note}
-        onText={setNote}
-        maxLength={200}
-        placeholder="Why, for whoever looks later"
-      />
+      <TextField label="Note" value={note} onText={setNote} maxLength={200} placeholder="Reason, for the audit log" />
     </FormDialog>
   )
 }

@@ -19,9 +19,9 @@ import { PassOn } from '../pending-invites.tsx'
 
 const MODES = [
   { value: 'off', label: 'Off', hint: 'Operators make accounts; owners invite members.' },
-  { value: 'invitation', label: 'By invitation', hint: 'Whoever you invite here opens an account of their own.' },
-  { value: 'domain', label: 'By domain', hint: 'Whoever has a mailbox at one of the domains below.' },
-  { value: 'open', label: 'Open', hint: 'Whoever can read a mail.' },
+  { value: 'invitation', label: 'By invitation', hint: 'People you invite here open an account of their own.' },
+  { value: 'domain', label: 'By domain', hint: 'People with a mailbox at one of the domains below.' },
+  { value: 'open', label: 'Open', hint: 'Anyone with a mailbox.' },
 ] as const
 
 export function SignUpSettingsPage() {
@@ -243,7 +243,8 @@ function InviteCustomer({ onClose }: { onClose: () => void }) {
   if (link)
     return (
       <PassOn label="Invitation link" link={link} onClose={onClose}>
-        <b>{email}</b> gets this link by mail if a mail server is set up. Whoever opens it first gets the account.
+        <b>{email}</b> gets this link by mail if a mail server is set up. The first person who opens it gets the
+        account.
       </PassOn>
     )
   return (
