@@ -228,7 +228,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
 }
 
 const NAMES = JOURNAL_COLUMNS.join(', ')
-/** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/post.sql). */
+/** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/settings.sql). */
 const WRITE = statement(
   'journal_write',
   `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x

@@ -82,27 +82,10 @@ const RUN = {
 }
 
 function callOf({ value, last, open }: OpOf<'reserve'>): object {
-  const { id, key, want, floor, most = want, product, catalogVersion: version, tokens, idempotency, job } = value
-  const { scopes, budgets, products } = value
+  const { want, most = want, catalogVersion: version, idempotency } = value
   const { key: idem, requestHash: hash } = idempotency ?? {}
-  return {
-    id,
-    key,
-    scopes,
-    budgets,
-    want,
-    floor,
-    most,
-    open,
-    product,
-    products,
-    version,
-    tokens,
-    last,
-    idem,
-    hash,
-    job,
-  }
+  // By its labels the ledger has found its budgets.
+  return { ...value, labels: undefined, idempotency: undefined, most, open, version, last, idem, hash }
 }
 
 interface ReserveAnswer {

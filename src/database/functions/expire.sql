@@ -2,14 +2,7 @@
 -- was spent is in the ledger. A heartbeat from the future was written before the clock was set back; a living process has written one since.
 -- Answers [how many holds expired, how much was given back].
 create or replace function ledger_expire(account text, silent interval) returns jsonb
-language plpgsql
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
-set lock_timeout = '300ms'
-as $$
+language plpgsql as $$
 declare
   dead text[];
   ids text[];

@@ -6,14 +6,7 @@
 -- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where the lease has expired, requests and tokens
 -- are null where nothing limits them, `second` is the one to which they were counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots, whose calls have holds of their own.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
-language plpgsql
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
-set lock_timeout = '300ms'
-as $$
+language plpgsql as $$
 declare
   moment timestamptz; now_second bigint; o record; x record; share record; answers jsonb[] := '{}';
   counters counter[]; places jsonb; mine int[]; p int; room bigint[]; changed boolean[]; budgets_held jsonb;

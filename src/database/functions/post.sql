@@ -1,18 +1,7 @@
 -- Posts rows of an account's journal, whoever wrote them. A row is the right to post it once, so that it does not matter who does and how often it is tried. Those of
 -- `told` come first, and then as many others as one statement should take; without `others`, none. Answers {"left": whether there are more}.
 create or replace function ledger_post(account text, told text[], others boolean) returns jsonb
-language plpgsql
--- Every row is reached by its key, whatever the planner knows of the tables' sizes: a table that was empty when it was last vacuumed is
--- believed to have one row, and a plan that reads all of an account's rows is right then, and ruinous a day later. Hence the settings, and lookups
--- that cannot become a join (`limit 1`).
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
--- An account whose lock takes longer goes to a queue of its own: see ledger/queue.ts.
-set lock_timeout = '300ms'
-as $$
+language plpgsql as $$
 declare
   more text[] := '{}';
 begin

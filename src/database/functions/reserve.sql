@@ -9,14 +9,7 @@
 -- budgets; tight: others were asked for what they have leased; away:
 -- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
-language plpgsql
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
-set lock_timeout = '300ms'
-as $$
+language plpgsql as $$
 declare
   -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;

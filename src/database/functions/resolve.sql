@@ -4,14 +4,7 @@
 -- hold; if it has, it goes on, and its hold stays.
 -- Answers [[id, outcome, paid, loss, hold], …].
 create or replace function ledger_resolve(account text, calls jsonb) returns jsonb
-language plpgsql
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
-set lock_timeout = '300ms'
-as $$
+language plpgsql as $$
 declare
   ids text[] := array(select x ->> 'id' from jsonb_array_elements(calls) x);
   given_up text[] := array(select x ->> 'id' from jsonb_array_elements(calls) x where (x ->> 'given_up')::boolean);
