@@ -308,6 +308,34 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   assert.ok(BigInt(made.charged.replace('.', '')) > 0n && made.fault === 'guardrail_blocked', JSON.stringify(made))
 })
 
+test('a blocked answer in the background is charged once, also when its process died before the end was written', async () => {
+  await rules(hooked())
+  const { id: account, key } = await g.account()
+  hook = ({ on }) => (on === 'answer' ? { action: 'block' } : { action: 'allow' })
+  const made = await g.call('/v1/responses', key, { model: 'echo', input: 'x', background: true })
+  const { id } = (await made.json()) as { id: string }
+  const ended = () =>
+    until(async () => {
+      const response = (await (await g.call(`/v1/responses/${id}`, key)).json()) as any // Of a test.
+      return response.status === 'failed' && response
+    })
+  const first = await ended()
+  assert.match(first.error.message, /blocked/)
+  await g.settled()
+  const [paid, asks] = [await g.balance(account), seen.length]
+  assert.ok(paid.posted < 1_000_000_000n)
+  const { database } = g.gateway
+  await database.query(
+    {
+      text: `update background set status = 'in_progress', open = true, sealed_answer = null, ended_at = null, step_at = '-infinity' where account_id = $1 and id = $2`,
+    },
+    [account, id],
+  )
+  assert.deepEqual((await ended()).error, first.error)
+  await g.settled()
+  assert.deepEqual([await g.balance(account), seen.length], [paid, asks])
+})
+
 test('a call is counted before anybody is asked about it: at its limit no hook hears of it', async () => {
   await rules(hooked({ on: ['request'] }))
   const { id: account, keyId, key } = await g.account()

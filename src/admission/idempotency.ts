@@ -29,7 +29,7 @@ const STORED = statement(
 )
 const STORED_OF = statement(
   'idempotency_stored_of',
-  'select key, hold_id as hold, status, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null',
+  'select key, hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null',
 )
 /** Large, and alone: nobody else's settlement waits for it. It counts when the settlement has said its status. */
 const PUT = statement(
@@ -116,11 +116,14 @@ export async function storedAnswers(
   { database, sealer }: Stores,
   account: string,
   keys: readonly string[],
-): Promise<readonly { key: string; hold: string; status: number; body: Buffer }[]> {
-  const rows = await database.query<StoredRow & { key: string; status: number }>(STORED_OF, [account, keys])
+): Promise<readonly { key: string; hold: string; status: number; answer: Buffer | Fault }[]> {
+  type Row = StoredRow & { key: string; status: number; content_type: string }
+  const rows = await database.query<Row>(STORED_OF, [account, keys])
   return rows.flatMap((row) => {
     const body = opened(account, row, sealer)
-    return body ? [{ key: row.key, hold: row.hold, status: row.status, body }] : []
+    if (!body) return []
+    const answer = row.content_type === FAULT_TYPE ? storedFault(body) : body
+    return [{ key: row.key, hold: row.hold, status: row.status, answer }]
   })
 }
 
@@ -158,9 +161,8 @@ export function replayOf(
   return { status, contentType, sealed: sealedFor(call, bytes, sealer) }
 }
 
-/** A repetition of what was charged but not delivered hears the same fault. Whoever keeps all tells its faults itself. */
+/** A repetition of what was charged but not delivered hears the same fault. */
 export function faultReplayOf(call: RepeatableCall, fault: Fault, sealer: ContentSealer): ReplayAnswer | undefined {
-  if (call.idempotency?.keepsAll) return undefined
   const { kind, status, message, details } = fault
   const { vendorCode, headers } = details
   const body = () => Buffer.from(JSON.stringify({ kind, message, vendorCode, headers }))

@@ -215,7 +215,8 @@ const ENDINGS = {
 /** Writes the results to files. Lines that were not begun are listed as errors, and are not charged. */
 async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | undefined> {
   const { table } = deps
-  const { status: now } = batch
+  const { status: now, account_id: account } = batch
+  const spec = endpointAt(batch.endpoint)
   const ending = ENDINGS[now === 'cancelling' ? 'cancelled' : now === 'finalizing' ? 'completed' : 'expired']
   const [output, errors] = [lazyFile(batch, deps, 'output'), lazyFile(batch, deps, 'errors')]
   try {
@@ -223,7 +224,7 @@ async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | und
       const lines = await table.results(batch, after)
       if (lines.length === 0) break
       const untold = lines.flatMap(({ number, result }) => (result === null ? [nameOf(batch, number)] : []))
-      const paid = untold.length > 0 ? await paidBefore(batch.account_id, untold, deps) : undefined
+      const paid = untold.length > 0 && spec ? await paidBefore({ account, spec }, untold, deps) : undefined
       for (const line of lines) {
         const { number, custom_id } = line
         const told = paid?.get(nameOf(batch, number))

@@ -102,25 +102,31 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
     const arrival = { requestId, principal, endpoint, out, client: batch, idempotency }
     const arrived = arrive(arrival, batch === undefined ? asked : inBatch(asked), catalog, path)
     await serve(arrived, path)
-    const again = out.headers['idempotent-replayed'] && (await paidBefore(call.account, [name], deps)).get(name)
+    const again = out.headers['idempotent-replayed'] && (await paidBefore(call, [name], deps)).get(name)
     if (again) return again
     return told(out.status, requestId, out.body)
   } catch (error) {
-    const ending = endingOf(asFault(error), { ...call, requestId }, deps)
-    if (isLater(ending)) return ending
-    return (await paidBefore(call.account, [call.name], deps)).get(call.name) ?? ending
+    const fault = asFault(error)
+    const ending = endingOf(fault, { ...call, requestId }, deps)
+    // What was stored is paid for, and final.
+    if (isLater(ending) && !fault.details.headers?.['idempotent-replayed']) return ending
+    return (await paidBefore(call, [call.name], deps)).get(call.name) ?? ending
   }
 }
 
 /** Stored answers of calls that were settled before their process crashed. They are final, whatever has changed since. */
 export async function paidBefore(
-  account: string,
+  { account, spec }: Pick<DeferredCall, 'account' | 'spec'>,
   names: readonly string[],
-  { path }: Pick<DeferredDeps, 'path'>,
+  { path, faultBody }: Pick<DeferredDeps, 'path' | 'faultBody'>,
 ): Promise<ReadonlyMap<string, Told>> {
   const stored = await storedAnswers(path, account, names.map(keyOf))
   return new Map(
-    stored.map(({ key, hold, status, body }): [string, Told] => [key.slice(1), told(status, `req_${hold}`, body)]),
+    stored.map(({ key, hold, status, answer }): [string, Told] => {
+      const requestId = `req_${hold}`
+      if (!(answer instanceof Fault)) return [key.slice(1), told(status, requestId, answer)]
+      return [key.slice(1), { status, requestId, body: faultBody(answer, spec.surface, requestId) }]
+    }),
   )
 }
 

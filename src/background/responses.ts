@@ -94,6 +94,7 @@ const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 const CANCEL_LOOK_MS = 1_000
 const CANCEL_WAIT_MS = 2_000
+const SPEC = endpointAt('/v1/responses') as PaidSpec // The list of endpoints has it.
 
 const COLUMNS = '*, now() >= expires_at as overdue'
 const INSERT = statement(
@@ -300,7 +301,7 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
   if (row.status === 'cancelled') return endCancelled(row, deps)
   if (row.status !== 'queued' && row.status !== 'in_progress') return undefined
   if (row.overdue) {
-    const paid = (await paidBefore(row.account_id, [row.id], deps)).get(row.id)
+    const paid = await paidFor(row, deps)
     const late = failed(row, 'expired', 'This response was not begun within a day.')
     return end(row, paid ? answerOf(row, paid) : late, deps)
   }
@@ -325,18 +326,21 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
   }
 }
 
+/** What was paid for before its process died. */
+async function paidFor({ account_id: account, id }: Opened, deps: BackgroundDeps): Promise<Told | undefined> {
+  return (await paidBefore({ account, spec: SPEC }, [id], deps)).get(id)
+}
+
 async function answer(row: Opened, request: string, signal: AbortSignal, deps: BackgroundDeps) {
   const { path, keys } = deps
   const { database } = path
-  const spec = endpointAt('/v1/responses')
-  if (!spec) return undefined
   const principal = await keys.holder(row.key_id, row.account_id)
   const isShown = row.streams && !(await hasEvents(row, database))
   const out = new EventTaker(row, { signal, isShown }, path)
   // Always as a stream, even without followers: after a cancellation the partial output is known.
   const body = Buffer.from(streaming(request))
   const labels = row.labels ?? undefined
-  const call = { account: row.account_id, principal, spec, body, labels, name: row.id, signal, out }
+  const call = { account: row.account_id, principal, spec: SPEC, body, labels, name: row.id, signal, out }
   const ending = await callLater(call, deps)
   await out.flushed()
   if (signal.aborted) return endCancelled(row, deps)
@@ -366,7 +370,7 @@ async function endCancelled(row: Opened, deps: BackgroundDeps): Promise<number |
     return undefined
   }
   if (await isUnderWay(account_id, id, path.database)) return CANCEL_LOOK_MS
-  const paid = (await paidBefore(account_id, [id], deps)).get(id)
+  const paid = await paidFor(row, deps)
   const made = paid && answerOf(row, paid)
   const shown = made && made.status !== 'failed' ? made.answer : begun(row)
   const sealed = path.sealer.seal(
