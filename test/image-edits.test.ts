@@ -66,6 +66,13 @@ test('the openai SDK edits one picture, several, and one with a mask; each is pa
   )
 })
 
+test('variations, which no model makes any more, are said to be edits', async () => {
+  await assert.rejects(
+    client().images.createVariation({ image: await picture() }),
+    /404 Variations are not offered.*images\/edits/,
+  )
+})
+
 test('a stream has the events of an edit, and an address is given where one is asked for', async () => {
   const asked = { model: MODEL, prompt: 'Make it snow', quality: 'low' } as const
   const stream = await client().images.edit({ ...asked, image: await picture(), stream: true })

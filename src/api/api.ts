@@ -196,8 +196,13 @@ export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints):
     () => endpointsOf(catalog.current),
     (place, specs) => mountAll(place, specs.slice(ENDPOINTS.length)),
   )
-  for (const path of ['/alpha/v1/images/edits', '/alpha/images/edits'])
-    api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: noEdits, handle: noEdits })
+  const missing = {
+    '/alpha/v1/images/edits': noEdits,
+    '/alpha/images/edits': noEdits,
+    '/v1/images/variations': noVariations,
+  }
+  for (const [path, handle] of Object.entries(missing))
+    api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: handle, handle })
 }
 
 function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
@@ -230,6 +235,13 @@ function noEdits(): never {
   throw new Fault('not_found', {
     message:
       'There is no edits route here. Send the pictures as image_urls to /alpha/v1/images/generations, as JSON, or a form to /v1/images/edits.',
+  })
+}
+
+function noVariations(): never {
+  throw new Fault('not_found', {
+    message:
+      'Variations are not offered: no model makes them any more. Send the picture to /v1/images/edits, with what should differ as the prompt.',
   })
 }
 
