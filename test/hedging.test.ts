@@ -20,6 +20,8 @@ beforeEach(() => {
   }
 })
 
+/** Long enough for a vendor that answers at once, on a busy machine. */
+const FIRST_TOKEN_MS = 1_500
 const price = (input: string, output: string) => ({ unit: 'credits', tiers: [{ input, output }] })
 
 const g = testGateway({
@@ -39,15 +41,24 @@ const g = testGateway({
     }
     const model = { ...base, pricing: price('1000000', '1000000'), routes }
     document.models.plain = model
-    document.models.bounded = { ...model, routing: { firstTokenMs: 100 } }
+    document.models.bounded = { ...model, routing: { firstTokenMs: FIRST_TOKEN_MS } }
     document.models.hedged = { ...model, routing: { hedgeMs: 50 } }
+    document.models.patient = { ...model, routing: { hedgeMs: 60_000 } }
     document.vendors['north-cut'] = { ...document.vendors.north, onAbort: 'cancel' }
     document.vendors['south-cut'] = { ...document.vendors.south, onAbort: 'cancel' }
     const cut = routes.map((route) => ({ ...route, vendor: `${route.vendor}-cut` }))
     document.models['cut-hedged'] = { ...model, routes: cut, routing: { hedgeMs: 50 } }
     const drained = { ...model, routes: routes.map((route) => ({ ...route, vendor: `${route.vendor}-drained` })) }
     document.models['drained-bounded'] = { ...drained, routing: { firstTokenMs: 60_000 } }
-    document.models['drained-soon'] = { ...drained, routing: { firstTokenMs: 100 } }
+    for (const name of Object.keys(both))
+      document.vendors[`${name}-brief`] = {
+        ...document.vendors[`${name}-drained`]!,
+        timeouts: { drainMs: 50, idleMs: 600_000 },
+      }
+    const brief = { ...model, routes: routes.map((route) => ({ ...route, vendor: `${route.vendor}-brief` })) }
+    document.models['brief-bounded'] = { ...brief, routing: { firstTokenMs: 600_000 } }
+    document.models['brief-hedged'] = { ...brief, routing: { hedgeMs: 50 } }
+    document.models['drained-soon'] = { ...drained, routing: { firstTokenMs: FIRST_TOKEN_MS } }
     document.models['drained-hedged'] = { ...drained, routing: { hedgeMs: 50 } }
   },
 })
@@ -88,8 +99,8 @@ test('a stream without a token in time goes to the next vendor before anything w
   assert.deepEqual(
     rows.map(({ charged, vendor, log }) => [charged, vendor, log?.attempts[0]?.phase, log?.attempts[0]?.deadlineMs]),
     [
-      [ONE, 'south', 'first-token', 100],
-      [ONE, 'south', 'first-token', 100],
+      [ONE, 'south', 'first-token', FIRST_TOKEN_MS],
+      [ONE, 'south', 'first-token', FIRST_TOKEN_MS],
     ],
   )
   for (const { log } of rows) assert.ok(Number(log?.attempts[0]?.cost) > 0, 'the operator sees what it cost')
@@ -101,7 +112,7 @@ test('a stream without a token in time goes to the next vendor before anything w
 
 test('a vendor in time is the only one that is called', async () => {
   const { id, key } = await g.account()
-  assert.match(await (await ask(key, 'hedged')).text(), /from north/)
+  assert.match(await (await ask(key, 'patient')).text(), /from north/)
   assert.equal(south.sent.length, 0)
   assert.deepEqual(
     (await lastUsage(id)).map(({ charged, log }) => [charged, log]),
@@ -221,6 +232,25 @@ for (const model of ['drained-bounded', 'drained-hedged'])
       [[ONE, 'north-drained']],
     )
     if (model === 'drained-hedged') await until(() => south.aborted === 1)
+    assert.equal((await g.balance(id)).held, 0n)
+  })
+
+for (const model of ['brief-bounded', 'brief-hedged'])
+  test(`${model}: a vendor that gives no token is let go some time after its caller has left`, async () => {
+    const { id, key } = await g.account()
+    for (const vendor of Object.values(both)) vendor.script = { tokenAfter: new Promise(() => {}) }
+    const leaving = new AbortController()
+    const asked = ask(key, model, { signal: leaving.signal })
+    const called = model === 'brief-hedged' ? [north, south] : [north]
+    await until(() => called.every(({ url }) => answered.has(url)))
+    leaving.abort()
+    await assert.rejects(asked)
+    await until(() => called.every(({ aborted }) => aborted === 1))
+    assert.deepEqual(
+      (await lastUsage(id)).map(({ charged }) => charged),
+      [0n],
+    )
+    assert.equal(south.sent.length, called.length - 1, 'nobody else is asked')
     assert.equal((await g.balance(id)).held, 0n)
   })
 

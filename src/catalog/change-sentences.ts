@@ -349,6 +349,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
   'timeouts.idleMs': 'idle timeout (ms)',
   'timeouts.totalMs': 'total timeout (ms)',
   'probe.everySeconds': 'seconds between probes',
+  'timeouts.drainMs': 'reading on after a caller has left (ms)',
   'limits.contextTokens': 'context tokens',
   'limits.outputTokensMax': 'most output tokens',
   'routing.policy': 'routing policy',

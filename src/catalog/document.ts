@@ -120,12 +120,14 @@ const vendor = z.strictObject(
         firstTokenMs: milliseconds.optional(),
         idleMs: milliseconds.default(60_000),
         totalMs: milliseconds.default(600_000),
+        /** How long an answer is read after its caller has left; see `onAbort`. */
+        drainMs: milliseconds.default(30_000),
       })
       .prefault({}),
     concurrencyMax: count.default(2_000),
     pendingMax: count.default(500),
     /**
-     * When a caller leaves during an answer: `drain` listens for up to 30 s more, to charge what the vendor reports; `cancel` stops the vendor, and charges
+     * When a caller leaves during an answer: `drain` listens on for `drainMs`, to charge what the vendor reports; `cancel` stops the vendor, and charges
      * what was delivered. Absent: `drain` where the vendor tells only at the end what it bills, `cancel` elsewhere.
      */
     onAbort: z.enum(['cancel', 'drain']).optional(),

@@ -2,12 +2,12 @@
 import { faultReplayOf, replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
-import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
 import { describe, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf } from '../routing/attempt.ts'
+import { boundDrain } from '../routing/drain.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, isRepeatable, type PathDeps } from './call.ts'
 import { checkAnswer, gateOf, isBlocked, isChecked } from './guard.ts'
@@ -27,7 +27,6 @@ import {
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
 const PASS_BYTES_MIN = 1024 * 1024
-const DRAIN_MS_MAX = 30_000
 /** What the usage row of a call says whose caller did not wait for the end. */
 export const CLIENT_CLOSED_STATUS = 499
 const STREAM_TYPE = 'text/event-stream; charset=utf-8'
@@ -41,7 +40,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   const { passesAsItComes: comes } = exchange
   if (exchange.pass && !isChecked(answered) && (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes)))
     return relayUnread(answered, deps)
-  const drained = boundDrain(answered, deps)
+  const drained = drainOf(answered, deps)
   let settling = false
   let unfit: Fault | undefined
   try {
@@ -131,7 +130,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   answered.flight?.complete()
   const kept = answered.idempotency ? new StreamCopy() : undefined
   const caller = watchCaller(out, deps)
-  const drained = boundDrain(answered, deps)
+  const drained = drainOf(answered, deps)
   let last: Buffer | undefined
   try {
     await attempted.reply.pipe((chunk) => {
@@ -195,7 +194,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     start()
     void out.write(relay.keepAlive)
   })
-  const drained = boundDrain(answered, deps)
+  const drained = drainOf(answered, deps)
 
   function start(): void {
     if (!out.started)
@@ -373,24 +372,12 @@ async function storeVendorObjects(
   }
 }
 
-/** A vendor that tells only at the end what it bills is listened to after its caller has left, for a while. */
-function boundDrain(answered: Answered, deps: PathDeps): () => void {
-  const { reply, drains } = answered.attempted
+function drainOf(answered: Answered, { world }: PathDeps): () => void {
+  const { reply, drains, candidate } = answered.attempted
   // A repeatable answer is kept for its next caller; the vendor's deadlines bound it.
   if (drains !== 'answer' || isRepeatable(answered)) return () => {}
   const { signal } = answered.out
-  let cancel: () => void = () => {}
-  const caller: Follower = {
-    aborted() {
-      cancel = deps.world.after(DRAIN_MS_MAX, () => reply.abort())
-    },
-  }
-  if (signal.aborted) caller.aborted(signal.reason)
-  const place = signal.aborted ? undefined : follow(signal, caller)
-  return () => {
-    if (place !== undefined) unfollow(signal, place, caller)
-    cancel()
-  }
+  return boundDrain({ signal, drainMs: candidate.vendor.timeouts.drainMs }, () => reply.abort(), world)
 }
 
 function statusOf(answered: Answered): number {

@@ -26,6 +26,7 @@ import {
 import type { RedactionScope } from '../protocols/vendor-words.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import { isLoginRefused, type Logins } from '../upstream/login.ts'
+import { boundDrain } from './drain.ts'
 import { firstTokenOf, tokenDeadline } from './first-token.ts'
 import { hedged } from './hedge.ts'
 import type { Candidate } from './route.ts'
@@ -280,7 +281,7 @@ interface Sending {
 async function send(
   { call, exchange, candidate, signal, drains }: Sending,
   { stream, clientFormat }: PaidRequest,
-  { lost }: AttemptOptions,
+  { lost, signal: caller, isRepeatable }: AttemptOptions,
   { upstream, world }: AttemptDeps,
 ): Promise<UpstreamReply> {
   const { firstTokenMs, vendor } = candidate
@@ -289,6 +290,7 @@ async function send(
   if (!scouts || !exchange.stream) return to(call, { deadlines: vendor.timeouts, signal }) // The usual case.
   const deadline = firstTokenMs === undefined ? undefined : tokenDeadline(firstTokenMs, world)
   const late = AbortSignal.any([lost, deadline?.signal].filter((one) => one !== undefined))
+  let drained: (() => void) | undefined
   try {
     const reply = await to(call, { deadlines: vendor.timeouts, signal: AbortSignal.any([signal, late]) })
     if (reply.status < 200 || reply.status >= 300) return reply
@@ -296,12 +298,15 @@ async function send(
       // The vendor bills it from here on, whether its caller stays or not.
       reply.letGo()
       late.addEventListener('abort', () => reply.abort())
+      if (drains === 'answer' && !isRepeatable)
+        drained = boundDrain({ signal: caller, drainMs: vendor.timeouts.drainMs }, () => reply.abort(), world)
     }
     return await firstTokenOf(reply, exchange.stream(reply.headers))
   } catch (error) {
     throw late.aborted ? late.reason : error
   } finally {
     deadline?.cancel()
+    drained?.()
   }
 }
 
