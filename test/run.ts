@@ -51,9 +51,9 @@ const LONG: Suite = {
   ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1 },
   processMsMax: 3_600_000,
 }
-/** What a test says that looks at its process or changes it, or takes long by itself: it is alone in its process. */
+/** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
-  /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|ledger-part|startConsole/
+  /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|ledger-part/
 
 function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()
@@ -134,24 +134,29 @@ interface Running {
 
 /**
  * The files that processes run: those that are alone as they are, the others in groups, which load the gateway once and have it compiled for all of
- * their files. Each file is a suite of its group, with its own hooks; neighbours come into different groups, since they take about as long.
+ * their files. Each file is a suite of its group, with its own hooks; neighbours come into different groups, since they take about as long. Those with a
+ * browser take the longest, so groups with one of them start first.
  */
 async function groupFiles(files: readonly string[], { filesPerProcess }: Suite, directory: string): Promise<string[]> {
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
   const alone = files.filter((_, at) => ALONE.test(texts[at] ?? ''))
-  const others = files.filter((file) => !alone.includes(file))
+  const shared = files.filter((file) => !alone.includes(file))
+  const isLong = (file: string) => file.includes('/browser/')
+  const others = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
   const groups = Math.ceil(others.length / filesPerProcess)
   if (groups === others.length) return [...files]
   await mkdir(directory)
   const made = Array.from({ length: groups }, async (_, group) => {
-    const suites = others
-      .filter((_, at) => at % groups === group)
-      .map((file) => `describe('${file}', async () => { await import('${pathToFileURL(join(ROOT, file))}') })\n`)
     const path = join(directory, `group-${group + 1}.mjs`)
-    await writeFile(path, `import { describe } from 'node:test'\n${suites.join('')}`)
+    await writeFile(path, groupOf(others.filter((_, at) => at % groups === group)))
     return path
   })
   return [...alone, ...(await Promise.all(made))]
+}
+
+function groupOf(files: readonly string[]): string {
+  const addresses = Object.fromEntries(files.map((file) => [file, pathToFileURL(join(ROOT, file)).href]))
+  return `import { runGroup } from '${pathToFileURL(join(ROOT, 'test/group.ts'))}'\nawait runGroup(${JSON.stringify(addresses)})\n`
 }
 
 function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<number> {

@@ -1,0 +1,44 @@
+// Several test files in one process, which loads the gateway once. Each is a suite with its own hooks, and they run one after the other.
+// Files and what they import get `node:test` from here: which suite something belongs to cannot be left to the runner, since it knows no file
+// whose modules wait for each other.
+import { registerHooks } from 'node:module'
+import nodeTest from 'node:test'
+
+/** What the file that is being loaded declares. */
+let declared: Array<() => void> | undefined
+
+function noting<Declare extends (...given: never[]) => unknown>(declare: Declare): Declare {
+  const note = (...given: never[]) => (declared ? void declared.push(() => declare(...given)) : declare(...given))
+  return Object.assign(note, declare) as Declare // It takes what the other takes; nobody asks what it answers.
+}
+
+export const after = noting(nodeTest.after)
+export const afterEach = noting(nodeTest.afterEach)
+export const before = noting(nodeTest.before)
+export const beforeEach = noting(nodeTest.beforeEach)
+export const describe = noting(nodeTest.describe)
+export const test = noting(nodeTest.test)
+
+/** Loads the files, by their addresses, and then has them run. */
+export async function runGroup(files: Readonly<Record<string, string>>): Promise<void> {
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      specifier === 'node:test' ? { url: import.meta.url, shortCircuit: true } : next(specifier, context),
+  })
+  const suites: Array<[name: string, declared: Array<() => void>]> = []
+  for (const [name, url] of Object.entries(files)) {
+    const ofFile: Array<() => void> = []
+    declared = ofFile
+    suites.push([name, ofFile])
+    await import(url).catch((error: unknown) =>
+      test('is loaded', () => {
+        throw error
+      }),
+    )
+  }
+  declared = undefined
+  for (const [name, ofFile] of suites)
+    describe(name, () => {
+      for (const declare of ofFile) declare()
+    })
+}
