@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
+import { until } from '../until.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { settled } from './pages.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const ZONE = 'America/New_York'
@@ -416,6 +418,8 @@ test('a name has one colour on every page, counts have whole ticks, empty days a
 
   await operator.go(`/a/${account}?period=30d`)
   const failed = page.locator('.chart').filter({ hasText: 'Failed and rejected calls' })
+  await failed.waitFor()
+  await settled(page)
   const ticks = await failed.locator('.chart-grid + .chart-text').allTextContents()
   assert.ok(ticks.length > 1 && ticks.every((tick) => /^\d+$/.test(tick)), ticks.join())
   // The calls are of two weeks; the axis is of thirty days, and the first of them is empty.
@@ -446,7 +450,13 @@ test('a name has one colour on every page, counts have whole ticks, empty days a
     for (let at = 0; at < calls; at++) await (await home.call('/v1/chat/completions', key, chat('alpha-5.4'))).text()
     await operator.go(`/a/${id}`)
     await fill.waitFor()
-    assert.equal(await fill.getAttribute('class'), tone)
+    // What is counted may be shown a moment later.
+    await until(async () => {
+      if ((await fill.getAttribute('class')) === tone) return true
+      await operator.go(`/a/${id}`)
+      await fill.waitFor()
+      return false
+    })
     const style = await fill.evaluate((bar) => {
       const { getComputedStyle } = globalThis as unknown as {
         getComputedStyle(of: unknown): { backgroundColor: string }

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
 import { OPERATOR_TOKEN } from '../gateway.ts'
+import { until } from '../until.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 interface Ordered {
@@ -273,8 +274,7 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   await page.getByLabel('Object').waitFor()
   assert.equal(await page.getByLabel('Object').inputValue(), id)
   // The rows of the question before stay until the answer is there.
-  await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
-  assert.equal(await page.locator('tbody tr').count(), 1)
+  await until(async () => (await page.locator('tbody tr').count()) === 1)
   await operator.go('/operator/audit?action=key.revoke&actor=mara%40example.com')
   await page.getByText('No rows match').waitFor()
 })
