@@ -162,7 +162,8 @@ function groupOf(files: readonly string[]): string {
 function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<number> {
   const settings = [
     ...['--test', `--test-concurrency=${suite.processesAtOnce}`, `--test-timeout=${suite.processMsMax}`],
-    '--test-reporter=spec',
+    // What a test that failed has left open must not hold up the run.
+    ...['--test-force-exit', '--test-reporter=spec'],
   ]
   const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
   signal.addEventListener('abort', () => tests.kill(signal.reason as NodeJS.Signals))
