@@ -28,6 +28,8 @@ before(async () => {
     catalog(document) {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models.mock = faultModel(['mock'])
+      const quiet = { dropParams: ['user', 'safety_identifier', 'metadata'] }
+      document.models.quiet = { ...faultModel(['mock']), traits: quiet }
       document.allClientFormats = true
     },
   })
@@ -62,6 +64,26 @@ test('labels come from the header, the metadata and the user of a call, and no h
   )
   assert.equal((await ask(key)).status, 200)
   assert.equal((await calls(id))[0]?.labels, null)
+})
+
+test('the catalog keeps labels of the body from a vendor, in every format, and they are stored all the same', async () => {
+  const { id, key } = await g.account()
+  const asked = { model: 'quiet', max_tokens: 9, messages: MESSAGES }
+  const chat = { ...asked, user: 'alice', safety_identifier: 'alice', metadata: { team: 'alice' } }
+  for (const [path, body] of [
+    ['/v1/chat/completions', chat],
+    ['/v1/responses', { model: 'quiet', input: 'Hello', user: 'alice', metadata: { team: 'alice' } }],
+    ['/v1/messages', { ...asked, metadata: { user_id: 'alice' } }],
+  ] as const) {
+    assert.equal((await g.call(path, key, body)).status, 200, path)
+    assert.doesNotMatch(vendor.calls.at(-1)?.body ?? 'alice', /alice/, path)
+    await g.call(path, key, { ...body, model: 'mock' })
+    assert.match(vendor.calls.at(-1)?.body ?? '', /alice/, 'else it is passed on')
+  }
+  assert.deepEqual(
+    (await calls(id)).map(({ labels }) => labels?.user),
+    Array(6).fill('alice'),
+  )
 })
 
 const LONG = 'x'.repeat(65)
