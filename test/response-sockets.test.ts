@@ -1,9 +1,12 @@
 // Responses over WebSockets: the official openai package unchanged, and what a client may do wrong.
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { ResponsesWS } from 'openai/resources/responses/ws'
 import { responseSocket } from '../src/api/response-socket.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { createSockets } from '../src/server/sockets.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 import { openSocket } from './socket-client.ts'
@@ -233,6 +236,15 @@ test('a shutdown lets a running response end, and tells the sockets that the gat
   assert.equal((await busy.next(...END)).type, 'response.completed')
   assert.equal((await busy.closed()).code, 1001)
   await closing
+})
+
+test('where no sockets are taken, a handshake hears 426', async () => {
+  const none = createSockets({ world: realWorld, budget: { open: () => assert.fail() }, socketsMax: 0 })
+  const asked: any = { account: 'a', link: new PassThrough() }
+  await assert.rejects(
+    none.accept(asked, () => assert.fail()),
+    { status: 426 },
+  )
 })
 
 test('an account may have as many sockets as it leaves free for others', async () => {

@@ -237,6 +237,8 @@ export function createSockets(options: SocketOptions): Sockets {
   }
 
   function take(account: string): () => void {
+    // Codex goes on over HTTP at once then, instead of trying again.
+    if (socketsMax === 0) throw new Fault('no_websocket')
     const own = held.get(account) ?? 0
     const free = socketsMax - taken - 1
     if (isLeaving) throw new Fault('unavailable', { message: 'This process is being stopped. Connect again.' })
