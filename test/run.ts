@@ -135,13 +135,13 @@ interface Running {
 /**
  * The files that processes run: those that are alone as they are, the others in groups, which load the gateway once and have it compiled for all of
  * their files. Each file is a suite of its group, with its own hooks; neighbours come into different groups, since they take about as long. Those with a
- * browser take the longest, so groups with one of them start first.
+ * browser or with processes that end take the longest, so groups with one of them start first.
  */
 async function groupFiles(files: readonly string[], { filesPerProcess }: Suite, directory: string): Promise<string[]> {
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
   const alone = files.filter((_, at) => ALONE.test(texts[at] ?? ''))
   const shared = files.filter((file) => !alone.includes(file))
-  const isLong = (file: string) => file.includes('/browser/')
+  const isLong = (file: string) => /\/browser\/|workers|crash/.test(file)
   const others = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
   const groups = Math.ceil(others.length / filesPerProcess)
   if (groups === others.length) return [...files]
