@@ -147,11 +147,12 @@ async function groupFiles(files: readonly string[], { filesPerProcess }: Suite, 
   if (groups === others.length) return [...files]
   await mkdir(directory)
   const made = Array.from({ length: groups }, async (_, group) => {
-    const path = join(directory, `group-${group + 1}.mjs`)
+    // They are started in the order of their names.
+    const path = join(directory, `group-${String(group + 1).padStart(3, '0')}.mjs`)
     await writeFile(path, groupOf(others.filter((_, at) => at % groups === group)))
     return path
   })
-  return [...alone, ...(await Promise.all(made))]
+  return [...(await Promise.all(made)), ...alone]
 }
 
 function groupOf(files: readonly string[]): string {
