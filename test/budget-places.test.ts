@@ -129,6 +129,29 @@ for (const inTeam of [false, true])
     assert.equal((await owner.ask<KeyView>('PATCH', `/keys/${own.id}`, { memberId: other })).data.memberId, other)
   })
 
+test('whom the directory takes out of the last team keeps their own keys and reaches no others', async () => {
+  const { id, keyId } = await g.account()
+  const { ask, userId } = await join(id, 'leaver', 'member')
+  const team = await makeTeam(id, { name: 'Red' })
+  await g.operator('PUT', `/accounts/${id}/teams/${team.id}/members`, { userIds: [userId] })
+  const { data: own } = await ask<NewKey>('POST', `/accounts/${id}/keys`, { name: 'own' })
+  const group = () => g.operator<TeamView>('PATCH', `/accounts/${id}/teams/${team.id}`, { scimGroup: 'Red' })
+  assert.equal((await group()).data.members.length, 1)
+  const text = `insert into scim_group (scope, id, display_name) values ($1, 'grp_red', 'Red')`
+  await g.gateway.database.query({ text }, [id])
+  assert.equal((await group()).data.members.length, 0)
+  const { data: seen } = await ask<Page<KeyView>>('GET', `/accounts/${id}/keys`)
+  assert.deepEqual(
+    seen.items.map((one) => one.id),
+    [own.id],
+  )
+  assert.equal((await ask('PATCH', `/keys/${keyId}`, { name: 'x' })).status, 403)
+  assert.equal((await ask('POST', `/keys/${keyId}/rotate`, {})).status, 403)
+  assert.equal((await ask('POST', `/accounts/${id}/keys`, { name: 'k' })).status, 403)
+  assert.equal((await ask('PATCH', `/keys/${own.id}`, { teamId: null })).status, 403, "out of its team's budgets")
+  assert.equal((await ask('DELETE', `/keys/${own.id}`)).status, 200)
+})
+
 test('an access token makes keys as the person who made it; one of nobody makes keys of nobody', async () => {
   const { id } = await g.account()
   await join(id, 'owner', 'owner')

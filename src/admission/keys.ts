@@ -58,7 +58,11 @@ type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefin
 
 export interface Keys {
   /** Those of its test account among them. */
-  list(account: string, paging: Paging & { readonly teams?: ReadonlySet<string> | undefined }): Promise<Page<KeyView>>
+  /** Of `teams`, and of `memberId`; without teams all. */
+  list(
+    account: string,
+    paging: Paging & { readonly teams?: ReadonlySet<string> | undefined; readonly memberId?: string | undefined },
+  ): Promise<Page<KeyView>>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
   create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
   /** Its holders go on using it. If the account has it already, it stays as it is. */
@@ -194,9 +198,10 @@ export function createKeys(options: {
   }
 
   return {
-    async list(account, { cursor, limit, teams }) {
+    async list(account, { cursor, limit, teams, memberId = null }) {
       const both = [account, testAccountOf(account)]
-      const rows = await database.query<KeyRow>(LIST, [both, cursor ?? '~', limit + 1, teams ? [...teams] : null])
+      const of = [teams ? [...teams] : null, memberId]
+      const rows = await database.query<KeyRow>(LIST, [both, cursor ?? '~', limit + 1, ...of])
       const items = rows.slice(0, limit).map(keyView)
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
@@ -477,7 +482,7 @@ function keyView(row: KeyRow): KeyView {
 const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits, response_cache, routing, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 const LIST = statement(
   'key_list',
-  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4)) order by id desc limit $3`,
+  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4) or member_id = $5) order by id desc limit $3`,
 )
 const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)

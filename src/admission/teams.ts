@@ -19,6 +19,8 @@ export interface Teams {
   setMembers(account: string, id: string, userIds: readonly string[], by: By): Promise<TeamView>
   /** The teams that a person is in, with their projects. Empty: none. */
   of(account: string, person: string): Promise<ReadonlySet<string>>
+  /** A directory says who is in at least one of them. */
+  areByGroup(account: string): Promise<boolean>
   /** Where calls and connections of a person belong that no key places. */
   placeOf(account: string, person: string): Promise<PersonPlace>
 }
@@ -149,6 +151,9 @@ export function createTeams(options: { database: Database; world: World; audit: 
       const rows = await database.query<{ id: string }>(OF, [ownAccountOf(account), person])
       return new Set(rows.map(({ id }) => id))
     },
+    async areByGroup(account) {
+      return (await database.query(BY_GROUP, [ownAccountOf(account)])).length > 0
+    },
     async placeOf(account, person) {
       const [row] = await database.query<PlaceRow>(PLACE_OF, [ownAccountOf(account), person])
       return { memberId: row ? person : null, teamId: row?.team ?? null, projectId: row?.project ?? null }
@@ -222,6 +227,10 @@ const OF = statement(
   'team_of',
   `select t.id from team t join team_person m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
    where t.account_id = $1 and m.person_id = $2`,
+)
+const BY_GROUP = statement(
+  'team_by_group',
+  'select 1 from team where account_id = $1 and scim_group is not null limit 1',
 )
 /** One row of somebody who belongs to the account. */
 const PLACE_OF = statement(

@@ -70,6 +70,23 @@ test('a change and its audit entry are made together or not at all', async () =>
   })
 })
 
+test('a version goes live after the credentials that were stored with it, and not without them', async () => {
+  const changes = createChanges(database, world)
+  const store = await openCatalog({ database, changes, audit, initial: shipped })
+  const { version } = store.current
+  const seen: number[] = []
+  let isBroken = true
+  changes.watch('credentials', () => {
+    seen.push(store.current.version)
+    if (isBroken) throw new Error('not read')
+  })
+  await assert.rejects(store.apply(named('Moved'), BY, ''), /not read/)
+  assert.equal(store.current.version, version)
+  isBroken = false
+  await changes.notice('catalog')
+  assert.deepEqual([seen, store.current.version], [[version, version], version + 1])
+})
+
 test('the check refuses exactly what applying refuses', async () => {
   const store = await open()
   const broken = [

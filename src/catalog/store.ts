@@ -83,7 +83,10 @@ export async function openCatalog(options: {
   await replace(() => options.initial, { note: 'first start', onlyFirst: true })
   let now = await latest()
   changes.watch('catalog', async () => {
-    now = await latest(now)
+    const next = await latest(now)
+    // What it names may have been stored with it: no secret of before goes to an address of the new one.
+    await changes.notice('credentials')
+    if (next.version > now.version) now = next
   })
 
   /** A version never changes, so one that is `known` is not read again: checking a document takes 40 ms. */

@@ -44,9 +44,15 @@ export async function openCredentials(options: {
   const key = options.secrets.key('credential')
   let stored = new Map<string, string>()
   let unreadable: string[] = []
+  let asked = 0
+  let taken = 0
 
   async function read(): Promise<void> {
+    const turn = ++asked
     const rows = await database.query<{ name: string; sealed: Buffer }>(LIST)
+    // Of two at once the later one has the newer values, whichever is answered first.
+    if (turn < taken) return
+    taken = turn
     const opened = rows.map(({ name, sealed }) => [name, unseal(key, placeOf(name), sealed)] as const)
     stored = new Map(opened.filter((entry): entry is readonly [string, string] => entry[1] !== undefined))
     unreadable = opened.filter(([, value]) => value === undefined).map(([name]) => name)

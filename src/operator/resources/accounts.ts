@@ -253,8 +253,11 @@ function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt
   return { ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }
 }
 
-export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of'> }): Resource[] {
-  /** The teams to whose keys somebody is confined: with the role member, and in a team. Undefined: all keys of the account. */
+export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of' | 'areByGroup'> }): Resource[] {
+  /**
+   * The teams to whose keys somebody is confined: with the role member, and in a team. Undefined: all keys of the account. None: their own keys alone,
+   * so that a directory that takes somebody out of their last group gives them nothing.
+   */
   async function fence(
     actor: Actor,
     account: string,
@@ -262,7 +265,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
   ): Promise<ReadonlySet<string> | undefined> {
     const person = confined(actor, account, right)
     const own = person === undefined ? undefined : await teams.of(account, person)
-    return own?.size === 0 ? undefined : own
+    return own?.size === 0 && !(await teams.areByGroup(account)) ? undefined : own
   }
 
   /** Where a new key goes. One of somebody with the role member is theirs; in a team, it goes to the only one, unless they say which. */
@@ -270,6 +273,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     const body = owned(confined(actor, account), given)
     const own = await fence(actor, account)
     if (!own) return body
+    if (own.size === 0) throw outside()
     const teamId = body.teamId ?? (own.size === 1 ? [...own][0] : undefined)
     if (teamId === undefined) throw invalid('teamId: name one of your teams or projects.', 'teamId')
     if (!own.has(teamId)) throw outside()
@@ -283,9 +287,11 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     if (!found || person === undefined) return undefined
     const { teamId: was } = found.key
     const own = await fence(actor, found.account)
-    if (own && (!own.has(was ?? '') || (teamId !== undefined && !own.has(teamId ?? '')))) throw outside()
+    const isMoved = teamId !== undefined && teamId !== was
+    if (own && !own.has(was ?? '') && (own.size > 0 || found.key.memberId !== person)) throw outside()
+    if (own && isMoved && !own.has(teamId ?? '')) throw outside()
     // Somebody in no team may change all keys, but not take one away from its team's budgets.
-    if (!own && was !== null && teamId !== undefined && teamId !== was) throw outside()
+    if (!own && was !== null && isMoved) throw outside()
     if (memberId !== undefined && memberId !== person) throw notTheirs()
     return person
   }
@@ -300,8 +306,11 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     resource('GET /accounts/{id}/keys', 'keys:read', {
       query: z.strictObject(paging),
       answer: page(keyView),
-      run: async ({ params, query, actor }) =>
-        keys.list(params.id, { ...query, teams: await fence(actor, params.id, 'keys:read') }),
+      async run({ params, query, actor }) {
+        const own = await fence(actor, params.id, 'keys:read')
+        const memberId = own?.size === 0 ? confined(actor, params.id, 'keys:read') : undefined
+        return keys.list(params.id, { ...query, teams: own, memberId })
+      },
     }),
     resource('POST /accounts/{id}/keys', 'keys:write', {
       body: creation,
