@@ -153,6 +153,7 @@ function setUp(upstreamPort: number) {
   const path: PathDeps = {
     ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
     hooks: { ask: () => Promise.reject(new Error('no hooks')) },
+    unbilled: { count() {} },
     sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
     logins: { open: () => Promise.reject(new Error('no logins')) },

@@ -55,6 +55,7 @@ import { createRecordingPolicies, createRecordings } from './recordings/recordin
 import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
+import { createUnbilled } from './reports/unbilled.ts'
 import { createProber, type Prober } from './routing/probe.ts'
 import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
@@ -327,7 +328,8 @@ function createLoad(
     ...{ world, lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS, running: () => monitor.running },
     waiting: () => ledger.pending + database.waiting(),
   })
-  const hourly = [vendorHours, margins]
+  const unbilled = createUnbilled(database, world)
+  const hourly = [vendorHours, margins, unbilled]
   const sources = { sandboxUrl, credential: credentials.get }
   const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })
   const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
@@ -335,7 +337,7 @@ function createLoad(
   const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold })
   return {
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
-    ...{ refusals, contents, reports, hourly, prober },
+    ...{ refusals, contents, reports, hourly, prober, unbilled },
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),

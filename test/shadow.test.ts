@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, test } from 'node:test'
 import { checkDocument } from '../src/catalog/document.ts'
+import type { UnbilledRow } from '../src/reports/views.ts'
 import { startGateway, testGateway } from './gateway.ts'
+import { runs } from './runs.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 import { until } from './until.ts'
 
@@ -31,6 +33,7 @@ const RULES = [
   { name: 'none', when: when('none'), shadow: { model: 'next', share: 0 } },
   { name: 'vendor', when: when('vendor'), shadow: { vendor: 'south', share: 1 } },
   { name: 'dead', when: when('dead'), shadow: { model: 'gone', share: 1 } },
+  { name: 'tight', when: when('tight'), shadow: { model: 'tight', share: 1 } },
   { name: 'guarded', when: when('guarded'), shadow: { model: 'guarded', share: 1 } },
 ]
 
@@ -47,15 +50,20 @@ function catalog(document: any): void {
   document.models.plain = { ...model, routes: [route('north'), route('south', 1)] }
   document.models.next = { ...model, routes: [route('south')] }
   document.models.gone = { ...model, routes: [route('dead')] }
+  const credentials = [{ name: 'TIGHT_KEY_A' }, { name: 'TIGHT_KEY_B' }]
+  document.vendors.tight = { baseUrl: south.url, concurrencyMax: 4, pendingMax: 1, credentials }
+  document.models.tight = { ...model, routes: [route('tight')] }
   document.models.guarded = { ...model, routes: [route('south')] }
   document.guardrails = {
-    mails: { models: ['plain', 'next'], redact: { patterns: ['email'] } },
+    mails: { models: ['plain', 'next', 'tight'], redact: { patterns: ['email'] } },
     other: { models: ['guarded'], redact: { patterns: ['iban'] } },
   }
   document.routing = { rules: RULES }
   whole = document
 }
-const g = testGateway({ catalog })
+// A busy process drops copies; how busy the machine of a test is must not matter.
+const env = { TIGHT_KEY_A: 'sk-a-00000000', TIGHT_KEY_B: 'sk-b-00000000', TOLLGATE_OVERLOAD_LAG_MS: '600000' }
+const g = testGateway({ catalog, env })
 
 const HELLO = [{ role: 'user', content: 'Say hello.' }]
 const ask = (key: string, shadow: string, more: object = {}, path = '/v1/chat/completions') =>
@@ -98,9 +106,16 @@ async function noCopy(key: string): Promise<void> {
   )
 }
 
+async function paid(vendor = 'south'): Promise<UnbilledRow | undefined> {
+  for (const one of g.gateway.hourly) await one.flush()
+  const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', `/margins/unbilled?vendor=${vendor}`)
+  return data.items.find(({ kind, product }) => kind === 'copy' && product === 'next')
+}
+
 for (const stream of [false, true])
   test(`a copy arrives once with the same question, and only the call is charged${stream ? ', streamed' : ''}`, async () => {
     const { id, key } = await g.account()
+    const earlier = await paid()
     const [before, costBefore] = [await copies('answered'), await counted('tollgate_shadow_cost_credits_total', {})]
     const answer = await ask(key, 'all', { stream, temperature: 0.5, store: true })
     assert.match(await answer.text(), /from north/)
@@ -110,14 +125,22 @@ for (const stream of [false, true])
     const { model: _, store: stored, ...same } = north.sent[0]!
     assert.deepEqual(asked, same)
     assert.deepEqual([model, store, stored], ['m-south', false, true])
-    const [row, ...others] = await usage(id)
+    const [call, ...others] = await usage(id)
     assert.equal(others.length, 0)
-    assert.deepEqual([row?.charged, row?.vendor, row?.cost], [ONE, 'north', 20_000n])
-    assert.match(row?.log.decided.join(), /The rule "all" sends a copy to "next", which is not charged\./)
+    assert.deepEqual([call?.charged, call?.vendor, call?.cost], [ONE, 'north', 20_000n])
+    assert.match(call?.log.decided.join(), /The rule "all" sends a copy to "next", which is not charged\./)
     assert.equal((await g.balance(id)).held, 0n)
     // 10 tokens at 1000 and 5 at 2000 for a million.
     const cost = (await counted('tollgate_shadow_cost_credits_total', {})) - costBefore
     assert.ok(Math.abs(cost - 0.02) < 1e-9, String(cost))
+    const row = await paid()
+    const more = (of: (row: UnbilledRow) => number) => (row ? of(row) : 0) - (earlier ? of(earlier) : 0)
+    assert.deepEqual(
+      [more(({ calls }) => calls), more(({ inputTokens }) => inputTokens), more(({ outputTokens }) => outputTokens)],
+      [1, 10, 5],
+    )
+    assert.ok(Math.abs(more((one) => Number(one.cost)) - 0.02) < 1e-9)
+    assert.equal(row?.model, 'm-south')
   })
 
 test('a vendor of the same model can get the copy', async () => {
@@ -189,6 +212,58 @@ test('an account has few copies at once; further ones are dropped, and its calls
   await until(async () => (await copies('answered')) === answered + 4)
 })
 
+test('a thousand copies at a silent vendor take no room from its callers, open no breaker, and what they cost is counted', async () => {
+  const accounts = await Promise.all(Array.from({ length: 6 }, () => g.account()))
+  const keyOf = (turn: number) => accounts[turn % accounts.length]?.key ?? ''
+  south.script = { headersAfter: new Promise(() => {}) }
+  const dropped = await copies('dropped', 'tight')
+  const CALLS = runs(200, 1_000)
+  for (let turn = 0; turn < CALLS; turn += 25)
+    await Promise.all(
+      Array.from({ length: 25 }, async (_, at) => {
+        assert.match(await (await ask(keyOf(turn + at), 'tight')).text(), /from north/)
+      }),
+    )
+  // Half of its four places.
+  await until(() => south.sent.length === 2)
+  assert.equal((await copies('dropped', 'tight')) - dropped, CALLS - 2)
+  // Four callers are let in at once: the copies give way.
+  const gate = Promise.withResolvers<void>()
+  south.script = { headersAfter: gate.promise }
+  const calls = Array.from({ length: 4 }, (_, turn) =>
+    g.call('/v1/chat/completions', keyOf(turn), { model: 'tight', messages: HELLO, max_tokens: 50 }),
+  )
+  await until(() => south.sent.length === 6 && south.aborted === 2)
+  gate.resolve()
+  for (const call of calls) assert.match(await (await call).text(), /from south/)
+  await until(async () => (await copies('failed', 'tight')) >= 2)
+  for (const one of g.gateway.hourly) await one.flush()
+  const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?vendor=tight&product=tight')
+  assert.deepEqual(
+    data.items.map(({ kind, calls: count, cost }) => [kind, count, Number(cost) > 0]),
+    [['copy', 2, true]],
+    'the vendor has the prompts of what was broken off',
+  )
+})
+
+test('copies that fail open no breaker, put no credential aside and count for no account', async () => {
+  const { key } = await g.account()
+  const before = g.gateway.vendors.health().find(({ name }) => name === 'tight')
+  for (const status of [500, 500, 500, 500, 500, 500, 429, 401]) {
+    south.script = { status }
+    const failed = await copies('failed', 'tight')
+    assert.match(await (await ask(key, 'tight')).text(), /from north/)
+    await until(async () => (await copies('failed', 'tight')) === failed + 1)
+  }
+  assert.equal(south.sent.length, 8, 'each is sent once')
+  const after = g.gateway.vendors.health().find(({ name }) => name === 'tight')
+  assert.deepEqual([after?.breaker, after?.errors, after?.requests], ['closed', before?.errors, before?.requests])
+  for (const name of ['TIGHT_KEY_A', 'TIGHT_KEY_B']) assert.equal(g.gateway.vendors.credentials.health('tight', name).why, null)
+  south.script = {}
+  const body = { model: 'tight', messages: HELLO, max_tokens: 50 }
+  assert.match(await (await g.call('/v1/chat/completions', key, body)).text(), /from south/)
+})
+
 test('what acts, and what goes past the guardrails of the other model, is not copied', async () => {
   const { key } = await g.account()
   await (await ask(key, 'all', { web_search_options: {} })).text()
@@ -232,7 +307,7 @@ test('a copy has the placeholders of redaction, and is stored nowhere', async ()
 })
 
 test('a shutdown does not wait for copies', async () => {
-  const own = await startGateway({ catalog, env: { TOLLGATE_DRAIN_SECONDS: '60' } })
+  const own = await startGateway({ catalog, env: { ...env, TOLLGATE_DRAIN_SECONDS: '60' } })
   const { key } = await own.account()
   south.script = { tokenAfter: new Promise(() => {}) }
   const body = { model: 'plain', messages: HELLO, stream: true }

@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import type { Applied, VendorCheckView } from '../src/catalog/views.ts'
 import { idAtTime } from '../src/kernel/world.ts'
-import type { VendorError } from '../src/reports/views.ts'
+import type { UnbilledRow, VendorError } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { testGateway } from './gateway.ts'
 
@@ -152,6 +152,10 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
       (date_trunc('hour', now()) - interval '2 hours', 'apex', 'acme-one', 5, 2, '{1,2}'), (date_trunc('hour', now()) - interval '2 hours', 'acme', 'apex-two', 3, 0, '{4}'),
       (date_trunc('hour', now()) - interval '2 hours', 'apex', 'apex-two', 1, 1, '{0,0,6}')`,
   })
+  await database.query({
+    text: `insert into unbilled_day (day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost) values
+      ('2026-01-02', 'copy', 'acme', 'm', 'm', '', 1, 10, 5, 7), ('2026-01-02', 'copy', 'apex', 'm', 'm', '', 2, 20, 10, null)`,
+  })
   const { data } = await g.operator<Applied>('PATCH', '/vendors/acme', { name: 'apex', format: 'openai-responses' })
   assert.deepEqual(
     data.changes.filter((line) => line.startsWith('Vendor')),
@@ -176,6 +180,11 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
     text: `select vendor, requests::int, errors::int, latencies from vendor_hour where product = 'apex-two'`,
   })
   assert.deepEqual(hours, [{ vendor: 'apex', requests: 4, errors: 1, latencies: [4, 0, 6] }])
+  const paid = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?from=2026-01-02&to=2026-01-02')
+  assert.deepEqual(
+    paid.data.items.map(({ vendor, calls, inputTokens, cost }) => [vendor, calls, inputTokens, cost]),
+    [['apex', 3, 30, '0.000007']],
+  )
   // One at which accounts have keys of their own keeps its name.
   await database.query({ text: `insert into byok_key (account_id, vendor, sealed) values ('a', 'apex', '')` })
   assert.equal((await g.operator('PATCH', '/vendors/apex', { name: 'acme' })).status, 409)

@@ -130,6 +130,11 @@ export interface MarginFilter extends Paging {
   to?: string | undefined
 }
 
+interface UnbilledFilter {
+  from: string
+  to: string
+}
+
 export interface LedgerFilter {
   from?: string | undefined
   to?: string | undefined
@@ -406,6 +411,9 @@ export const api = {
   statementsZip: (month: string) => file(`/statements/${month}`, 'application/zip'),
   margins: (query: MarginFilter, signal?: AbortSignal) => get<wire.Margins>('/margins', { ...query }, signal),
   marginsCsv: (query: MarginFilter) => csv('/margins', { ...query }),
+  unbilled: (query: UnbilledFilter & { cursor?: string | undefined; limit: number }, signal?: AbortSignal) =>
+    get<wire.Page<wire.UnbilledRow>>('/margins/unbilled', { ...query }, signal),
+  unbilledCsv: (query: UnbilledFilter) => csv('/margins/unbilled', { ...query }),
   toolSignIns: (id: string | undefined, signal?: AbortSignal) =>
     get<wire.Page<wire.ToolSignIn>>(scoped(id, '/tool-connections'), undefined, signal),
   beginToolSignIn: (id: string | undefined, server: string, shared: boolean) =>

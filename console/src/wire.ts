@@ -154,6 +154,7 @@ export type {
   MarginRow,
   MonthlyStatement,
   StatementSummary,
+  UnbilledRow,
   UsageLatency,
   UsageSums,
   VendorError,

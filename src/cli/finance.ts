@@ -2,8 +2,9 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { formatCredits } from '../kernel/credits.ts'
+import type { Page } from '../kernel/view.ts'
 import { KIND_WORDS, monthName, summaryLines, type UsageLine, usageLines } from '../reports/statement-lines.ts'
-import type { BillingView, MarginPage, MarginRow, MonthlyStatement } from '../reports/views.ts'
+import type { BillingView, MarginPage, MarginRow, MonthlyStatement, UnbilledRow } from '../reports/views.ts'
 import {
   at,
   CliError,
@@ -120,8 +121,44 @@ export const FINANCE_COMMANDS: readonly Command[] = [
         GROUP: (row) => row.name ?? (row.group || 'no vendor'),
         ...({ CALLS: 'calls', CHARGED: 'charged', 'WITH COST': 'costed', COST: 'cost', MARGIN: 'margin' } as const),
         'MARGIN %': 'marginPercent',
+        UNBILLED: 'unbilled',
       }
       return { ...list(rows, columns, 'No calls were charged in this time.'), answer }
+    },
+  },
+  {
+    name: 'margins unbilled',
+    summary:
+      'What vendors took for copies of calls, broken-off calls and checks, which no caller pays, by the day, vendor and model.',
+    options: {
+      from: {
+        type: 'string',
+        value: 'day',
+        help: 'The first day, such as 2026-11-15; the first of this month by default.',
+      },
+      to: { type: 'string', value: 'day', help: 'The last day; today by default.' },
+      vendor: { type: 'string', value: 'name', help: 'Only this vendor.' },
+      model: { type: 'string', value: 'name', help: 'Only this model, by its name in the catalog.' },
+      csv: { type: 'boolean', help: 'Exports all rows as CSV to standard output.' },
+    },
+    async run(call) {
+      const {
+        from,
+        to,
+        vendor,
+        model: product,
+      } = Object.fromEntries(['from', 'to', 'vendor', 'model'].map((name) => [name, text(call, name)]))
+      const path = `/margins/unbilled${query({ from, to, vendor, product, limit: '200' })}`
+      if (call.values.csv) {
+        await call.api.download(path, 'text/csv', call.say)
+        return undefined
+      }
+      const answer = await call.api.call<Page<UnbilledRow>>('GET', path)
+      const columns: Columns<UnbilledRow> = {
+        ...({ DAY: 'day', KIND: 'kind', VENDOR: 'vendor', MODEL: 'product', CALLS: 'calls' } as const),
+        ...({ 'INPUT TOKENS': 'inputTokens', 'OUTPUT TOKENS': 'outputTokens', COST: 'cost' } as const),
+      }
+      return { ...list(answer.items, columns, 'Nothing was paid for in this time that no caller pays.'), answer }
     },
   },
   {

@@ -94,6 +94,9 @@ export function createVendorReports(options: ReportOptions): VendorReports {
       ])
       for (const row of rows)
         recorded.push({ ...row, day: formatDay(day), model: await modelOf(row), credential: row.credential ?? only })
+      // The vendor bills these too.
+      for (const row of await database.query<Recorded>(UNBILLED, [formatDay(day), report.vendor]))
+        recorded.push({ ...row, credential: row.credential ?? only })
       if (recorded.length > COMPARED_MAX)
         throw new Fault('conflict', { message: 'There is too much to compare at once. Use a report of fewer days.' })
     }
@@ -248,7 +251,7 @@ interface OurRow {
   readonly output: bigint
 }
 
-type Recorded = OurRow & { readonly day: string; readonly model: string }
+type Recorded = Omit<OurRow, 'product' | 'route' | 'catalog_version'> & { readonly day: string; readonly model: string }
 
 /** What one side says; null: it says nothing about it. */
 interface Figures {
@@ -387,6 +390,11 @@ const OURS = statement(
   `select u.product, u.route::int as route, u.catalog_version, u.credential, count(*) as calls, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output
    from usage u ${TOKENS('$4', '$5')} where u.id >= $1 and u.id < $2 and ${BILLED} group by 1, 2, 3, 4`,
   COUNT_MS,
+)
+const UNBILLED = statement(
+  'vendor_report_unbilled',
+  `select day::text as day, model, nullif(credential, '') as credential, calls, cost, input_tokens as input, output_tokens as output
+   from unbilled_day where day = $1::date and vendor = $2`,
 )
 const CALLS = statement(
   'vendor_report_calls',

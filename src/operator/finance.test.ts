@@ -182,6 +182,7 @@ test('margins by model, customer, vendor and month are the same before and after
     cost: '0.75',
     margin: '0.750001',
     marginPercent: 50,
+    unbilled: '0',
   })
   assert.deepEqual(before.margins.map(shown)[1], [
     ['Acme & Söhne "GmbH"', 5, '34.500002', '10.500002', '10.25', '0.250002', 2.3],
@@ -216,7 +217,7 @@ test('margins by model, customer, vendor and month are the same before and after
   const csv = await ask('GET', '/margins?by=account&from=2025-08&to=2025-10', undefined, { accept: 'text/csv' })
   assert.match(
     csv.text,
-    /^group,name,calls,charged,costed,cost,margin,marginPercent\r\nacc_\w+,"Acme & Söhne ""GmbH""",5,34\.500002/,
+    /^group,name,calls,charged,costed,cost,margin,marginPercent,unbilled\r\nacc_\w+,"Acme & Söhne ""GmbH""",5,34\.500002/,
   )
   const paged = await margins('by=product&from=2025-10&limit=1')
   assert.deepEqual([paged.items.length, paged.next, paged.totals], [1, '1', before.october.totals])

@@ -10,6 +10,7 @@ import type { ContentSealer } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
+import type { Unbilled } from '../reports/unbilled.ts'
 import type { Attempted } from '../routing/attempt.ts'
 import type { Preference } from '../routing/preference.ts'
 import type { RouteSources } from '../routing/route.ts'
@@ -43,6 +44,7 @@ export interface PathDeps {
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
   readonly shadows: Pick<Shadows, 'copy'>
+  readonly unbilled: Pick<Unbilled, 'count'>
 }
 
 /** The same request to another model. */

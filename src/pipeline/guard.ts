@@ -5,6 +5,7 @@ import type { Check, Guard, Phase } from '../guardrails/chain.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
+import { chargeOf } from '../meter/charge.ts'
 import { isObject, objectOf, objects } from '../protocols/check.ts'
 import type { Answer } from '../protocols/protocol.ts'
 import { readModerationsRequest } from '../protocols/text/rerank-and-moderation.ts'
@@ -311,8 +312,12 @@ async function flagged(
   const opening = { requestId, account, recorder, isRepeatable: false, createdSeconds, signal }
   const attempted = await attempt(ask, candidates, opening, deps)
   try {
-    const { exchange, reply } = attempted
-    const { body } = await exchange.answer(await reply.read(REPORT_BYTES_MAX), reply.headers)
+    const { exchange, reply, candidate } = attempted
+    const { body, usage = {} } = await exchange.answer(await reply.read(REPORT_BYTES_MAX), reply.headers)
+    const { vendorName: vendor, target, credential, cost: rates } = candidate
+    const cost = rates && chargeOf(rates, usage, ask.price).amount
+    const paid = { vendor, product: uid, model: target.model, credential, usage, cost }
+    deps.unbilled.count({ kind: 'guardrail', account, ...paid })
     const report: unknown = JSON.parse(String(body))
     const results = objects(isObject(report) ? report.results : undefined).filter((one) => one.flagged === true)
     const named = results.flatMap(({ categories }) => Object.entries(isObject(categories) ? categories : {}))

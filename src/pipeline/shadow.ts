@@ -1,5 +1,6 @@
 // Shadow traffic: a copy of some text calls goes to another model or vendor, and nobody waits for its answer. It is on the operator's bill: nothing is
-// held or charged for it, and what it cost is in the metrics and the log. It gives way to everything else: without room there is none.
+// held or charged for it, and what it cost is in the metrics, the log and the list of unbilled costs. It gives way to everything else: without room
+// there is none.
 import { createHash } from 'node:crypto'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
@@ -13,6 +14,7 @@ import type { PaidRequest, PriceAttributes } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
 import { isNamed } from '../routing/preference.ts'
 import { type Candidate, routeRequest } from '../routing/route.ts'
+import type { Vendors } from '../routing/vendor.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Held, PathDeps } from './call.ts'
@@ -26,7 +28,7 @@ export interface Shadows {
   close(): void
 }
 
-interface ShadowDeps extends Pick<PathDeps, 'upstream' | 'logins' | 'vendors' | 'routes'> {
+interface ShadowDeps extends Pick<PathDeps, 'upstream' | 'logins' | 'vendors' | 'routes' | 'unbilled'> {
   readonly world: World
   readonly log: Log
   readonly overload: Pick<Overload, 'spare'>
@@ -40,10 +42,6 @@ const DEADLINE_MS = 120_000
 /** Longer requests are not copied, so that copies take little memory. */
 const SENT_CHARS_MAX = 1_048_576
 const ANSWER_BYTES_MAX = 4_194_304
-/** Copies take up to this part (one in so many) of a vendor's places; the others are for calls. */
-const PLACES_PART = 2
-/** Counts for the breaker instead of the calling account, so that copies that fail close no vendor to it. */
-const ACCOUNT = 'shadow'
 const RECORDER = { all: false, add() {}, decided() {} }
 const SPAN = 2 ** 32
 
@@ -80,7 +78,7 @@ export function createShadows(deps: ShadowDeps): Shadows {
       }
       // Reading the request once more does not keep its caller waiting.
       world.after(0, () => {
-        send(held, controller.signal, deps).then(
+        send(held, controller, deps).then(
           (sent) => end(sent ? sent.outcome : 'dropped', sent?.cost),
           (error: unknown) => {
             log.info({ requestId, product, fault: asFault(error).kind }, 'shadow call failed')
@@ -105,7 +103,7 @@ function isDrawn(requestId: string, share: number): boolean {
 function mayBeCopied({ principal, catalog, own, paidRequest, objectOwner }: Held): boolean {
   if (isTestAccount(principal.accountId) || catalog.simulated || own || objectOwner) return false
   if ('order' in paidRequest || paidRequest.once || paidRequest.continues || paidRequest.gather) return false
-  return paidRequest.sent !== undefined && !acts(paidRequest.sent)
+  return paidRequest.sent !== undefined
 }
 
 /** Members of a request that let a vendor do something, beside its tools. */
@@ -131,43 +129,57 @@ interface Sent {
 }
 
 /** Undefined: it was not sent. */
-async function send(held: Held, signal: AbortSignal, deps: ShadowDeps): Promise<Sent | undefined> {
-  const { shadow, requestId, guard, seen, callerHeaders } = held
-  const copy = signal.aborted ? undefined : readCopy(shadow, guard?.guard)
+async function send(held: Held, controller: AbortController, deps: ShadowDeps): Promise<Sent | undefined> {
+  const { shadow, requestId, guard, seen, principal } = held
+  const { signal } = controller
+  const copy = signal.aborted || acts(held.paidRequest.sent ?? '') ? undefined : readCopy(shadow, guard?.guard)
   if (!shadow || !copy || 'order' in copy.paidRequest || copy.own || copy.paidRequest.continues) return undefined
   const paidRequest: PaidRequest = { ...copy.paidRequest, once: true }
   const candidate = candidateOf(copy, paidRequest, held, deps)
-  if (!candidate) return undefined
+  const leave =
+    candidate &&
+    deps.vendors.enterCopy(candidate.vendorName, candidate.vendor, () => controller.abort(new Fault('unavailable')))
+  if (!leave) return undefined
   seen.decided(`The rule "${shadow.rule}" sends a copy to "${paidRequest.product}", which is not charged.`)
-  const createdSeconds = Math.floor(deps.world.nowMs() / 1000)
-  const { outputOpen } = paidRequest
-  const cap = Math.min(held.admitted.outputTokensCap ?? Number.POSITIVE_INFINITY, outputOpen?.mostTokens ?? 0)
-  const attempted = await attempt(
-    paidRequest,
-    [candidate],
-    {
-      ...{
-        requestId,
-        account: ACCOUNT,
-        recorder: RECORDER,
-        isRepeatable: false,
-        createdSeconds,
-        signal,
-        callerHeaders,
-      },
-      outputTokensCap: outputOpen && cap,
-    },
-    deps,
-  )
-  const heard = await listen(attempted, paidRequest).finally(() => attempted.leave())
+  const opening = openingOf(held, paidRequest, signal, deps)
+  const heard = await attempt(paidRequest, [candidate], opening, { ...deps, vendors: unjudged(deps.vendors, leave) })
+    .then((attempted) => listen(attempted, paidRequest))
+    .catch((error: unknown) => {
+      if (!signal.aborted) throw error
+      // It was broken off before its headers, and the vendor has the prompt.
+      return { usage: estimatedUsage({ paidRequest }, 0), isWhole: false, price: undefined }
+    })
+    .finally(leave)
   const usage = possibleUsage({ paidRequest }, withUses({ paidRequest }, heard.usage))
-  const { vendorName: vendor, cost: rates } = candidate
+  const { vendorName: vendor, cost: rates, target, credential } = candidate
   const cost = rates && chargeOf(rates, usage, { ...paidRequest.price, ...heard.price }).amount
   const outcome = heard.isWhole ? 'answered' : 'failed'
+  const { product } = paidRequest
+  const { accountId: account } = principal
+  deps.unbilled.count({ kind: 'copy', account, vendor, product, model: target.model, credential, usage, cost })
   const tokens = { inputTokens: inputTokensOf(usage), outputTokens: outputTokensOf(usage) }
-  const about = { requestId, product: paidRequest.product, vendor, outcome, ...tokens }
+  const about = { requestId, product, vendor, outcome, ...tokens }
   deps.log.info({ ...about, cost: cost === undefined ? null : formatCredits(cost) }, 'shadow call')
   return { outcome, cost }
+}
+
+function openingOf(
+  { requestId, principal: { accountId: account }, admitted, callerHeaders }: Held,
+  { outputOpen }: PaidRequest,
+  signal: AbortSignal,
+  { world }: ShadowDeps,
+): Parameters<typeof attempt>[2] {
+  const createdSeconds = Math.floor(world.nowMs() / 1000)
+  const cap = Math.min(admitted.outputTokensCap ?? Number.POSITIVE_INFINITY, outputOpen?.mostTokens ?? 0)
+  return {
+    ...{ requestId, account, recorder: RECORDER, isRepeatable: false, createdSeconds, signal, callerHeaders },
+    outputTokensCap: outputOpen && cap,
+  }
+}
+
+/** What becomes of copies says nothing about a vendor: neither its breaker nor its figures learn of it. The place was taken before. */
+function unjudged(vendors: Vendors, leave: () => void): Vendors {
+  return { ...vendors, available: () => true, enter: () => leave, answered() {}, failed() {}, undecided() {} }
 }
 
 /** What the other model cannot take, or the key may not ask of it, is not copied. */
@@ -187,8 +199,11 @@ function candidateOf(copy: Read, paidRequest: PaidRequest, held: Held, deps: Sha
   const pool = copy.routes.filter(({ vendor }) => named === undefined || isNamed(vendor, named))
   const asked = { routes: product.routes, routing: product.routing, pool, preference }
   const [first] = pool.length === 0 ? [] : routeRequest(paidRequest, asked, held.catalog.document, deps.routes)
-  if (!first || deps.vendors.inFlight(first.vendorName) * PLACES_PART >= first.vendor.concurrencyMax) return undefined
-  return { ...first, vendor: { ...first.vendor, onAbort: 'cancel' }, firstTokenMs: undefined }
+  // One credential, and no other if that is refused.
+  const chosen = first?.credentials ? deps.vendors.credentials.choose(first, held.principal.accountId) : first
+  if (!chosen || chosen instanceof Fault) return undefined
+  const { credentials: _, ...candidate } = chosen
+  return { ...candidate, vendor: { ...candidate.vendor, onAbort: 'cancel' }, firstTokenMs: undefined }
 }
 
 interface Heard {

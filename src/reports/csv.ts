@@ -14,7 +14,9 @@ import {
   type MonthlyStatement,
   marginRow,
   sumRow,
+  type UnbilledRow,
   type UsageSums,
+  unbilledRow,
 } from './views.ts'
 
 const PAGE_ROWS = 2_000
@@ -30,6 +32,7 @@ const CALLS = {
 } satisfies Record<string, readonly (keyof CallView)[]>
 const LEDGER = ledgerView.keyof().options
 const MARGINS = marginRow.keyof().options
+const UNBILLED = unbilledRow.keyof().options
 
 /** Whole lines, a page at a time. */
 export async function* callsCsv(
@@ -117,6 +120,12 @@ export function statementCsv(statement: MonthlyStatement): string {
 export async function* marginsCsv(read: () => Promise<readonly MarginRow[]>): AsyncGenerator<string> {
   yield csvLine(MARGINS)
   yield (await read()).map((row) => csvLine(MARGINS.map((name) => row[name]))).join('')
+}
+
+export async function* unbilledCsv(read: (paging: Paging) => Promise<Page<UnbilledRow>>): AsyncGenerator<string> {
+  yield csvLine(UNBILLED)
+  for await (const items of pages(read, undefined))
+    yield items.map((row) => csvLine(UNBILLED.map((name) => row[name]))).join('')
 }
 
 async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: string | undefined): AsyncGenerator<T[]> {

@@ -99,10 +99,17 @@ interface Row {
 
 /** Of all accounts but those for tests. The routes are those on which more was paid than earned, the dearest first. */
 export async function readMargin(database: Database, days: number): Promise<Pick<HomeFigures, 'margin' | 'losing'>> {
-  const rows = await database.query<Row>(READ, [days])
-  const sum = (of: (row: Row) => bigint) => formatCredits(rows.reduce((all, row) => all + of(row), 0n))
+  const [rows, [unbilled]] = await Promise.all([
+    database.query<Row>(READ, [days]),
+    database.query<{ cost: bigint }>(UNBILLED_LATELY, [days]),
+  ])
+  const sum = (of: (row: Row) => bigint, first = 0n) => formatCredits(rows.reduce((all, row) => all + of(row), first))
   return {
-    margin: { charged: sum((row) => row.charged), costed: sum((row) => row.costed), cost: sum((row) => row.cost) },
+    margin: {
+      charged: sum((row) => row.charged),
+      costed: sum((row) => row.costed),
+      cost: sum((row) => row.cost, unbilled?.cost),
+    },
     losing: rows
       .filter(({ cost, costed }) => cost > costed)
       .sort((a, b) => Number(b.cost - b.costed - (a.cost - a.costed)))
@@ -128,6 +135,10 @@ const READ = statement(
   `select product, route::int as route, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
    from margin_hour where hour > now() - make_interval(days => $1::int) group by product, route`,
 )
+const UNBILLED_LATELY = statement(
+  'margin_unbilled_lately',
+  `select coalesce(sum(cost), 0)::bigint as cost from unbilled_day where day > ((now() at time zone 'UTC') - make_interval(days => $1::int))::date`,
+)
 const PRUNE = statement('margin_prune', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')
 
 // The same for finance: exact, by product, customer, vendor or month, from the sums of months that are stored and the calls of those that are not.
@@ -144,6 +155,8 @@ interface MarginFilter {
 
 interface GroupRow extends Pick<Row, 'calls' | 'charged' | 'costed' | 'cost'> {
   group: string
+  /** What no caller pays, as part of the cost. */
+  unbilled?: bigint
 }
 
 /** What is summed up by the month. */
@@ -183,6 +196,16 @@ const LIVE = perGrouping((by) =>
     LIVE_MS,
   ),
 )
+/** What no caller pays belongs to no customer. */
+const UNBILLED = perGrouping((by) =>
+  statement(
+    `margin_unbilled_${by}`,
+    `select ${by === 'account' ? `''` : by === 'month' ? `to_char(day, 'YYYY-MM')` : by} as "group", 0::bigint as calls, 0::bigint as charged, 0::bigint as costed,
+       sum(cost)::bigint as cost, sum(cost)::bigint as unbilled
+     from unbilled_day where cost > 0 and day >= ($1::timestamptz at time zone 'UTC')::date and day < ($2::timestamptz at time zone 'UTC')::date
+       and $3::text is null and ($4::text is null or product = $4) and ($5::text is null or vendor = $5) group by 1`,
+  ),
+)
 const LABELLED = statement(
   'margin_label',
   `select coalesce(u.labels ->> $8::text, '') as "group", count(*) as calls, sum(u.charged)::bigint as charged,
@@ -220,6 +243,11 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
         addAll(await database.query<GroupRow>(LIVE[stored], [...range, ...values]))
       }
   }
+  // Of a label it is, as of customers, in no group.
+  const range = [monthRange(filter.from).from, monthRange(filter.to).to]
+  addAll(
+    await database.query<GroupRow>(UNBILLED[label === undefined ? (by as Stored) : 'account'], [...range, ...values]),
+  )
   const rows = [...groups.values()].sort((a, b) =>
     by === 'month' ? (a.group < b.group ? -1 : 1) : Number(b.charged - a.charged) || (a.group < b.group ? -1 : 1),
   )
@@ -250,13 +278,14 @@ async function readLabelled(
 type Sums = Omit<GroupRow, 'group'>
 
 const plus = (a: Sums, b: Sums): Sums => ({
+  unbilled: (a.unbilled ?? 0n) + (b.unbilled ?? 0n),
   calls: a.calls + b.calls,
   charged: a.charged + b.charged,
   costed: a.costed + b.costed,
   cost: a.cost + b.cost,
 })
 
-function marginOf({ calls, charged, costed, cost }: Sums): MarginPage['totals'] {
+function marginOf({ calls, charged, costed, cost, unbilled = 0n }: Sums): MarginPage['totals'] {
   return {
     calls: Number(calls),
     charged: formatCredits(charged),
@@ -264,6 +293,7 @@ function marginOf({ calls, charged, costed, cost }: Sums): MarginPage['totals'] 
     cost: formatCredits(cost),
     margin: formatCredits(costed - cost),
     marginPercent: costed === 0n ? null : Number(((costed - cost) * 1000n) / costed) / 10,
+    unbilled: formatCredits(unbilled),
   }
 }
 
@@ -271,8 +301,9 @@ function marginOf({ calls, charged, costed, cost }: Sums): MarginPage['totals'] 
 export function marginTotals(rows: readonly MarginRow[]): MarginPage['totals'] {
   const read = (amount: string) => parseCredits(amount) ?? 0n
   const none: Sums = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
-  const sums = rows.map(({ calls, charged, costed, cost }) => ({
+  const sums = rows.map(({ calls, charged, costed, cost, unbilled }) => ({
     ...{ calls: BigInt(calls), charged: read(charged), costed: read(costed), cost: read(cost) },
+    unbilled: read(unbilled),
   }))
   return marginOf(sums.reduce(plus, none))
 }

@@ -255,7 +255,7 @@ export type MarginGrouping = z.infer<typeof marginGrouping>
 
 /** These are the columns of the CSV file too. */
 export const marginRow = z.object({
-  /** A product, the id of an account, a vendor, a month or a label's value. An empty vendor: cached responses, and calls that nobody answered. An empty value: calls without the label. */
+  /** A product, the id of an account, a vendor, a month or a label's value. An empty vendor: cached responses, and calls that nobody answered. An empty value: calls without the label. An empty account: what no caller pays. */
   group: z.string(),
   /** Of an account. */
   name: z.string().nullable(),
@@ -268,6 +268,8 @@ export const marginRow = z.object({
   margin: credits,
   /** Of `costed`, in percent; null: no cost is known. */
   marginPercent: z.number().nullable(),
+  /** The part of `cost` that vendors took for answers that no caller pays. */
+  unbilled: credits,
 })
 export type MarginRow = z.infer<typeof marginRow>
 
@@ -277,6 +279,33 @@ export const marginPage = z.object({
   totals: marginRow.omit({ group: true, name: true }),
 })
 export type MarginPage = z.infer<typeof marginPage>
+
+/**
+ * Why nobody is charged: a copy of a call (shadow traffic), a call that was broken off because another vendor was faster (`outrun`) or because its first
+ * token was late, or a check by a moderation model (`guardrail`).
+ */
+export const UNBILLED_KINDS = ['copy', 'outrun', 'late', 'guardrail'] as const
+export type UnbilledKind = (typeof UNBILLED_KINDS)[number]
+
+/** What a vendor took on a day for answers that no caller pays. These are the columns of the CSV file too. */
+export const unbilledRow = z.object({
+  /** In UTC. */
+  day: z.string(),
+  kind: z.enum(UNBILLED_KINDS),
+  vendor: z.string(),
+  product: z.string(),
+  /** Its name at the vendor. */
+  model: z.string(),
+  /** Null: the vendor has one. */
+  credential: z.string().nullable(),
+  calls: count,
+  /** Estimated where a call was broken off. */
+  inputTokens: count,
+  outputTokens: count,
+  /** At the route's cost; null: it has none. */
+  cost: credits.nullable(),
+})
+export type UnbilledRow = z.infer<typeof unbilledRow>
 
 /** Attempts at a vendor that failed alike. */
 export const vendorError = z.object({

@@ -24,6 +24,8 @@ import {
   vendorWords,
 } from '../protocols/vendor-fault.ts'
 import type { RedactionScope } from '../protocols/vendor-words.ts'
+import type { Unbilled } from '../reports/unbilled.ts'
+import type { UnbilledKind } from '../reports/views.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import { isLoginRefused, type Logins } from '../upstream/login.ts'
 import { boundDrain } from './drain.ts'
@@ -53,6 +55,7 @@ interface AttemptDeps {
   readonly vendors: Vendors
   readonly world: World
   readonly log: Log
+  readonly unbilled: Pick<Unbilled, 'count'>
 }
 
 interface AttemptOptions extends OpenOptions {
@@ -134,7 +137,7 @@ export async function attempt(
       run: (signal, lost) => run(paidRequest, turns, { ...open, signal, lost }, deps),
       hasNext: () => turns.hasNext,
       lost({ candidate, startMs }, fault) {
-        const cost = brokenOffCost(candidate, paidRequest)
+        const cost = payForBrokenOff('outrun', candidate, { paidRequest, open }, deps)
         recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'outrun', cost })
       },
       decided: (words) => recorder.decided(words),
@@ -154,9 +157,18 @@ function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: reado
   )
 }
 
-/** The prompt, which a vendor bills although its answer was broken off before anybody saw a token. */
-function brokenOffCost({ cost }: Candidate, { inputTokensLikely, price }: PaidRequest): Credits | undefined {
-  return cost && chargeOf(cost, { input: inputTokensLikely ?? 0 }, price).amount
+/** The prompt, which a vendor bills although its answer was broken off before anybody saw a token. It is the operator's cost. */
+function payForBrokenOff(
+  kind: UnbilledKind,
+  { cost: rates, vendorName: vendor, target: { model }, credential }: Candidate,
+  { paidRequest, open: { account } }: Pick<Facts, 'paidRequest' | 'open'>,
+  { unbilled }: AttemptDeps,
+): Credits | undefined {
+  const { product, inputTokensLikely, price } = paidRequest
+  const usage = { input: inputTokensLikely ?? 0 }
+  const cost = rates && chargeOf(rates, usage, price).amount
+  unbilled.count({ kind, account, vendor, product, model, credential, usage, cost })
+  return cost
 }
 
 /** Hands out each candidate once. A single one is tried twice. */
@@ -413,15 +425,16 @@ function failedAt(
   candidate: Candidate,
   { open, paidRequest, startMs, queuedMs, attempts }: Facts,
   error: unknown,
-  { vendors, world, log }: AttemptDeps,
+  deps: AttemptDeps,
 ): Fault {
+  const { vendors, world, log } = deps
   const fault = asFault(error)
   const { product, once } = paidRequest
   const { vendorName: vendor } = candidate
   const isOwn = candidate.credential === BYOK
   const { phase } = fault.details.internal ?? {}
-  const isBrokenOff = open.lost?.aborted || phase === 'first-token'
-  const cost = isBrokenOff && !isOwn ? brokenOffCost(candidate, paidRequest) : undefined
+  const kind = open.lost?.aborted ? 'outrun' : phase === 'first-token' ? 'late' : undefined
+  const cost = kind && !isOwn ? payForBrokenOff(kind, candidate, { paidRequest, open }, deps) : undefined
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
   if (open.lost?.aborted) {
     if (!isOwn) vendors.undecided(vendor, open.account)

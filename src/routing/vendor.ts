@@ -70,6 +70,11 @@ export interface Vendors {
   isFailing(name: string): boolean
   /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
   enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
+  /**
+   * A place for a copy of a call, besides those of calls. While calls need all places, the oldest copy is told to give way. Undefined: there is no room
+   * for one, or the vendor's breaker is not closed.
+   */
+  enterCopy(name: string, limits: Places, giveWay: () => void): (() => void) | undefined
   /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
   answered(name: string, account: string, answer: VendorAnswer): void
   /** Records that the vendor did not answer, by its own fault. */
@@ -94,6 +99,8 @@ const NEWEST = 0.2
 /** Shorter answers say little about the speed. */
 const TOKENS_TELLING = 20
 const RECENT_MINUTES = 10
+/** A copy is sent only while less than this part (one in so many) of the vendor's places is taken. */
+const COPIES_PART = 2
 const MINUTE_MS = 60_000
 
 interface Minute {
@@ -108,6 +115,8 @@ interface State {
   /** The limits from which the rules of `places` were made. */
   limits: Places | undefined
   readonly breaker: Breaker
+  /** How each copy that it works on is told to give way, the oldest first. */
+  readonly copies: Set<() => void>
   requests: number
   errors: number
   /** A ring buffer: each minute overwrites the oldest one. */
@@ -133,6 +142,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
         leave: () => places.give(),
         limits: undefined,
         breaker: new Breaker(),
+        copies: new Set(),
         minutes: [],
         requests: 0,
         errors: 0,
@@ -212,8 +222,22 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
         state.limits = limits
         state.places.rules = placesOf(name, limits)
       }
-      const { places, leave } = state
+      const { places, leave, copies } = state
+      if (copies.size > 0 && places.used + copies.size >= limits.concurrencyMax)
+        for (const giveWay of copies.keys().take(1)) giveWay()
       return places.take(1, signal)?.then(() => leave) ?? leave
+    },
+    enterCopy(name, { concurrencyMax }, giveWay) {
+      const { breaker, copies, places } = stateOf(name)
+      const isQuiet = (places.used + copies.size) * COPIES_PART < concurrencyMax
+      if (!isQuiet || breaker.phase(world.elapsedMs()) !== 'closed') return undefined
+      const leave = () => void copies.delete(giveAway)
+      const giveAway = () => {
+        leave()
+        giveWay()
+      }
+      copies.add(giveAway)
+      return leave
     },
     answered(name, account, { status, latencyMs, refusal, product = '' }) {
       if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`, product)

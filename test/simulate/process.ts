@@ -94,6 +94,7 @@ export class Process implements Mortal {
       shadows: { copy() {} },
       labelNames: { check: () => undefined },
       hooks: { ask: () => Promise.reject(new Error('no hooks')) },
+      unbilled: { count() {} },
     }
     this.#beat()
     this.engine = this.#startEngine(around)

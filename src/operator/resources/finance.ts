@@ -4,18 +4,19 @@ import { accountUnknown } from '../../admission/accounts.ts'
 import type { Database } from '../../database/database.ts'
 import type { InvoiceFilter, Invoices } from '../../invoices/invoices.ts'
 import { billingDetailsView, invoiceKind, invoicePage, invoiceSettings, invoiceView } from '../../invoices/views.ts'
-import { dayOfMs, monthStart } from '../../kernel/calendar.ts'
+import { dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { invalid } from '../../kernel/fault.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { formatMonth, parseMonth } from '../../ledger/usage-months.ts'
 import type { Billing } from '../../reports/billing.ts'
-import { marginsCsv, statementCsv } from '../../reports/csv.ts'
+import { marginsCsv, statementCsv, unbilledCsv } from '../../reports/csv.ts'
 import { labelOf, marginTotals, readMargins } from '../../reports/margins.ts'
 import { createMonthlyStatements } from '../../reports/monthly.ts'
 import { fileName, isEmpty } from '../../reports/statement-lines.ts'
 import { statementPdf } from '../../reports/statement-pdf.ts'
+import { readUnbilled } from '../../reports/unbilled.ts'
 import {
   billingView,
   labelName,
@@ -24,6 +25,7 @@ import {
   marginPage,
   monthlyStatement,
   statementSummary,
+  unbilledRow,
 } from '../../reports/views.ts'
 import { zip } from '../../reports/zip.ts'
 import { email, id, paging, type Resource, range, resource, text } from '../resource.ts'
@@ -41,6 +43,10 @@ const LABEL_MONTHS_MAX = 3
 const statementQuery = z.strictObject({ label: labelName.optional() })
 const ACCOUNTS_PAGE = 100
 
+const cursor = z
+  .string()
+  .regex(/^\d{1,9}$/, 'is not a cursor that a page gave as next')
+  .optional()
 const marginQuery = z.strictObject({
   by: marginGrouping.default('product'),
   /** The first and the last month: `2026-10`. The last month that is over, where none is given. */
@@ -50,10 +56,16 @@ const marginQuery = z.strictObject({
   product: text(100).optional(),
   vendor: text(100).optional(),
   limit: paging.limit,
-  cursor: z
-    .string()
-    .regex(/^\d{1,9}$/, 'is not a cursor that a page gave as next')
-    .optional(),
+  cursor,
+})
+const unbilledQuery = z.strictObject({
+  /** The first and the last day: `2026-11-15`. This month, where none is given. */
+  from: text(10).optional(),
+  to: text(10).optional(),
+  product: text(100).optional(),
+  vendor: text(100).optional(),
+  limit: paging.limit,
+  cursor,
 })
 
 export function financeResources({ database, world, billing }: FinanceDeps): Resource[] {
@@ -106,6 +118,20 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
     return readMargins(database, { by, from: first, to: until, account, product, vendor })
   }
 
+  function dayOf(given: string, name: string): string {
+    if (parseDay(given) === undefined) throw invalid(`${name}: must be a day such as 2026-11-15.`, name)
+    return given
+  }
+
+  async function unbilled({ vendor, product, limit, ...query }: z.output<typeof unbilledQuery>) {
+    const today = dayOfMs(world.nowMs())
+    const from = query.from === undefined ? formatDay(monthStart(today)) : dayOf(query.from, 'from')
+    const to = query.to === undefined ? formatDay(today) : dayOf(query.to, 'to')
+    const offset = Number(query.cursor ?? 0)
+    const items = await readUnbilled(database, { from, to, vendor, product }, { offset, limit: limit + 1 })
+    return { items: items.slice(0, limit), next: items.length > limit ? String(offset + limit) : null }
+  }
+
   return [
     resource('GET /billing', 'billing:read', { answer: billingView, run: () => billing.get() }),
     resource('PATCH /billing', 'billing:write', {
@@ -155,6 +181,12 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
         }
       },
       csv: ({ query }) => marginsCsv(() => marginsOf(query)),
+    }),
+    resource('GET /margins/unbilled', 'margins:read', {
+      query: unbilledQuery,
+      answer: page(unbilledRow),
+      run: ({ query }) => unbilled(query),
+      csv: ({ query }) => unbilledCsv((paging) => unbilled({ ...query, ...paging })),
     }),
   ]
 }

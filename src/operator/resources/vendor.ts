@@ -20,6 +20,7 @@ import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { TEXT_PROTOCOLS } from '../../meter/kind.ts'
 import { readVendorErrors } from '../../reports/figures.ts'
+import { renameUnbilled } from '../../reports/unbilled.ts'
 import { vendorError } from '../../reports/views.ts'
 import { renameVendorHours } from '../../routing/vendor-hours.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
@@ -198,6 +199,7 @@ async function requireNoByokKeys(queryable: Queryable, name: string): Promise<vo
 /** What is known of it under its name. */
 async function rename(tx: Queryable, from: string, to: string): Promise<void> {
   await renameVendorHours(tx, from, to)
+  await renameUnbilled(tx, from, to)
   for (const statement of RENAME) await tx.query(statement, [from, to])
 }
 

@@ -7,7 +7,7 @@ import { Segments, TextField } from '../../ui/field.tsx'
 import { Amount, Page, Stat, Stats } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, TableCard } from '../../ui/table.tsx'
-import type { MarginGrouping, MarginRow, Margins } from '../../wire.ts'
+import type { MarginGrouping, MarginRow, Margins, UnbilledRow } from '../../wire.ts'
 import { CsvButton } from '../csv.tsx'
 import { leaveOnEnter } from '../label-sums.tsx'
 import { MonthField, monthsSince } from '../month-field.tsx'
@@ -86,7 +86,51 @@ export function MarginPage() {
           },
         ]}
       />
+      <UnbilledCard from={from} to={filter.to ?? to} />
     </Page>
+  )
+}
+
+const WHY: Readonly<Record<UnbilledRow['kind'], string>> = {
+  copy: 'Copy of calls (shadow traffic)',
+  outrun: 'Broken off: another vendor was faster',
+  late: 'Broken off: first token too late',
+  guardrail: 'Checks by a moderation model',
+}
+
+/** By the day, what vendors took and no caller pays. It is part of the cost above. */
+function UnbilledCard({ from, to }: { from: string; to: string }) {
+  const [year = 0, month = 0] = to.split('-').map(Number)
+  const last = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
+  const filter = { from: `${from}-01`, to: last }
+  const list = useList(`unbilled/${from}/${to}`, (cursor, signal) =>
+    api.unbilled({ ...filter, cursor, limit: 50 }, signal),
+  )
+  return (
+    <TableCard
+      label="Paid by the gateway"
+      title="Paid by the gateway"
+      actions={<CsvButton fetchIt={() => api.unbilledCsv(filter)} name={`unbilled-${from}-${to}.csv`} />}
+      list={list}
+      rowKey={(row) => JSON.stringify([row.day, row.kind, row.vendor, row.product, row.model, row.credential])}
+      empty={
+        <Empty icon="ledger" title="Nothing that no caller pays">
+          <p>Copies of calls, calls that were broken off for a faster vendor, and checks are listed here by the day.</p>
+        </Empty>
+      }
+      columns={[
+        { head: 'Day', cell: (row) => row.day },
+        { head: 'Vendor', main: true, cell: (row) => <Named name={row.vendor} /> },
+        { head: 'Model', cell: (row) => row.product },
+        { head: 'For', cell: (row) => WHY[row.kind] },
+        { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls) },
+        {
+          head: 'Cost',
+          right: true,
+          cell: (row) => (row.cost === null ? <span className="muted">unknown</span> : <Amount value={row.cost} />),
+        },
+      ]}
+    />
   )
 }
 
@@ -114,7 +158,11 @@ function Totals({ of }: { of: Margins['totals'] }) {
         value={<Amount value={of.charged} decimals={2} />}
         note={`credits, ${formatWhole(of.calls)} calls`}
       />
-      <Stat label="Cost" value={<Amount value={of.cost} decimals={2} />} note={known} />
+      <Stat
+        label="Cost"
+        value={<Amount value={of.cost} decimals={2} />}
+        note={of.unbilled === '0' ? known : `${known}; ${of.unbilled} of it for what no caller pays`}
+      />
       <Stat
         label="Margin"
         value={<Amount value={of.margin} decimals={2} />}
@@ -134,6 +182,7 @@ function Known({ row, value }: { row: MarginRow; value: string }) {
 }
 
 function Group({ row, by }: { row: MarginRow; by: MarginGrouping }) {
+  if (by === 'account' && row.group === '') return <Named name="No customer (paid by the gateway)" />
   if (by === 'account')
     return <Named name={row.name ?? row.group} to={`/operator/accounts/${encodeURIComponent(row.group)}`} />
   if (by === 'month') return <Named name={monthName(row.group)} />

@@ -1,0 +1,151 @@
+// What vendors took for answers that no caller pays, by the day, vendor and model. Every process counts in memory and adds to the day's rows from
+// time to time: a process that is killed loses its last seconds of it.
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import { dayOfMs, formatDay } from '../kernel/calendar.ts'
+import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
+import type { World } from '../kernel/world.ts'
+import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
+import type { UnbilledKind, UnbilledRow } from './views.ts'
+
+export interface Unbilled {
+  count(one: UnbilledCall): void
+  /** Adds what was counted to the database. */
+  flush(): Promise<void>
+  prune(): Promise<void>
+}
+
+interface UnbilledCall {
+  readonly kind: UnbilledKind
+  /** Whose call it was sent for. What simulated vendors do for tests costs nothing. */
+  readonly account: string
+  readonly vendor: string
+  readonly product: string
+  /** Its name at the vendor. */
+  readonly model: string
+  readonly credential?: string | undefined
+  readonly usage: Usage
+  /** Undefined: the route has none. */
+  readonly cost: Credits | undefined
+}
+
+interface Counted {
+  readonly day: string
+  readonly kind: UnbilledKind
+  readonly vendor: string
+  readonly product: string
+  readonly model: string
+  readonly credential: string
+  calls: number
+  inputTokens: number
+  outputTokens: number
+  cost: Credits | undefined
+}
+
+/** Names come from the catalog, so there are few. The limit bounds memory while the database is down. */
+const COUNTED_MAX = 5_000
+
+export function createUnbilled(database: Database, world: World): Unbilled {
+  const counted = new Map<string, Counted>()
+
+  function add(one: Counted): void {
+    const { day, kind, vendor, product, model, credential } = one
+    const key = JSON.stringify([day, kind, vendor, product, model, credential])
+    const sum = counted.get(key)
+    if (!sum) {
+      if (counted.size < COUNTED_MAX) counted.set(key, one)
+      return
+    }
+    sum.calls += one.calls
+    sum.inputTokens += one.inputTokens
+    sum.outputTokens += one.outputTokens
+    sum.cost = one.cost === undefined ? sum.cost : (sum.cost ?? 0n) + one.cost
+  }
+
+  return {
+    count({ account, usage, credential = '', ...one }) {
+      if (isTestAccount(account)) return
+      const tokens = { inputTokens: inputTokensOf(usage), outputTokens: outputTokensOf(usage) }
+      add({ ...one, ...tokens, credential, day: formatDay(dayOfMs(world.nowMs())), calls: 1 })
+    },
+    async flush() {
+      if (counted.size === 0) return
+      const rows = [...counted.values()]
+      counted.clear()
+      try {
+        await database.query(ADD, [
+          JSON.stringify(rows.map(({ cost, ...row }) => ({ ...row, cost: cost === undefined ? null : String(cost) }))),
+        ])
+      } catch (error) {
+        // Nobody waits for them: they are added with the next ones.
+        for (const row of rows) add(row)
+        throw error
+      }
+    },
+    // They are few, and margins need them.
+    prune: async () => undefined,
+  }
+}
+
+/** What was paid to a vendor under another name, added to what is there under it. */
+export async function renameUnbilled(tx: Queryable, from: string, to: string): Promise<void> {
+  await tx.query(RENAME, [from, to])
+}
+
+interface UnbilledFilter {
+  /** Days such as `2026-11-15`, both included. */
+  readonly from: string
+  readonly to: string
+  readonly vendor?: string | undefined
+  readonly product?: string | undefined
+}
+
+interface Row extends Omit<UnbilledRow, 'calls' | 'inputTokens' | 'outputTokens' | 'cost' | 'credential'> {
+  credential: string
+  calls: bigint
+  input: bigint
+  output: bigint
+  cost: bigint | null
+}
+
+/** The newest first. */
+export async function readUnbilled(
+  database: Queryable,
+  { from, to, vendor, product }: UnbilledFilter,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<UnbilledRow[]> {
+  const rows = await database.query<Row>(READ, [from, to, vendor ?? null, product ?? null, offset, limit])
+  return rows.map(({ credential, calls, input, output, cost, ...row }) => ({
+    ...row,
+    credential: credential || null,
+    ...{ calls: Number(calls), inputTokens: Number(input), outputTokens: Number(output) },
+    cost: cost === null ? null : formatCredits(cost),
+  }))
+}
+
+const MERGE = `on conflict (day, kind, vendor, product, model, credential) do update set calls = u.calls + excluded.calls,
+     input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
+     cost = coalesce(u.cost + excluded.cost, u.cost, excluded.cost)`
+const COLUMNS = 'day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost'
+const ADD = statement(
+  'unbilled_add',
+  `insert into unbilled_day as u (${COLUMNS})
+   select x.day, x.kind, x.vendor, x.product, x.model, x.credential, x.calls, x."inputTokens", x."outputTokens", x.cost
+   from jsonb_to_recordset($1::jsonb) as x(day date, kind text, vendor text, product text, model text, credential text,
+     calls bigint, "inputTokens" bigint, "outputTokens" bigint, cost bigint)
+   order by 1, 2, 3, 4, 5, 6
+   ${MERGE}`,
+)
+const RENAME = statement(
+  'unbilled_rename',
+  `with known as (delete from unbilled_day where vendor = $1 returning *)
+   insert into unbilled_day as u (${COLUMNS})
+   select day, kind, $2, product, model, credential, calls, input_tokens, output_tokens, cost from known order by 1, 2, 3, 4, 5, 6
+   ${MERGE}`,
+)
+const READ = statement(
+  'unbilled_read',
+  `select day::text as day, kind, vendor, product, model, credential, calls, input_tokens as input, output_tokens as output, cost from unbilled_day
+   where day >= $1::date and day <= $2::date and ($3::text is null or vendor = $3) and ($4::text is null or product = $4)
+   order by day desc, vendor, product, kind, model, credential offset $5 limit $6`,
+)
