@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
 import { after, beforeEach, test } from 'node:test'
+import type { MarginPage, UnbilledRow } from '../src/reports/views.ts'
 import { testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 import { until } from './until.ts'
@@ -41,7 +42,9 @@ const g = testGateway({
     }
     const model = { ...base, pricing: price('1000000', '1000000'), routes }
     document.models.plain = model
-    document.models.bounded = { ...model, routing: { firstTokenMs: FIRST_TOKEN_MS } }
+    // The others may take as long as a busy machine needs.
+    const soon = (some: object[]) => some.map((route, at) => (at === 0 ? { ...route, firstTokenMs: FIRST_TOKEN_MS } : route))
+    document.models.bounded = { ...model, routes: soon(routes) }
     document.models.hedged = { ...model, routing: { hedgeMs: 50 } }
     document.models.patient = { ...model, routing: { hedgeMs: 60_000 } }
     document.vendors['north-cut'] = { ...document.vendors.north, onAbort: 'cancel' }
@@ -58,7 +61,7 @@ const g = testGateway({
     const brief = { ...model, routes: routes.map((route) => ({ ...route, vendor: `${route.vendor}-brief` })) }
     document.models['brief-bounded'] = { ...brief, routing: { firstTokenMs: 600_000 } }
     document.models['brief-hedged'] = { ...brief, routing: { hedgeMs: 50 } }
-    document.models['drained-soon'] = { ...drained, routing: { firstTokenMs: FIRST_TOKEN_MS } }
+    document.models['drained-soon'] = { ...drained, routes: soon(drained.routes) }
     document.models['drained-hedged'] = { ...drained, routing: { hedgeMs: 50 } }
   },
 })
@@ -94,7 +97,7 @@ test('a stream without a token in time goes to the next vendor before anything w
     assert.equal(answer.status, 200)
     assert.match(await answer.text(), /from south/)
   }
-  await until(() => north.aborted === 2)
+  await until(() => north.aborted === north.sent.length)
   const rows = await lastUsage(id)
   assert.deepEqual(
     rows.map(({ charged, vendor, log }) => [charged, vendor, log?.attempts[0]?.phase, log?.attempts[0]?.deadlineMs]),
@@ -259,7 +262,7 @@ test('a vendor that is drained is broken off too when it gives no token in time 
   north.script = { tokenAfter: new Promise(() => {}) }
   for (const model of ['drained-soon', 'drained-hedged'])
     assert.match(await (await ask(key, model)).text(), /from south/)
-  await until(() => north.aborted === 2)
+  await until(() => north.aborted === north.sent.length)
   const rows = await lastUsage(id)
   assert.deepEqual(
     rows.map(({ charged, log }) => [charged, log?.attempts[0]?.phase, log?.attempts[0]?.stopped]),
@@ -269,4 +272,59 @@ test('a vendor that is drained is broken off too when it gives no token in time 
     ],
   )
   for (const { log } of rows) assert.ok(Number(log?.attempts[0]?.cost) > 0)
+})
+
+test('a stream that breaks after it said what it used is charged once; its repetition hears the same and calls nobody', async () => {
+  const { id, key } = await g.account()
+  north.script = { breaks: true }
+  const init = { headers: { 'idempotency-key': 'broken once' } }
+  assert.match(await (await ask(key, 'plain', init)).text(), /from north[\s\S]*error/)
+  const again = await ask(key, 'plain', init)
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [502, 'true'])
+  assert.match(await again.text(), /"error"/)
+  assert.equal(north.sent.length, 1)
+  assert.deepEqual(
+    (await lastUsage(id)).map(({ charged }) => charged),
+    [ONE],
+  )
+})
+
+test('what broken-off calls cost is listed by the day, vendor and model, and margins count it', async () => {
+  const paid = async () => {
+    for (const counted of g.gateway.hourly) await counted.flush()
+    const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled')
+    return (kind: string, vendor: string) => {
+      const row = data.items.find((one) => one.kind === kind && one.vendor === vendor)
+      return [row?.calls ?? 0, Number(row?.cost ?? 0)] as const
+    }
+  }
+  const before = await paid()
+  north.script = { tokenAfter: new Promise(() => {}) }
+  const { id, key } = await g.account()
+  for (const model of ['bounded', 'hedged']) assert.match(await (await ask(key, model)).text(), /from south/)
+  const rows = await lastUsage(id)
+  const costs = rows.map(({ log }) => Number(log?.attempts[0]?.cost))
+  const now = await paid()
+  for (const [at, kind] of ['late', 'outrun'].entries()) {
+    const [calls, cost] = [
+      now(kind, 'north')[0] - before(kind, 'north')[0],
+      now(kind, 'north')[1] - before(kind, 'north')[1],
+    ]
+    assert.equal(calls, 1, kind)
+    assert.ok(Math.abs(cost - (costs[at] ?? 0)) < 1e-9 && cost > 0, `${kind}: as the attempt log has it`)
+  }
+  const month = new Date().toISOString().slice(0, 7)
+  for (const by of ['product', 'vendor', 'month', 'account', 'label:user']) {
+    const { data } = await g.operator<MarginPage>('GET', `/margins?by=${by}&from=${month}`)
+    const { charged, costed, cost, margin, unbilled } = data.totals
+    const [usage] = await g.gateway.database.query<{ cost: bigint }>({
+      text: 'select sum(cost)::bigint as cost from usage',
+    })
+    assert.ok(Number(unbilled) > 0, by)
+    assert.equal(Math.round(Number(cost) * 1e6), Number(usage?.cost) + Math.round(Number(unbilled) * 1e6), by)
+    assert.ok(Math.abs(Number(margin) - (Number(costed) - Number(cost))) < 1e-6 && Number(charged) > 0, by)
+    if (by === 'account') assert.equal(data.items.find(({ group }) => group === '')?.cost, unbilled)
+  }
+  const mine = await g.operator<MarginPage>('GET', `/margins?by=vendor&from=${month}&account=${id}`)
+  assert.equal(mine.data.totals.unbilled, '0', 'a customer has none')
 })

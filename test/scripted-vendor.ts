@@ -29,6 +29,8 @@ export interface Script {
   readonly endless?: boolean
   /** Answers requests for its models instead. */
   readonly list?: (response: ServerResponse, request: IncomingMessage) => void
+  /** A stream says what it used, and breaks before its end. */
+  readonly breaks?: boolean
 }
 
 export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
@@ -55,7 +57,7 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
     }
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
     vendor.sent.push(body)
-    const { status = 200, headersAfter, tokenAfter, outputTokens = 5, endless } = vendor.script
+    const { status = 200, headersAfter, tokenAfter, outputTokens = 5, endless, breaks } = vendor.script
     response.on('close', () => {
       if (!response.writableFinished) vendor.aborted += 1
     })
@@ -74,8 +76,10 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
       while (endless && !response.destroyed)
         if (!response.write(part({ content: 'more '.repeat(2_000) }))) await setImmediate()
       response.write(part({ content: `from ${name}` }))
-      response.write(part({}, { finish_reason: 'stop' }))
-      response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [], usage })}\n\n`)
+      if (!breaks) response.write(part({}, { finish_reason: 'stop' }))
+      const used = `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [], usage })}\n\n`
+      if (breaks) return void response.write(used, () => response.destroy())
+      response.write(used)
       response.end('data: [DONE]\n\n')
     } else {
       await tokenAfter

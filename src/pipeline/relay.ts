@@ -270,7 +270,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
-/** What the vendor reported is owed even if it broke afterwards; what it did not report is not, unless a guardrail stopped it: its repetition hears the same. */
+/** What the vendor reported is owed even if it broke afterwards; what it did not report is not, unless a guardrail stopped it. A repetition of what is paid for hears the same. */
 async function settleBroken(
   answered: Answered,
   { state }: StreamRelay,
@@ -278,7 +278,7 @@ async function settleBroken(
   deps: PathDeps,
 ): Promise<Settled | undefined> {
   const usage = state.usage ?? (isBlocked(fault) ? seenUsage(answered, state) : undefined)
-  const replay = isBlocked(fault) ? faultReplayOf(answered, fault, deps.sealer) : undefined
+  const replay = usage && faultReplayOf(answered, fault, deps.sealer)
   return usage && settle(answered, { usage, estimated: !state.usage, status: fault.status, fault, replay }, deps)
 }
 
