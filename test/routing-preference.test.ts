@@ -34,7 +34,9 @@ function addModels(document: any): void {
   }
   document.models.plain = model
   document.models.dear = { ...model, pricing: price('1000', '3000') }
-  document.routing = { creditsPerDollar: '100' }
+  document.models.raced = { ...model, routing: { hedgeMs: 50 } }
+  const rules = [{ name: 'ruled', when: { headers: { 'x-ruled': 'yes' } }, only: ['north', 'south'] }]
+  document.routing = { creditsPerDollar: '100', rules }
 }
 
 let key: string
@@ -183,8 +185,165 @@ test('what rules leave is in the attempt log in words, without the names of vend
     },
     [account],
   )
-  assert.deepEqual(row?.decided, ['"provider.only" leaves route 2, 3.'])
+  assert.deepEqual(row?.decided, ['"provider.only" rules out route 1 and leaves route 2, 3.'])
 })
+
+/** As if the vendor had answered and written like this for a while. */
+function measured(vendor: string, latencyMs: number, tokensPerSecond: number): void {
+  for (let turn = 0; turn < 50; turn++) {
+    g.gateway.vendors.answered(vendor, account, { status: 200, latencyMs })
+    g.gateway.vendors.wrote(vendor, tokensPerSecond, 1_000)
+  }
+}
+
+test('vendors are ordered by their latency, throughput and bounds as they are measured, and the attempt log says why', async () => {
+  const story: [provider: object, outcome: string, said: RegExp][] = [
+    [
+      { sort: 'latency' },
+      'west/turbo',
+      /^In this order: route 3 \(by latency: \d+ ms\), route 2 \(.* ms\), route 1 \(/,
+    ],
+    [
+      { sort: 'throughput' },
+      'south',
+      /^In this order: route 2 \(by throughput: 400 tokens\/s\), route 1 \(.*200 tokens\/s/,
+    ],
+    [{ sort: 'price' }, 'south', /^In this order: route 2 \(by price\), route 3 \(by price\), route 1 \(by price\)\.$/],
+    [
+      { preferred_max_latency: 6 },
+      'south',
+      /route 2, route 3, route 1 \(slower than "provider.preferred_max_latency"\)/,
+    ],
+    [{ preferred_max_latency: { p50: 3 } }, 'west/turbo', /route 3, route 1 \(slower .*, route 2 \(slower/],
+    [
+      { preferred_min_throughput: 300 },
+      'south',
+      /route 2, route 1 \(slower than "provider.preferred_min_throughput"\)/,
+    ],
+    [{ preferred_min_throughput: { p50: 150 } }, 'north', /route 1, route 2, route 3 \(slower/],
+    [
+      { order: ['west'], sort: 'latency' },
+      'west/turbo',
+      /^In this order: route 3 \(named by "provider.order"; by latency/,
+    ],
+    [{ order: ['south'], preferred_max_latency: 3 }, 'south', /route 2 \(named by "provider.order"; slower than/],
+    [
+      { sort: 'latency', ignore: ['west'] },
+      'south',
+      /"provider.ignore" rules out route 3 and leaves route 1, 2\. In this/,
+    ],
+    [{ sort: 'latency', allow_fallbacks: false }, 'west/turbo', /"provider.allow_fallbacks" allows only the first/],
+  ]
+  for (const [provider, outcome, said] of story) {
+    // Before each, because the answers of the test are measured too.
+    measured('north', 9_000, 200)
+    measured('south', 5_000, 400)
+    measured('west/turbo', 1_000, 100)
+    assert.equal(await ask({ provider }), outcome, JSON.stringify(provider))
+    assert.match((await lastDecided()).join(' '), said, JSON.stringify(provider))
+  }
+})
+
+async function lastDecided(): Promise<string[]> {
+  await g.settled()
+  const text = `select attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`
+  const [row] = await g.gateway.database.query<{ decided: string[] | null }>({ text }, [account])
+  return row?.decided ?? []
+}
+
+test('callers choose neither vendors nor models where the catalog or their key says so, and are told which', async () => {
+  const fixed = await g.operator<{ key: string }>('POST', `/accounts/${account}/keys`, {
+    ...{ name: 'fixed', routing: { callerChoice: false } },
+  })
+  const asked = async (body: object, headers: Record<string, string>, with_: string) => {
+    const path = '/v1/chat/completions'
+    const answer = await g.call(path, with_, { model: 'plain', messages: HELLO, ...body }, { headers })
+    const { error } = (await answer.json()) as { error?: { message: string; param: string } }
+    return error ? `${answer.status} ${error.param} ${error.message}` : String(answer.status)
+  }
+  const choices: [field: string, body: object, headers?: Record<string, string>][] = [
+    ['provider', { provider: { order: ['south'] } }],
+    ['models', { models: ['dear'] }],
+    ...['fallback', 'vendors', 'regions', 'max-price'].map((name): [string, object, Record<string, string>] => [
+      ...([`x-tollgate-${name}`, {}] as const),
+      { [`x-tollgate-${name}`]: name === 'max-price' ? 'input=1' : 'south' },
+    ]),
+  ]
+  for (const [field, body, headers = {}] of choices) {
+    const said = await asked(body, headers, fixed.data.key)
+    assert.ok(said.startsWith(`403 ${field} This key may not choose`) && said.includes('"routing.callerChoice"'), said)
+  }
+  assert.equal(await asked({ provider: null, models: null }, {}, fixed.data.key), '200')
+  const before = g.gateway.catalog.current.document.routing
+  const set = (callerChoice: boolean) =>
+    g.gateway.catalog.amend(
+      (document) => ({ ...document, routing: { ...Object(document.routing), callerChoice } }),
+      { actor: 'test', ip: null, requestId: null },
+      'test',
+    )
+  await set(false)
+  for (const [field, body, headers = {}] of choices) {
+    const said = await asked(body, headers, key)
+    assert.ok(said.startsWith(`403 ${field} This gateway does not let callers choose`), said)
+    assert.match(said, /"routing\.callerChoice" in its catalog/)
+  }
+  assert.equal(await asked({}, {}, key), '200')
+  // A key cannot give itself what the catalog does not allow.
+  const wrong = await g.operator('POST', `/accounts/${account}/keys`, { name: 'x', routing: { callerChoice: true } })
+  assert.equal(wrong.status, 400)
+  await set(true)
+  assert.equal(await asked({ provider: { order: ['south'] } }, {}, key), '200')
+  assert.equal(before?.callerChoice, undefined)
+})
+
+test('by every rule the first is chosen; when it fails or is silent the next is asked once, one answer is paid, and none is asked that is ruled out', async () => {
+  const keyed = async (routing: object) => {
+    const made = await g.operator<{ key: string }>('POST', `/accounts/${account}/keys`, { name: 'ruled', routing })
+    return made.data.key
+  }
+  // Each leaves north and south, in this order.
+  const rules: Record<string, { body?: object; headers?: Record<string, string>; key?: string }> = {
+    only: { body: { provider: { only: ['north', 'south'] } } },
+    order: { body: { provider: { order: ['north', 'south'], allow_fallbacks: false } } },
+    ignore: { body: { provider: { ignore: ['west'] } } },
+    regions: { body: { provider: { regions: ['eu', 'us'] } } },
+    data_collection: { body: { provider: { data_collection: 'deny' } } },
+    'x-tollgate-vendors': { headers: { 'x-tollgate-vendors': 'north,south' } },
+    'x-tollgate-regions': { headers: { 'x-tollgate-regions': 'eu, us' } },
+    'vendors of a key': { key: await keyed({ vendors: ['north', 'south'] }) },
+    'regions of a key': { key: await keyed({ regions: ['eu', 'us'] }) },
+    'a rule of the catalog': { headers: { 'x-ruled': 'yes' } },
+  }
+  const both = [vendors.north, vendors.south]
+  for (const [name, { body = {}, headers = {}, key: own = key }] of Object.entries(rules))
+    for (const fate of ['answers', 'fails', 'is silent']) {
+      for (const vendor of Object.values(vendors)) vendor.sent.length = 0
+      vendors.north.script =
+        fate === 'fails' ? { status: 500 } : fate === 'is silent' ? { tokenAfter: new Promise(() => {}) } : {}
+      const model = fate === 'answers' ? 'plain' : 'raced'
+      const asked = { model, messages: HELLO, max_tokens: 50, stream: true, ...body }
+      const before = await spent()
+      const answer = await (await g.call('/v1/chat/completions', own, asked, { headers })).text()
+      const about = `${name}: north ${fate}`
+      assert.match(answer, fate === 'answers' ? /from north/ : /from south/, about)
+      assert.deepEqual(
+        [...both, vendors['west/turbo']].map(({ sent }) => sent.length),
+        [1, fate === 'answers' ? 0 : 1, 0],
+        about,
+      )
+      // 10 tokens at 100 for a million, and 5 at 300.
+      assert.deepEqual(await spent(), { calls: before.calls + 1n, charged: before.charged + 2_500n }, about)
+    }
+  vendors.north.script = {}
+})
+
+async function spent(): Promise<{ calls: bigint; charged: bigint }> {
+  await g.settled()
+  const text = 'select count(*) as calls, coalesce(sum(charged), 0)::bigint as charged from usage where account_id = $1'
+  const [row] = await g.gateway.database.query<{ calls: bigint; charged: bigint }>({ text }, [account])
+  assert.ok(row)
+  return row
+}
 
 test('a key is kept to vendors, regions and prices, whatever its calls say', async () => {
   const made = await g.operator<{ key: string; id: string }>('POST', `/accounts/${account}/keys`, {

@@ -20,6 +20,8 @@ export const keyRouting = z.strictObject({
   regions: z.array(region).min(1, 'must name at least one').max(50).exactOptional(),
   /** Credits by unit, as prices of the catalog are: for a million tokens, or one of anything else. */
   maxPrice: z.partialRecord(z.enum(UNIT_NAMES), amount).exactOptional(),
+  /** False: its calls choose neither vendors nor further models. What the catalog does not allow, a key cannot. */
+  callerChoice: z.literal(false).exactOptional(),
 })
 export type KeyRouting = z.output<typeof keyRouting>
 

@@ -256,6 +256,8 @@ const dataEndpoint = z.strictObject(
 const gatewayRouting = z.strictObject({
   /** In which callers say the highest price that they pay in dollars. Absent: they say it in credits. */
   creditsPerDollar: positive.optional(),
+  /** False: callers choose neither vendors nor further models, by body or header. Absent: they may. */
+  callerChoice: z.boolean().optional(),
   /** By key, label, header or model; all that match apply. */
   rules: routingRules.optional(),
   /** For vendors that do not say it themselves. Absent: they are not probed. */

@@ -242,12 +242,13 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
   expires: takes('time', 'Expiry, such as 2027-01-01T00:00:00Z; "never" removes it.'),
   'ip-ranges': takes('a,b', 'Only from these addresses, such as 10.0.0.0/8; "all" removes the restriction.'),
   'response-cache': takes('on|off|model', 'Whether the response cache is used; "model": the default of each model.'),
-  vendors: takes('a,b', 'Only these vendors. With --regions and --max-price it replaces all three.'),
+  vendors: takes('a,b', 'Only these vendors. With --regions, --max-price and --caller-choice it replaces all four.'),
   regions: takes('a,b', 'Only vendors in these regions, such as eu,us-east-1.'),
   'max-price': takes(
     'unit=credits',
-    'The highest prices, such as input=300,output=1500; "none" for any of the three removes all of them.',
+    'The highest prices, such as input=300,output=1500; "none" for any of them removes all of them.',
   ),
+  'caller-choice': takes('word', 'off: its calls choose neither vendors nor further models.', { allowed: ['on', 'off'] }),
   ...LIMIT_OPTIONS,
 }
 
@@ -286,7 +287,8 @@ function restrictionsOf(call: Invocation): Record<string, unknown> {
 /** Undefined: stays as it is; null: anywhere. */
 function routingOf(call: Invocation): Record<string, unknown> | null | undefined {
   const [vendors, regions, price] = [text(call, 'vendors'), text(call, 'regions'), text(call, 'max-price')]
-  const given = [vendors, regions, price].filter((value) => value !== undefined)
+  const choice = text(call, 'caller-choice')
+  const given = [vendors, regions, price, choice].filter((value) => value !== undefined)
   if (given.length === 0) return undefined
   if (given.includes('none')) return null
   const parts = (value: string) => value.split(',').map((part) => part.trim())
@@ -295,13 +297,15 @@ function routingOf(call: Invocation): Record<string, unknown> | null | undefined
     ...(vendors === undefined ? {} : { vendors: parts(vendors) }),
     ...(regions === undefined ? {} : { regions: parts(regions) }),
     ...(prices === undefined ? {} : { maxPrice: prices }),
+    ...(choice === 'off' ? { callerChoice: false } : {}),
   }
 }
 
 function routingWords({ routing }: KeyView): string {
-  const { vendors, regions, maxPrice } = routing ?? {}
+  const { vendors, regions, maxPrice, callerChoice } = routing ?? {}
   const prices = Object.entries(maxPrice ?? {}).map(([unit, amount]) => `${unit} up to ${amount}`)
-  return [...(vendors ?? []), ...(regions ?? []), ...prices].join(', ') || 'anywhere'
+  const choice = callerChoice === false ? ['as the gateway chooses'] : []
+  return [...(vendors ?? []), ...(regions ?? []), ...prices, ...choice].join(', ') || 'anywhere'
 }
 
 function cacheWord({ responseCache }: KeyView): string | undefined {

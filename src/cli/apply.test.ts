@@ -11,6 +11,7 @@ import {
   type OperatorServer,
   startOperatorServer,
 } from '../../test/operator-server.ts'
+import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import type { KeyView, TeamView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
@@ -466,4 +467,31 @@ test('what budgets and keys refer to must be there, and pruning ends budgets bef
   assert.match(pruned.err, /- Budget Ranking of Shop is ended, and what it counted is forgotten\./)
   assert.match(pruned.err, /- Project Search\/Ranking of Shop is removed\.\n[\s\S]*- Team Search of Shop is removed\./)
   assert.equal((await apply(bare, ['--prune'])).out, 'Nothing differs.\n')
+})
+
+test('where the calls of a key may go is in the file, and a second run finds nothing', async () => {
+  const [vendor = ''] = Object.keys(SMALL_CATALOG.vendors)
+  const file = (routing: string) => `
+tollgate: 1
+accounts:
+  - name: Routed
+    keys:
+      - { name: near, routing: ${routing} }
+`
+  const routing = `{ vendors: [${vendor}], regions: [eu], maxPrice: { input: 300 }, callerChoice: false }`
+  const first = await apply(file(routing))
+  assert.equal(first.code, 0, first.err)
+  const { id = '' } = (await accountNamed('Routed')) ?? {}
+  const stored = async () => (await livingKeys(id))[0]?.routing
+  assert.deepEqual(await stored(), {
+    vendors: [vendor],
+    regions: ['eu'],
+    maxPrice: { input: '300' },
+    callerChoice: false,
+  })
+  assert.match((await apply(file(routing))).out, /Nothing/)
+  const wrong = await apply(file('{ callerChoice: true }'))
+  assert.notEqual(wrong.code, 0)
+  assert.equal((await apply(file('null'))).code, 0)
+  assert.equal(await stored(), null)
 })

@@ -131,15 +131,11 @@ export const FINANCE_COMMANDS: readonly Command[] = [
     summary:
       'What vendors took for copies of calls, broken-off calls and checks, which no caller pays, by the day, vendor and model.',
     options: {
-      from: {
-        type: 'string',
-        value: 'day',
-        help: 'The first day, such as 2026-11-15; the first of this month by default.',
-      },
-      to: { type: 'string', value: 'day', help: 'The last day; today by default.' },
-      vendor: { type: 'string', value: 'name', help: 'Only this vendor.' },
-      model: { type: 'string', value: 'name', help: 'Only this model, by its name in the catalog.' },
-      csv: { type: 'boolean', help: 'Exports all rows as CSV to standard output.' },
+      from: takes('day', 'The first day, such as 2026-11-15; the first of this month by default.'),
+      to: takes('day', 'The last day; today by default.'),
+      vendor: takes('name', 'Only this vendor.'),
+      model: takes('name', 'Only this model, by its name in the catalog.'),
+      csv: flag('Exports all rows as CSV to standard output.'),
     },
     async run(call) {
       const {

@@ -202,14 +202,20 @@ async function orderJob(arrived: JobCall, seen: Seen, deps: PathDeps) {
 }
 
 /** The routes that the call may take, the best first. */
-export function candidatesOf(call: ExchangeCall, { routes }: PathDeps): Candidate[] {
-  const { paidRequest, product, catalog, own, objectOwner, preference } = call
+export function candidatesOf(
+  call: ExchangeCall & Partial<Pick<Held, 'seen'>>,
+  { routes }: Pick<PathDeps, 'routes'>,
+): Candidate[] {
+  const { paidRequest, product, catalog, own, objectOwner, preference, seen } = call
   // Fail closed: a test account must never reach a real vendor.
   if (isTestAccount(call.principal.accountId) !== catalog.simulated) throw new Fault('internal')
   const { routing } = product
   const routed = routeRequest(
     paidRequest,
-    { routes: product.routes, routing, pool: call.routes, preference, session: call.labels?.session },
+    {
+      ...{ routes: product.routes, routing, pool: call.routes, preference, session: call.labels?.session },
+      decided: preference && seen && ((words) => seen.decided(words)),
+    },
     catalog.document,
     routes,
   )

@@ -24,8 +24,8 @@ import type { Vendors } from './vendor.ts'
 
 export interface Preference {
   readonly rules: readonly Rule[]
-  /** Vendors that come first. */
-  readonly order: readonly string[]
+  /** Vendors that come first, and who says so. */
+  readonly order: readonly { readonly vendor: string; readonly by: string }[]
   readonly sort?: Sort | undefined
   /** Vendors beyond these bounds come last. */
   readonly latencyMsMax?: number | undefined
@@ -52,7 +52,10 @@ interface About {
 }
 
 /** What a call may say beside its body. */
-export const ROUTING_HEADERS = ['x-tollgate-vendors', 'x-tollgate-regions', 'x-tollgate-max-price'] as const
+const ROUTING_HEADERS = ['x-tollgate-vendors', 'x-tollgate-regions', 'x-tollgate-max-price'] as const
+/** Other models to ask. */
+export const FALLBACK = 'x-tollgate-fallback'
+const CHOICE_HEADERS = [FALLBACK, ...ROUTING_HEADERS]
 const [VENDORS, REGIONS, MAX_PRICE] = ROUTING_HEADERS
 const NAMES_MAX = 50
 
@@ -64,6 +67,31 @@ interface Said {
   /** Rules of the catalog that match the call. */
   readonly ruled?: readonly RoutingRule[] | undefined
 }
+
+/** The headers about models and vendors, which are part of what is asked. */
+export function saidBeside(header: (name: string) => string | undefined): string[] {
+  return CHOICE_HEADERS.flatMap((name) => {
+    const value = header(name)
+    return value === undefined ? [] : [`${name}: ${value}`]
+  })
+}
+
+/** Callers may choose vendors and other models, unless the catalog or the key says that they may not. */
+export function requireChoice({ json, spec, principal, header }: Choosing, { routing }: CatalogDocument): void {
+  const byCatalog = routing?.callerChoice === false
+  if (!byCatalog && principal.routing?.callerChoice !== false) return // The usual case.
+  const fields = [...(takesProvider(spec) ? ['provider'] : []), ...(spec.sells === 'text' ? ['models'] : [])]
+  const param =
+    fields.find((name) => json.member(name) && json.value[name] !== null) ??
+    CHOICE_HEADERS.find((name) => header?.(name) !== undefined)
+  if (param === undefined) return
+  const who = byCatalog
+    ? 'This gateway does not let callers choose vendors or further models ("routing.callerChoice" in its catalog is false)'
+    : 'This key may not choose vendors or further models ("routing.callerChoice" of the key is false)'
+  throw new Fault('access_denied', { message: `${who}. Leave out "${param}".`, param })
+}
+
+type Choosing = Pick<Said, 'json' | 'spec' | 'principal' | 'header'>
 
 /** Undefined, and at no cost, when nobody says anything. */
 export function readPreference(said: Said, document: CatalogDocument): Preference | undefined {
@@ -84,9 +112,12 @@ export function readPreference(said: Said, document: CatalogDocument): Preferenc
     ...(price === undefined ? [] : [byPrice(`"${MAX_PRICE}"`, pricesIn(price), MAX_PRICE)]),
     ...rulesOf(body, document),
   ]
+  const preferring = ruled?.find(({ prefer }) => prefer)
+  const by = (said: string, names: readonly string[] | null = []) =>
+    (names ?? []).map((vendor) => ({ vendor, by: said }))
   return {
     rules,
-    order: [...(body.order ?? []), ...(ruled?.find(({ prefer }) => prefer)?.prefer ?? [])],
+    order: [...by('"provider.order"', body.order), ...by(`the rule "${preferring?.name}"`, preferring?.prefer)],
     sort: body.sort ?? undefined,
     latencyMsMax: body.preferred_max_latency == null ? undefined : body.preferred_max_latency * 1000,
     throughputMin: body.preferred_min_throughput ?? undefined,
@@ -277,8 +308,10 @@ export function allowedRoutes(
     const left = routes.filter((route) => allows(route, { ...about, vendor: vendors[route.vendor]! }))
     if (left.length === 0) throw excluded(`${name} leaves no vendor for "${about.name}".`, param)
     if (left.length < routes.length) {
-      const numbers = left.map((route) => about.product.routes.indexOf(route) + 1)
-      decided.push(`${name} leaves route ${numbers.join(', ')}.`)
+      const numbers = (some: readonly Route[]) =>
+        some.map((route) => about.product.routes.indexOf(route) + 1).join(', ')
+      const out = routes.filter((route) => !left.includes(route))
+      decided.push(`${name} rules out route ${numbers(out)} and leaves route ${numbers(left)}.`)
     }
     routes = left
   }
@@ -300,19 +333,57 @@ export const isExcluded = (error: unknown): boolean =>
 
 type Figures = Pick<Vendors, 'latencyMs' | 'tokensPerSecond'> | undefined
 
-/** What comes before the catalog's own order: a smaller number is better, and the first that differs decides. */
-export function preferredRank(preference: Preference, figures: Figures, costOf: (route: Route) => number) {
-  const { order, sort, latencyMsMax, throughputMin } = preference
-  const latency = (vendor: string) => figures?.latencyMs(vendor) ?? 0
-  // A vendor without a measurement comes first, so that it gets measured.
-  const throughput = (vendor: string) => figures?.tokensPerSecond(vendor) ?? Number.POSITIVE_INFINITY
-  return (route: Route): readonly number[] => {
+interface Ranked {
+  /** A smaller number is better, and the first that differs decides. */
+  readonly ranks: readonly number[]
+  /** Why it comes where it does, in words for callers too: vendors' prices are not in them. */
+  readonly why: readonly string[]
+}
+
+/** What comes before the catalog's own order; undefined: the preference says nothing about it. */
+export function preferredRank(
+  { order, sort, latencyMsMax, throughputMin }: Preference,
+  figures: Figures,
+  costOf: (route: Route) => number,
+): ((route: Route) => Ranked) | undefined {
+  if (order.length === 0 && sort === undefined && latencyMsMax === undefined && throughputMin === undefined)
+    return undefined
+  return (route) => {
     const { vendor } = route
-    const place = order.findIndex((name) => isNamed(vendor, name))
-    const isSlow =
-      (latencyMsMax !== undefined && latency(vendor) > latencyMsMax) ||
-      (throughputMin !== undefined && throughput(vendor) < throughputMin)
-    const sorted = sort === 'price' ? costOf(route) : sort === 'latency' ? latency(vendor) : -throughput(vendor)
-    return [place < 0 ? order.length : place, isSlow ? 1 : 0, sort === undefined ? 0 : sorted]
+    const place = order.findIndex((one) => isNamed(vendor, one.vendor))
+    const named = order[place]
+    // A vendor without a measurement comes first, so that it gets measured.
+    const [latency, throughput] = [figures?.latencyMs(vendor), figures?.tokensPerSecond(vendor)]
+    const isSlow = latencyMsMax !== undefined && (latency ?? 0) > latencyMsMax
+    const isScant = throughputMin !== undefined && throughput !== undefined && throughput < throughputMin
+    const sorted = {
+      price: () => costOf(route),
+      latency: () => latency ?? 0,
+      throughput: () => -(throughput ?? Number.POSITIVE_INFINITY),
+    }
+    return {
+      ranks: [named ? place : order.length, isSlow || isScant ? 1 : 0, sort ? sorted[sort]() : 0],
+      why: [
+        ...(named ? [`named by ${named.by}`] : []),
+        ...(isSlow ? ['slower than "provider.preferred_max_latency"'] : []),
+        ...(isScant ? ['slower than "provider.preferred_min_throughput"'] : []),
+        ...(sort ? [SORT_WORDS[sort]({ cost: costOf(route), latency, throughput })] : []),
+      ],
+    }
   }
 }
+
+interface Measured {
+  readonly cost: number
+  readonly latency: number | undefined
+  readonly throughput: number | undefined
+}
+
+const SORT_WORDS: Readonly<Record<Sort, (of: Measured) => string>> = {
+  price: ({ cost }) => (cost === Number.POSITIVE_INFINITY ? 'by price: unknown' : 'by price'),
+  latency: ({ latency }) => `by latency: ${latency === undefined ? 'not measured yet' : msWords(latency)}`,
+  throughput: ({ throughput }) =>
+    `by throughput: ${throughput === undefined ? 'not measured yet' : `${Math.round(throughput)} tokens/s`}`,
+}
+
+const msWords = (ms: number) => (ms === Number.POSITIVE_INFINITY ? 'it never answered' : `${Math.round(ms)} ms`)

@@ -120,6 +120,7 @@ export function routeRequest(
     pool,
     preference,
     session,
+    decided,
   }: {
     readonly routes: readonly Route[]
     readonly routing: Routing
@@ -127,6 +128,8 @@ export function routeRequest(
     readonly preference?: Preference | undefined
     /** What the caller calls the session, by which a conversation is known. */
     readonly session?: string | undefined
+    /** Told in words why routes come in the order in which they do, where a preference decided it. */
+    readonly decided?: ((words: string) => void) | undefined
   },
   document: CatalogDocument,
   sources: RouteSources,
@@ -139,7 +142,7 @@ export function routeRequest(
           paidRequest.clientFormat,
           rankOf(turnOf(paidRequest, { routing, pool, session }, document), routing, sources),
         )
-  const lot = preference && pool.length > 1 ? byPreference(ordered, preference, sources) : ordered
+  const lot = preference && pool.length > 1 ? byPreference(ordered, { routes, preference, decided }, sources) : ordered
   return lot.map((route) => {
     const vendor = withDeadline(document.vendors[route.vendor]!, paidRequest.timeoutMs)
     const candidate = {
@@ -206,16 +209,34 @@ function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefine
     .map(({ route }) => route)
 }
 
+interface Preferring {
+  readonly routes: readonly Route[]
+  readonly preference: Preference
+  readonly decided?: ((words: string) => void) | undefined
+}
+
 /** What the caller prefers first, and otherwise in the order that they have. */
-function byPreference(routes: readonly Route[], preference: Preference, sources: RouteSources): readonly Route[] {
+function byPreference(
+  ordered: readonly Route[],
+  { routes, preference, decided }: Preferring,
+  sources: RouteSources,
+): readonly Route[] {
+  const { isAlone } = preference
   const rank = preferredRank(preference, sources.vendors, costRank)
-  const ranked = routes.map((route) => ({ route, ranks: rank(route) }))
+  const ranked = ordered.map((route) => ({ route, ...(rank?.(route) ?? { ranks: [], why: [] }) }))
   ranked.sort((a, b) => {
     const at = a.ranks.findIndex((one, place) => one !== b.ranks[place])
     return at < 0 ? 0 : (a.ranks[at] ?? 0) - (b.ranks[at] ?? 0)
   })
-  const first = preference.isAlone ? ranked.slice(0, 1) : ranked
-  return first.map(({ route }) => route)
+  if (decided && (rank || isAlone)) {
+    const said = ranked.map(({ route, why }) => {
+      const number = routes.indexOf(route) + 1
+      return why.length > 0 ? `route ${number} (${why.join('; ')})` : `route ${number}`
+    })
+    decided(`In this order: ${said.join(', ')}.`)
+    if (isAlone) decided('"provider.allow_fallbacks" allows only the first of them.')
+  }
+  return (isAlone ? ranked.slice(0, 1) : ranked).map(({ route }) => route)
 }
 
 /** The share of calls that ignore latency and follow the weights, so that the other routes' latencies stay current. */

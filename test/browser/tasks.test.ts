@@ -174,6 +174,36 @@ test('a key is switched on for the response cache where it is made, and its row 
   assert.equal(items.find(({ name }) => name === 'evaluations')?.responseCache, true)
 })
 
+test('where the calls of a key go is set on its form, shown again, and changed there', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/keys?new=1`)
+  await page.getByLabel('Name').fill('kept near')
+  await page.getByText('Restrictions and limits').click()
+  await page.getByLabel('Allowed vendors').fill('alpha, beta')
+  await page.getByLabel('Allowed regions').fill('eu')
+  await page.getByLabel('Highest prices').fill('input=300, output=1500')
+  await page.getByLabel('Calls may choose vendors and further models').uncheck()
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  const stored = async () => {
+    const { items } = await home.gateway.keys.list(account, { cursor: undefined, limit: 20 })
+    return items.find(({ name }) => name === 'kept near')?.routing
+  }
+  const maxPrice = { input: '300', output: '1500' }
+  assert.deepEqual(await stored(), { vendors: ['alpha', 'beta'], regions: ['eu'], maxPrice, callerChoice: false })
+  await page.getByRole('button', { name: 'Actions for kept near' }).click()
+  await page.getByRole('menuitem', { name: 'Edit' }).click()
+  const vendors = page.getByLabel('Allowed vendors')
+  if (!(await vendors.isVisible())) await page.getByText('Restrictions and limits').click()
+  assert.equal(await vendors.inputValue(), 'alpha, beta')
+  assert.equal(await page.getByLabel('Calls may choose vendors').isChecked(), false)
+  await vendors.fill('')
+  await page.getByLabel('Calls may choose vendors').check()
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.deepEqual(await stored(), { regions: ['eu'], maxPrice })
+})
+
 test('a replaced key says when it ends and answers until then, can be ended now, and is told apart from its successor', async () => {
   const { page } = operator
   const { id, key, last4 } = await home.gateway.keys.create(account, { name: 'till' }, BY)

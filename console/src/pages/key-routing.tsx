@@ -1,4 +1,4 @@
-import { TextField } from '../ui/field.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
 import type { Key } from '../wire.ts'
 
 /** Where the calls of a key may go, as it is typed. */
@@ -6,6 +6,7 @@ export interface RoutingTexts {
   readonly vendors: string
   readonly regions: string
   readonly maxPrice: string
+  readonly callerChoice: boolean
 }
 
 type Routing = NonNullable<Key['routing']>
@@ -13,11 +14,12 @@ type Routing = NonNullable<Key['routing']>
 export function routingTexts(routing: Key['routing'] = null): RoutingTexts {
   const prices = Object.entries(routing?.maxPrice ?? {}).map(([unit, amount]) => `${unit}=${amount}`)
   const joined = (names: readonly string[] = []) => names.join(', ')
-  return { vendors: joined(routing?.vendors), regions: joined(routing?.regions), maxPrice: joined(prices) }
+  const texts = { vendors: joined(routing?.vendors), regions: joined(routing?.regions), maxPrice: joined(prices) }
+  return { ...texts, callerChoice: routing?.callerChoice !== false }
 }
 
 /** Null: anywhere. */
-export function textsAsRouting({ vendors, regions, maxPrice }: RoutingTexts): Key['routing'] {
+export function textsAsRouting({ vendors, regions, maxPrice, callerChoice }: RoutingTexts): Key['routing'] {
   const parts = (text: string) => text.split(/[\s,]+/).filter(Boolean)
   // The gateway rejects what is no unit.
   const prices = Object.fromEntries(parts(maxPrice).map((one) => one.split('='))) as NonNullable<Routing['maxPrice']>
@@ -25,6 +27,7 @@ export function textsAsRouting({ vendors, regions, maxPrice }: RoutingTexts): Ke
     ...(parts(vendors).length ? { vendors: parts(vendors) } : {}),
     ...(parts(regions).length ? { regions: parts(regions) } : {}),
     ...(Object.keys(prices).length ? { maxPrice: prices } : {}),
+    ...(callerChoice ? {} : { callerChoice }),
   }
   return Object.keys(routing).length ? routing : null
 }
@@ -50,6 +53,11 @@ export function RoutingFields(props: { texts: RoutingTexts; onTexts: (texts: Rou
         hint="Such as input=300, output=1500. Empty: any."
         value={texts.maxPrice}
         onText={(maxPrice) => onTexts({ ...texts, maxPrice })}
+      />
+      <Checkbox
+        label="Calls may choose vendors and further models"
+        checked={texts.callerChoice}
+        onCheck={(callerChoice) => onTexts({ ...texts, callerChoice })}
       />
     </div>
   )

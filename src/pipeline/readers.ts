@@ -1,0 +1,272 @@
+// One reader for each kind of product: its request, and the product if its key may have it.
+import { createHash } from 'node:crypto'
+import { mayUse } from '../admission/api-key.ts'
+import { type Bridge, bridgeOf } from '../catalog/bridge.ts'
+import type { Model } from '../catalog/document.ts'
+import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
+import { ENDPOINTS } from '../catalog/index.ts'
+import { cacheKey } from '../catalog/query.ts'
+import { type Catalog, type DataProduct, findDataProduct } from '../catalog/store.ts'
+import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
+import { dataTraits, readTextTraits } from '../catalog/traits.ts'
+import { unknownModel } from '../catalog/unknown-model.ts'
+import { isByTokens } from '../jobs/settle.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
+import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { countedUnits } from '../meter/charge.ts'
+import type { KindName, Unit } from '../meter/kind.ts'
+import { isObject } from '../protocols/check.ts'
+import { readDataRequest } from '../protocols/data/http-api.ts'
+import { readToolRequest } from '../protocols/data/mcp-tool.ts'
+import { readSocialRequest } from '../protocols/data/social-v2.ts'
+import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
+import { readSpeechRequest, readTranscriptionRequest } from '../protocols/media/openai-audio.ts'
+import { readImageRequest } from '../protocols/media/openai-images/request.ts'
+import { readRealtimeRequest } from '../protocols/media/openai-realtime/response.ts'
+import { ANY_MODEL, asJob, readVideoRequest } from '../protocols/media/video-task/request.ts'
+import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
+import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
+import { JSON_HEADER, type JsonWish, readJsonWish, withJsonChecked } from '../protocols/text/json-answer.ts'
+import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
+import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts'
+import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
+import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
+import type { Incoming, PaidSpec, Read, ReadDeps, Whose } from './read.ts'
+
+type Reader = (incoming: Incoming, deps: ReadDeps) => Pick<Read, 'paidRequest' | 'product' | 'cache'>
+
+export const READERS: Record<KindName, Reader> = {
+  text: readText,
+  embedding: readEmbedding,
+  rerank: readRerank,
+  moderation: byModel('moderation', readModerationsRequest),
+  ocr: byModel('ocr', readOcrRequest),
+  transcription: readTranscription,
+  speech: byModel('speech', readSpeechRequest),
+  realtime: readRealtime,
+  image: readImage,
+  video: readVideo,
+  data: readData,
+}
+
+/** For the checks that do not depend on the model, when there is no such model. */
+const NO_MODEL: ModelFacts = {
+  uid: '',
+  traits: readTextTraits(),
+  limits: { outputTokensReserve: 1, outputTokensFloor: 1 },
+}
+const NO_DATA_TRAITS = dataTraits.parse({})
+
+function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  const { json, wish } = readJsonWish(withPreset(incoming, deps), incoming.header?.(JSON_HEADER))
+  const uid = readModelName(json)
+  const model = modelAt(incoming.catalog, uid)
+  const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
+  const facts = { uid, traits, limits, pricing }
+  const clientFormat = incoming.spec.format! // Every endpoint of text has one.
+  const isCompact = incoming.spec.id === 'responses/compact'
+  const paidRequest = isCompact ? readCompactRequest(json, facts) : readTextRequest(clientFormat, json, facts)
+  const product = permit('text', uid, incoming)
+  if (isCompact) return { paidRequest, product }
+  return {
+    paidRequest: wish ? withJsonChecked({ ...paidRequest, clientFormat }, json.value, wish) : paidRequest,
+    product,
+    ...cacheRuleOf(incoming, json, product, { ...paidRequest, wish }),
+  }
+}
+
+/** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
+const OF_KEYS = { ttlSeconds: 3600, shared: false, pricing: undefined }
+
+/** Whether an answer may be one that was kept: what sampling makes different each time, or goes on from elsewhere, is not. */
+function cacheRuleOf(
+  { spec, catalog, principal, cacheHeader }: Incoming,
+  { text, value }: JsonText,
+  { cache }: Model,
+  { continues, wish }: PaidRequest & { readonly wish?: JsonWish | undefined },
+): Pick<Read, 'cache'> {
+  const { responseCache = cache !== undefined && !cache.keysOnly } = principal
+  const inside = value.generationConfig ?? value.generation_config
+  const config = isObject(inside) ? inside : value
+  if (!responseCache || continues || cacheHeader === false || !(cacheHeader || config.temperature === 0)) return {}
+  const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS
+  const whose = catalog.simulated || !shared ? principal.accountId : ''
+  const key = createHash('sha256')
+    .update(`${spec.format} ${whose} ${wish ? `${JSON.stringify(wish)} ` : ''}${text}`)
+    .digest('base64')
+  return { cache: { key: `text ${key}`, ttlSeconds, pricing } }
+}
+
+/** For models that are asked with JSON alone: what is asked is the business of their protocol. */
+function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: Model) => Read['paidRequest']): Reader {
+  return (incoming, deps) => {
+    const json = withPreset(incoming, deps)
+    const uid = readModelName(json)
+    return { paidRequest: readAsk(json, uid, modelAt(incoming.catalog, uid)), product: permit(kind, uid, incoming) }
+  }
+}
+
+function readEmbedding(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  const { id, surface } = incoming.spec
+  const shape = id === 'gemini/embed_batch' ? 'batch' : 'one'
+  return byModel('embedding', (json, uid, model) =>
+    surface === 'gemini'
+      ? readGeminiEmbeddingsRequest(json, uid, model, shape)
+      : readEmbeddingsRequest(json, uid, model),
+  )(incoming, deps)
+}
+
+function readRerank(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  const shape = incoming.spec.id === 'rerank/v2' ? 'cohere' : 'vendor'
+  return byModel('rerank', (json, uid, model) => readRerankRequest(json, uid, model, shape))(incoming, deps)
+}
+
+function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  const json = withPreset(incoming, deps)
+  const uid = readModelName(json)
+  const pictures = { ...incoming.body.pictures!, json }
+  const { lease } = pictures
+  const paidRequest = readImageRequest(
+    pictures,
+    { uid, pricing: modelAt(incoming.catalog, uid)?.pricing },
+    { ...deps.pictures(incoming.principal.accountId), lease },
+  )
+  return { paidRequest, product: permit('image', uid, incoming) }
+}
+
+function readTranscription(incoming: Incoming): ReturnType<Reader> {
+  const { json, file } = incoming.body
+  const uid = readModelName(json)
+  const model = modelAt(incoming.catalog, uid)
+  const known = model?.enabled && model.type === 'transcription' ? model : undefined
+  const work = incoming.spec.id === 'translations' ? 'translations' : 'transcriptions'
+  return {
+    paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
+    product: permit('transcription', uid, incoming),
+  }
+}
+
+function readRealtime(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  const { realtime } = incoming.body
+  return byModel('realtime', (json, uid, model) => readRealtimeRequest(json, uid, model, realtime))(incoming, deps)
+}
+
+function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  if (incoming.spec.id !== 'video/create') return byModel('video', readVideoAsk)(incoming, deps)
+  const body = { ...incoming.body, json: asJob(incoming.body.json) }
+  return byModel('video', (json, uid, model) => {
+    const asked = readVideoAsk(json, uid, model)
+    return { ...asked, order: { ...asked.order, isOpenai: true } }
+  })({ ...incoming, body }, deps)
+}
+
+function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
+  const known = model?.enabled && model.type === 'video' ? model : undefined
+  const video = readVideoRequest(json, known?.traits ?? ANY_MODEL, known !== undefined && isByTokens(known.pricing))
+  return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
+}
+
+/** A tool that its server has changed is not sold until the operator has agreed to the change. */
+function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps): ReturnType<Reader> {
+  const { catalog, principal, body } = incoming
+  const product = findDataProduct(catalog, spec.product)
+  if (!mayUse(principal, spec.restriction))
+    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+  if (!product?.enabled || !toolServers || toolServers.heldBack(spec))
+    throw new Fault('not_found', { message: 'This tool is not offered now.' })
+  const perRow = product.pricing.tiers.some((tier) => tier.row !== undefined)
+  const person = principal.place?.[':member'] ?? null
+  const token = catalog.simulated
+    ? undefined
+    : toolServers.tokenFor({ account: principal.accountId, person, isOwn: principal.isOwn }, spec.server)
+  // A sign-in is a person's, and so is what a server keeps for it.
+  const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
+  const { onProgress } = incoming
+  const facts = { session, token, onProgress, perRow, simulated: catalog.simulated, client: toolServers.client }
+  return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
+}
+
+function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+  if (isToolSpec(incoming.spec)) return readTool(incoming.spec, incoming, deps)
+  const { world, pageTokens } = deps
+  const { catalog, principal, params, query, header } = incoming
+  const spec = incoming.spec as DataEndpointSpec
+  const product = findDataProduct(catalog, spec.product)
+  const priced = product ? countedUnits(product.pricing) : new Set<Unit>()
+  const { json } = incoming.body
+  const tokens = spec.operation?.pageToken && pageTokens(principal.accountId, spec.id)
+  const paidRequest =
+    spec.protocol === 'social-v2'
+      ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow: priced.has('row') })
+      : readDataRequest(
+          spec,
+          { query, params, header, json },
+          { nowMs: world.nowMs(), priced, bridges: bridgesOf(product, spec, catalog), ...(tokens ? { tokens } : {}) },
+        )
+  if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })
+  if (!mayUse(principal, spec.restriction))
+    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+  const cache = 'cache' in product ? product.cache : undefined
+  // Answers of simulated vendors are not cached for paying callers.
+  const shelf = catalog.simulated ? 'test ' : ''
+  const question = spec.body ? ` ${json.text}` : ''
+  return {
+    paidRequest,
+    product,
+    ...(cache ? { cache: { key: shelf + cacheKey(spec, paidRequest.query) + question, ...cache } } : {}),
+  }
+}
+
+/** Of the vendors that need one. */
+function bridgesOf(product: DataProduct | undefined, { product: uid }: DataEndpointSpec, { document }: Catalog) {
+  const found = new Map<string, Bridge>()
+  for (const { vendor, enabled } of product?.routes ?? []) {
+    const { bridge } = document.vendors[vendor] ?? {}
+    const made = enabled && bridge ? bridgeOf(bridge, uid) : undefined
+    if (made) found.set(vendor, made)
+  }
+  return found
+}
+
+/**
+ * Whether this key may use the model here. Called when the body has been found right: whatever is wrong with that is said
+ * first. On some endpoints a model that is not for this caller does not exist, as the contract has it.
+ */
+function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose): Model {
+  const model = modelAt(catalog, uid)
+  const unknown = () =>
+    unknownModel(
+      uid,
+      catalog.document.models,
+      (name, { type, clientFormats }) =>
+        type === kind && (!spec.format || clientFormats.includes(spec.format)) && mayUse(principal, name),
+    )
+  if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw unknown()
+  if (model.type !== kind) throw invalid(`"${uid}" is no ${kind} model; GET /v1/models lists the types.`, 'model')
+  if (spec.format && !model.clientFormats.includes(spec.format)) {
+    const paths = model.clientFormats.map(
+      (clientFormat) => ENDPOINTS.find(({ format }) => format === clientFormat)!.path,
+    )
+    throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
+  }
+  if (!mayUse(principal, uid)) throw spec.hidesModels ? unknown() : new Fault('model_restricted')
+  return model
+}
+
+/** Of a free endpoint that is asked about a model: refused as by the paid endpoint whose model it is. */
+export function permitAt({ modelOf }: EndpointSpec, uid: string, whose: Omit<Whose, 'spec'>): void {
+  const spec = ENDPOINTS.find((one): one is PaidSpec => one.id === modelOf && one.sells !== undefined)
+  if (!spec)
+    throw new Fault('internal', { internal: { why: 'no paid endpoint has the models of a free one', modelOf } })
+  permit(spec.sells, uid, { ...whose, spec })
+}
+
+export function modelAt({ document }: Catalog, uid: string): Model | undefined {
+  return Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
+}
+
+/** The contract's table names a default beside "required": it is filled in only where the operator says so. */
+export function withPreset({ spec, body: { json } }: Incoming, { presets }: ReadDeps): JsonText {
+  if (!presets || spec.presetModel === undefined || json.member('model')) return json
+  return readJson(Buffer.from(splice(json, { add: { model: JSON.stringify(spec.presetModel) } })))
+}
