@@ -1117,6 +1117,24 @@ CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at
 CREATE INDEX transfer_lots ON public.transfer USING btree (account_id, id) WHERE (lots IS NOT NULL);
 CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
 
+create table unbilled_day (
+  day date not null,
+  kind text collate "C" not null,
+  vendor text collate "C" not null,
+  product text collate "C" not null,
+  model text collate "C" not null,
+  credential text collate "C" not null,
+  calls bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cost bigint,
+  constraint unbilled_day_calls_check CHECK ((calls > 0)),
+  constraint unbilled_day_cost_check CHECK ((cost >= 0)),
+  constraint unbilled_day_input_tokens_check CHECK ((input_tokens >= 0)),
+  constraint unbilled_day_output_tokens_check CHECK ((output_tokens >= 0)),
+  constraint unbilled_day_pkey PRIMARY KEY (day, kind, vendor, product, model, credential)
+);
+
 create table usage (
   account_id text collate "C" not null,
   id text collate "C" not null,

@@ -93,10 +93,14 @@ export function notInFile(subject: string, names: readonly string[]): string {
   return `${subject} ${shown}, not in the file. They stay; --prune removes them.`
 }
 
-/** The order of a list says nothing. */
+/** The order of a list says nothing, and neither does that of members. */
 export function isSame(a: unknown, b: unknown): boolean {
-  const plain = (value: unknown) => JSON.stringify(Array.isArray(value) ? [...value].sort() : (value ?? null))
-  return plain(a) === plain(b)
+  const sorted = (_: string, value: unknown) => {
+    if (Array.isArray(value)) return [...value].sort()
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+  }
+  return JSON.stringify(a ?? null, sorted) === JSON.stringify(b ?? null, sorted)
 }
 
 export function inWords(value: unknown): string {

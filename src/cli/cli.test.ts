@@ -313,32 +313,6 @@ test('accounts, keys and people are found by their names, and near misses are na
   assert.equal(alert.code, 0, alert.err)
 })
 
-test('where the calls of a key may go is said by options, shown, and taken away with "none"', async () => {
-  await json(['accounts', 'create', 'Routed Ltd'])
-  const [vendor = ''] = Object.keys(SMALL_CATALOG.vendors)
-  type Routed = { id: string; routing: object | null }
-  const made = await json<Routed>([
-    'keys',
-    'create',
-    'Routed Ltd',
-    'near',
-    '--vendors',
-    vendor,
-    '--caller-choice',
-    'off',
-  ])
-  assert.deepEqual(made.routing, { vendors: [vendor], callerChoice: false })
-  const change = ['keys', 'change', made.id]
-  const priced = await json<Routed>([...change, '--regions', 'eu,us-east-1', '--max-price', 'input=300,output=1500'])
-  assert.deepEqual(priced.routing, { regions: ['eu', 'us-east-1'], maxPrice: { input: '300', output: '1500' } })
-  const shown = await run([...change, '--name', 'nearer'])
-  assert.match(shown.out, /eu, us-east-1, input up to 300, output up to 1500/)
-  assert.match((await run([...change, '--caller-choice', 'off'])).out, /as the gateway chooses/)
-  assert.equal((await run([...change, '--caller-choice', 'maybe'])).code, 2)
-  assert.equal((await run([...change, '--vendors', 'nobody'])).code, 1)
-  assert.equal((await json<Routed>([...change, '--vendors', 'none'])).routing, null)
-})
-
 test('credits go to the account of exactly this name, and a key is revoked by its whole name alone', async () => {
   const acme = await json<{ id: string }>(['accounts', 'create', 'Acme'])
   for (let i = 0; i < 9; i++) await json(['accounts', 'create', `Acme ${i}`])

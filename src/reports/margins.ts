@@ -200,9 +200,9 @@ const LIVE = perGrouping((by) =>
 const UNBILLED = perGrouping((by) =>
   statement(
     `margin_unbilled_${by}`,
-    `select ${by === 'account' ? `''` : by === 'month' ? `to_char(day, 'YYYY-MM')` : by} as "group", 0::bigint as calls, 0::bigint as charged, 0::bigint as costed,
-       sum(cost)::bigint as cost, sum(cost)::bigint as unbilled
-     from unbilled_day where cost > 0 and day >= ($1::timestamptz at time zone 'UTC')::date and day < ($2::timestamptz at time zone 'UTC')::date
+    `select ${GROUPS[by]} as "group", 0::bigint as calls, 0::bigint as charged, 0::bigint as costed, sum(cost)::bigint as cost, sum(cost)::bigint as unbilled
+     from (select product, vendor, cost, day as month, '' as account_id from unbilled_day) u
+     where cost > 0 and month >= ($1::timestamptz at time zone 'UTC')::date and month < ($2::timestamptz at time zone 'UTC')::date
        and $3::text is null and ($4::text is null or product = $4) and ($5::text is null or vendor = $5) group by 1`,
   ),
 )
@@ -229,12 +229,12 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
     }
   }
   const label = labelOf(by)
+  const stored = label === undefined ? (by as Stored) : 'account' // No label, so one of these.
   if (label !== undefined) {
     for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
       addAll(await readLabelled(database, { label, month, isStored: month <= last, values }))
     if (groups.size > LABEL_VALUES_MAX) throw tooManyValues('by')
   } else {
-    const stored = by as Stored // No label, so one of these.
     const storedTo = monthRange(Math.min(filter.to, last)).to
     addAll(await database.query<GroupRow>(STORED[stored], [monthRange(filter.from).from, storedTo, ...values]))
     for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
@@ -245,9 +245,7 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
   }
   // Of a label it is, as of customers, in no group.
   const range = [monthRange(filter.from).from, monthRange(filter.to).to]
-  addAll(
-    await database.query<GroupRow>(UNBILLED[label === undefined ? (by as Stored) : 'account'], [...range, ...values]),
-  )
+  addAll(await database.query<GroupRow>(UNBILLED[stored], [...range, ...values]))
   const rows = [...groups.values()].sort((a, b) =>
     by === 'month' ? (a.group < b.group ? -1 : 1) : Number(b.charged - a.charged) || (a.group < b.group ? -1 : 1),
   )
