@@ -393,6 +393,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   tool_listing: 'what foreign servers list: what is sold, and its price, stands in the catalog',
   vendor_hour: 'requests to vendors and how long they took',
   vendor_probe: 'what the last free probe of a vendor found',
+  unbilled_day: 'estimates of what vendors took for what no account pays: no call stands behind them',
   usage_month: 'how a total is made up that statements take from transfers',
   ...{ credential: 'sealed secrets of vendors', byok_key: 'sealed secrets of vendors' },
   login_token: 'sealed tokens of vendors',
