@@ -258,7 +258,8 @@ test('copies that fail open no breaker, put no credential aside and count for no
   assert.equal(south.sent.length, 8, 'each is sent once')
   const after = g.gateway.vendors.health().find(({ name }) => name === 'tight')
   assert.deepEqual([after?.breaker, after?.errors, after?.requests], ['closed', before?.errors, before?.requests])
-  for (const name of ['TIGHT_KEY_A', 'TIGHT_KEY_B']) assert.equal(g.gateway.vendors.credentials.health('tight', name).why, null)
+  for (const name of ['TIGHT_KEY_A', 'TIGHT_KEY_B'])
+    assert.equal(g.gateway.vendors.credentials.health('tight', name).why, null)
   south.script = {}
   const body = { model: 'tight', messages: HELLO, max_tokens: 50 }
   assert.match(await (await g.call('/v1/chat/completions', key, body)).text(), /from south/)

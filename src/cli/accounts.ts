@@ -248,7 +248,9 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     'unit=credits',
     'The highest prices, such as input=300,output=1500; "none" for any of them removes all of them.',
   ),
-  'caller-choice': takes('word', 'off: its calls choose neither vendors nor further models.', { allowed: ['on', 'off'] }),
+  'caller-choice': takes('word', 'off: its calls choose neither vendors nor further models.', {
+    allowed: ['on', 'off'],
+  }),
   ...LIMIT_OPTIONS,
 }
 

@@ -138,12 +138,8 @@ export const FINANCE_COMMANDS: readonly Command[] = [
       csv: flag('Exports all rows as CSV to standard output.'),
     },
     async run(call) {
-      const {
-        from,
-        to,
-        vendor,
-        model: product,
-      } = Object.fromEntries(['from', 'to', 'vendor', 'model'].map((name) => [name, text(call, name)]))
+      const [from, to] = [text(call, 'from'), text(call, 'to')]
+      const [vendor, product] = [text(call, 'vendor'), text(call, 'model')]
       const path = `/margins/unbilled${query({ from, to, vendor, product, limit: '200' })}`
       if (call.values.csv) {
         await call.api.download(path, 'text/csv', call.say)

@@ -230,7 +230,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     enterCopy(name, { concurrencyMax }, giveWay) {
       const { breaker, copies, places } = stateOf(name)
       const isQuiet = (places.used + copies.size) * COPIES_PART < concurrencyMax
-      if (!isQuiet || breaker.phase(world.elapsedMs()) !== 'closed') return undefined
+      if (!isQuiet || breaker.state(world.elapsedMs()).phase !== 'closed') return undefined
       const leave = () => void copies.delete(giveAway)
       const giveAway = () => {
         leave()
