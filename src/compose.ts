@@ -317,7 +317,7 @@ function createLoad(
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
   const processId = newId(world)
-  const margins = createMargins(database, world)
+  const [margins, unbilled] = [createMargins(database, world), createUnbilled(database, world)]
   const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count }
   const ledger: Ledger = createLedger({ database, world, processId, meters, log })
   const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
@@ -328,7 +328,6 @@ function createLoad(
     ...{ world, lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS, running: () => monitor.running },
     waiting: () => ledger.pending + database.waiting(),
   })
-  const unbilled = createUnbilled(database, world)
   const hourly = [vendorHours, margins, unbilled]
   const sources = { sandboxUrl, credential: credentials.get }
   const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })

@@ -22,7 +22,7 @@ beforeEach(() => {
 })
 
 /** Long enough for a vendor that answers at once, on a busy machine. */
-const FIRST_TOKEN_MS = 1_500
+const FIRST_TOKEN_MS = 100
 const price = (input: string, output: string) => ({ unit: 'credits', tiers: [{ input, output }] })
 
 const g = testGateway({
@@ -43,7 +43,8 @@ const g = testGateway({
     const model = { ...base, pricing: price('1000000', '1000000'), routes }
     document.models.plain = model
     // The others may take as long as a busy machine needs.
-    const soon = (some: object[]) => some.map((route, at) => (at === 0 ? { ...route, firstTokenMs: FIRST_TOKEN_MS } : route))
+    const soon = (some: object[]) =>
+      some.map((route, at) => (at === 0 ? { ...route, firstTokenMs: FIRST_TOKEN_MS } : route))
     document.models.bounded = { ...model, routes: soon(routes) }
     document.models.hedged = { ...model, routing: { hedgeMs: 50 } }
     document.models.patient = { ...model, routing: { hedgeMs: 60_000 } }
