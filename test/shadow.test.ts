@@ -11,14 +11,15 @@ import { until } from './until.ts'
 
 const north = await scriptedVendor('north')
 const south = await scriptedVendor('south')
+/** Apart from copies that other tests leave behind. */
+const tight = await scriptedVendor('tight')
 const dead = await scriptedVendor('dead')
 dead.close()
 after(() => {
-  north.close()
-  south.close()
+  for (const vendor of [north, south, tight]) vendor.close()
 })
 beforeEach(() => {
-  for (const vendor of [north, south]) {
+  for (const vendor of [north, south, tight]) {
     vendor.script = {}
     vendor.aborted = 0
     vendor.sent.length = 0
@@ -51,7 +52,7 @@ function catalog(document: any): void {
   document.models.next = { ...model, routes: [route('south')] }
   document.models.gone = { ...model, routes: [route('dead')] }
   const credentials = [{ name: 'TIGHT_KEY_A' }, { name: 'TIGHT_KEY_B' }]
-  document.vendors.tight = { baseUrl: south.url, concurrencyMax: 4, pendingMax: 1, credentials }
+  document.vendors.tight = { baseUrl: tight.url, concurrencyMax: 4, pendingMax: 1, credentials }
   document.models.tight = { ...model, routes: [route('tight')] }
   document.models.guarded = { ...model, routes: [route('south')] }
   document.guardrails = {
@@ -215,9 +216,9 @@ test('an account has few copies at once; further ones are dropped, and its calls
 test('a thousand copies at a silent vendor take no room from its callers, open no breaker, and what they cost is counted', async () => {
   const accounts = await Promise.all(Array.from({ length: 6 }, () => g.account()))
   const keyOf = (turn: number) => accounts[turn % accounts.length]?.key ?? ''
-  south.script = { headersAfter: new Promise(() => {}) }
+  tight.script = { headersAfter: new Promise(() => {}) }
   const dropped = await copies('dropped', 'tight')
-  const CALLS = runs(200, 1_000)
+  const CALLS = runs(75, 1_000)
   for (let turn = 0; turn < CALLS; turn += 25)
     await Promise.all(
       Array.from({ length: 25 }, async (_, at) => {
@@ -225,23 +226,27 @@ test('a thousand copies at a silent vendor take no room from its callers, open n
       }),
     )
   // Half of its four places.
-  await until(() => south.sent.length === 2)
+  await until(() => tight.sent.length === 2)
   assert.equal((await copies('dropped', 'tight')) - dropped, CALLS - 2)
   // Four callers are let in at once: the copies give way.
   const gate = Promise.withResolvers<void>()
-  south.script = { headersAfter: gate.promise }
+  tight.script = { headersAfter: gate.promise }
   const calls = Array.from({ length: 4 }, (_, turn) =>
     g.call('/v1/chat/completions', keyOf(turn), { model: 'tight', messages: HELLO, max_tokens: 50 }),
   )
-  await until(() => south.sent.length === 6 && south.aborted === 2)
+  await until(() => tight.sent.length === 6 && tight.aborted >= 2)
   gate.resolve()
-  for (const call of calls) assert.match(await (await call).text(), /from south/)
+  for (const call of calls) assert.match(await (await call).text(), /from tight/)
   await until(async () => (await copies('failed', 'tight')) >= 2)
   for (const one of g.gateway.hourly) await one.flush()
   const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?vendor=tight&product=tight')
-  assert.deepEqual(
-    data.items.map(({ kind, calls: count, cost }) => [kind, count, Number(cost) > 0]),
-    [['copy', 2, true]],
+  // One row for each credential that was used.
+  assert.equal(
+    data.items.reduce((sum, one) => sum + one.calls, 0),
+    2,
+  )
+  assert.ok(
+    data.items.every(({ kind, cost }) => kind === 'copy' && Number(cost) > 0),
     'the vendor has the prompts of what was broken off',
   )
 })
@@ -250,19 +255,19 @@ test('copies that fail open no breaker, put no credential aside and count for no
   const { key } = await g.account()
   const before = g.gateway.vendors.health().find(({ name }) => name === 'tight')
   for (const status of [500, 500, 500, 500, 500, 500, 429, 401]) {
-    south.script = { status }
+    tight.script = { status }
     const failed = await copies('failed', 'tight')
     assert.match(await (await ask(key, 'tight')).text(), /from north/)
     await until(async () => (await copies('failed', 'tight')) === failed + 1)
   }
-  assert.equal(south.sent.length, 8, 'each is sent once')
+  assert.equal(tight.sent.length, 8, 'each is sent once')
   const after = g.gateway.vendors.health().find(({ name }) => name === 'tight')
   assert.deepEqual([after?.breaker, after?.errors, after?.requests], ['closed', before?.errors, before?.requests])
   for (const name of ['TIGHT_KEY_A', 'TIGHT_KEY_B'])
     assert.equal(g.gateway.vendors.credentials.health('tight', name).why, null)
-  south.script = {}
+  tight.script = {}
   const body = { model: 'tight', messages: HELLO, max_tokens: 50 }
-  assert.match(await (await g.call('/v1/chat/completions', key, body)).text(), /from south/)
+  assert.match(await (await g.call('/v1/chat/completions', key, body)).text(), /from tight/)
 })
 
 test('what acts, and what goes past the guardrails of the other model, is not copied', async () => {
