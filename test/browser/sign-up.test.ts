@@ -39,7 +39,7 @@ test('an operator names the gateway, colours it, looks at its mails and opens si
   await operator.go('/operator/mails')
   await page.frameLocator('iframe').getByText(`You asked for an account at ${NAME}`).waitFor()
   await operator.go('/operator/sign-up')
-  await page.getByRole('radio', { name: 'Open Whoever' }).check()
+  await page.getByRole('radio', { name: 'Open Anyone' }).check()
   await page.getByLabel('Starting credits').fill('12.5')
   await page.getByLabel('Version of the terms').fill('2026-11')
   await page.getByLabel('Address of the terms').fill('https://acme.example/terms')
