@@ -224,11 +224,13 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   function count(resolution: Resolution, { outcome, paid, hold }: Pick<Resolved, 'outcome' | 'paid' | 'hold'>): void {
+    // A release that comes after the settlement is told what that took, which was counted then.
+    const isCounted = resolution.kind === 'released' && paid > 0n
     // Counted also when the answer to an earlier try was lost: counting twice is better than never.
-    system.resolved(resolution, paid)
+    system.resolved(resolution, isCounted ? 0n : paid)
     // Also of a job, of which this process had nothing since it was made.
     if (system.some) tend()
-    if (outcome === 'already') return
+    if (outcome === 'already' || isCounted) return
     const { account } = resolution
     if (resolution.kind === 'settled') meters?.earned?.(resolution, paid)
     moved(account, 'settled', paid)

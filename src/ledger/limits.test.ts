@@ -377,6 +377,36 @@ test('a call of which an answer was lost is not tried again when the gateway tur
   }
 })
 
+test('a release that comes after the settlement counts nothing to the gateway’s spending', async () => {
+  let asks = 0
+  const ledger = await processOf({
+    leases: false,
+    database: behind((run, name) => {
+      if (name === 'ledger_quota_slice') asks += 1
+      return run()
+    }),
+  })
+  const acc = await account(1_000n)
+  await system({ spendTotal: String((await spentSoFar()) + 1_000n) })
+  try {
+    const { id } = await reserve(ledger, acc, 100n)
+    await settle(ledger, acc, id, 100n)
+    await ledger.idle()
+    const before = asks
+    assert.deepEqual(await settle(ledger, acc, id, 0n, { kind: 'released' }), {
+      outcome: 'already',
+      paid: 100n,
+      loss: 0n,
+      hold: 0n,
+    })
+    await ledger.idle()
+    // One that has spent anything says so.
+    assert.equal(asks, before)
+  } finally {
+    await system({})
+  }
+})
+
 test('a process that stops while the database is away does not fail at its slice of the gateway’s limits', async () => {
   let isAway = false
   const ledger = await processOf({

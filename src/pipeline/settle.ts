@@ -145,7 +145,8 @@ function noteSpeed({ candidate, startMs, firstByteMs }: Answered['attempted'], u
 
 export async function release(held: Held, ending: Pick<Ending, 'status' | 'fault'>, deps: PathDeps): Promise<void> {
   try {
-    await deps.ledger.resolve(resolutionOf(held, ending, deps))
+    // What was held apart may have become a job of which nobody was told.
+    await deps.ledger.resolve({ ...resolutionOf(held, ending, deps), givenUp: held.isApart === true })
   } catch (error) {
     // The ledger goes on trying; the caller still learns of the fault that mattered.
     deps.log.error({ requestId: held.requestId, error }, 'hold could not be released')
