@@ -8,6 +8,7 @@ import OpenAI from 'openai'
 import type { ContentView } from '../src/admission/views.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import { testGateway } from './gateway.ts'
+import { connect } from './mcp/client.ts'
 import { until } from './until.ts'
 
 /** Known before the gateway starts: the address guard has to let it through. */
@@ -362,6 +363,33 @@ test('a replacement that is longer is held for, up to a bound', async () => {
   const blocked = await ask(key, 'x')
   assert.deepEqual([blocked.status, blocked.headers.get('x-tollgate-guardrail')], [400, 'gate'])
   assert.match(await said(blocked), /would cost more than is held/)
+})
+
+test('what is held for a replacement is within the most that the caller lets a tool cost', async () => {
+  await rules(hooked({ on: ['request'] }))
+  const { id: account, key } = await g.account()
+  const client = await connect(g.url, key)
+  const call = async (most: string) =>
+    JSON.stringify(
+      await client.callTool({ name: 'ask_model', arguments: { model: 'echo', prompt: 'x', max_cost: most } }),
+    )
+  hook = () => ({ action: 'allow' })
+  const [, want = ''] = /up to ([\d.]+) credits/.exec(await call('0.000001')) ?? []
+  assert.match(await call(want), /You said: x/)
+  hook = () => ({ action: 'replace', texts: ['longer '.repeat(300)] })
+  const longer = await call(want)
+  await client.close()
+  await g.settled()
+  const held = await g.gateway.database.query<{ held: bigint }>(
+    { text: 'select held from usage where account_id = $1' },
+    [account],
+  )
+  const most = BigInt(Math.round(Number(want) * 1_000_000))
+  assert.deepEqual(
+    held.map((row) => row.held),
+    [most, most],
+    `${want}: ${longer}`,
+  )
 })
 
 test('a stored answer is given only to whom the hook lets through', async () => {

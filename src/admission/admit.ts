@@ -74,8 +74,12 @@ export function estimate({ paidRequest, product, own, fallbacks }: Offered): Est
   return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
 
-const withRoom = ({ want, floor, most }: Estimate, room: Credits): Estimate =>
-  room === 0n ? { want, floor, most } : { want: want + room, floor: floor + room, most: most + room }
+/** The caller's own bound leaves no room beyond it: what is held may be spent on output too. */
+function withRoom({ want, floor, most }: Estimate, { room = 0n, costMax = want + room }: Application): Estimate {
+  const left = costMax > want ? costMax - want : 0n
+  const more = room < left ? room : left
+  return { want: want + more, floor: floor + more, most: most + more }
+}
 
 const pricesOf = ({ product, own }: Pick<Offered, 'product' | 'own'>) => own?.prices ?? [product.pricing]
 
@@ -101,8 +105,8 @@ export async function admit(
   job?: Reservation['job'],
 ): Promise<Admitted | 'replay'> {
   const { paidRequest, principal, requestId, catalog, fallbacks = NONE } = application
-  const { room = 0n, costMax, isApart } = application
-  const { want, floor, most } = withRoom(estimate(application), room)
+  const { costMax, isApart } = application
+  const { want, floor, most } = withRoom(estimate(application), application)
   const id = callId(requestId)
   const { idempotency } = application
   const plain: Reservation = {
