@@ -25,6 +25,14 @@ export async function runGroup(files: Readonly<Record<string, string>>): Promise
     resolve: (specifier, context, next) =>
       specifier === 'node:test' ? { url: import.meta.url, shortCircuit: true } : next(specifier, context),
   })
+  // A test that ends the process with 0 would hide what comes after it.
+  let isComplete = false
+  nodeTest.after(() => {
+    isComplete = true
+  })
+  process.once('exit', () => {
+    if (!isComplete) process.exitCode = 1
+  })
   const suites: Array<[name: string, declared: Array<() => void>]> = []
   for (const [name, url] of Object.entries(files)) {
     const ofFile: Array<() => void> = []

@@ -7,6 +7,9 @@ const PATTERN_NAMES = ['email', 'phone', 'card', 'iban', 'api_key', 'private_key
 export type PatternName = (typeof PATTERN_NAMES)[number]
 
 const PATTERN_CHARS_MAX = 1000
+/** Linear time is time for each state of a pattern and each character, and every repetition that is counted makes states of its own. */
+const REPETITIONS_MAX = 1000
+const STATES_MAX = 1000
 const PATTERNS_MAX = 50
 const RULES_MAX = 50
 
@@ -20,7 +23,11 @@ const on = z
 const onFailure = z.enum(['allow', 'block']).default('block')
 
 export const redaction = z.strictObject({
-  patterns: z.array(z.enum(PATTERN_NAMES)).default([]),
+  patterns: z
+    .array(z.enum(PATTERN_NAMES))
+    .max(PATTERN_NAMES.length)
+    .refine((all) => new Set(all).size === all.length, 'names a pattern twice')
+    .default([]),
   /** The operator's own, by the word that stands in the placeholder: in the syntax of RE2, which takes linear time. */
   own: z
     .record(
@@ -120,6 +127,7 @@ function ruleProblems(
 
 /** Of the package re2js, as far as it is used. */
 export interface LinearPattern {
+  programSize(): number
   matcher(text: string): { find(from?: number): boolean; start(): number; end(): number }
 }
 
@@ -127,6 +135,7 @@ let compile: ((source: string) => LinearPattern) | undefined
 
 /** Or what is wrong with it. The package is loaded with the first pattern: most catalogs have none. */
 export function compilePattern(source: string): LinearPattern | string {
+  if (repetitionsOf(source) > REPETITIONS_MAX) return `repeats something more than ${REPETITIONS_MAX} times in all`
   if (!compile) {
     const { RE2JS } = createRequire(import.meta.url)('re2js') as {
       RE2JS: { compile(source: string): LinearPattern }
@@ -135,11 +144,18 @@ export function compilePattern(source: string): LinearPattern | string {
   }
   try {
     const pattern = compile(source)
+    if (pattern.programSize() > STATES_MAX) return 'is too large: use fewer or smaller counted repetitions'
     if (pattern.matcher('').find() || matchesNothing(pattern)) return 'matches the empty text, which is everywhere'
     return pattern
   } catch (error) {
     return `is no pattern: ${error instanceof Error ? error.message : 'it cannot be read'}`
   }
+}
+
+/** The sum of all counts, as in `{2,64}`. */
+function repetitionsOf(source: string): number {
+  const counts = [...source.matchAll(/\{(\d{1,9})(?:,(\d{0,9}))?\}/g)]
+  return counts.reduce((sum, [, least, most]) => sum + Math.max(Number(least), Number(most ?? 0)), 0)
 }
 
 function matchesNothing(pattern: LinearPattern): boolean {

@@ -194,6 +194,7 @@ class StreamGate implements Gate {
   }
 
   async #ask(): Promise<void> {
+    if (this.#stopped) return
     const isNew = this.#said !== ''
     const isQuiet = this.#isOver || this.#deps.world.elapsedMs() - this.#saidMs >= QUIET_MS
     const text = this.#context + this.#said

@@ -44,7 +44,7 @@ export function RedactionCard({ draft, onChange }: Props) {
         <OwnPatterns draft={draft} problems={tried.data?.problems ?? []} onChange={onChange} />
       </Card>
       <Card title="Try it" lead="Nothing of this is stored or sent to a vendor.">
-        <TextArea label="Sample text" rows={4} maxLength={4000} value={sample} onText={setSample} />
+        <TextArea label="Sample text" rows={4} maxLength={2000} value={sample} onText={setSample} />
         <Tried draft={draft} sample={tried.data} error={tried.error} />
       </Card>
     </>
