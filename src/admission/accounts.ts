@@ -14,7 +14,6 @@ import {
   type LimitsPatch,
   mergeLimits,
   readSystemLimits,
-  recallAll,
   showLimits,
   storeLimits,
 } from '../ledger/limits.ts'
@@ -431,8 +430,7 @@ export function createAccounts(options: {
         beforeCommit(tx, () => storeLimits(tx, { kind: 'system' }, limits))
         return showLimits(limits)
       })
-      ledger.recall()
-      await recallAll(database)
+      await ledger.recallAll()
       return shown
     },
   }

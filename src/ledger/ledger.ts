@@ -11,6 +11,7 @@ import { newId, type World } from '../kernel/world.ts'
 import { createBudgets } from './budgets.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
+import { recallAll } from './limits.ts'
 import { createLiveness, type Forgotten, HEARD_SECONDS, SILENT_SECONDS } from './liveness.ts'
 import { endLots, isSpecial, type Lot } from './lots.ts'
 import {
@@ -44,6 +45,8 @@ export interface Ledger {
   ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits } | undefined>
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
+  /** Those of all processes: the gateway's limits have changed. */
+  recallAll(): Promise<void>
   /**
    * Resolves when nothing of an account is leased any more, or nothing more will come back soon. Not within a transaction that has locked the account:
    * what comes back needs that lock.
@@ -307,8 +310,15 @@ export function createLedger(options: LedgerOptions): Ledger {
   async function recalled(account: string): Promise<void> {
     leases.recall((lease) => lease.account === account)
     const untilMs = world.elapsedMs() + SILENT_SECONDS * 1_000
-    while ((await database.query(ADMITTING, [account])).length > 0 && world.elapsedMs() < untilMs)
-      await sleep(world, RECALLED_WAIT_MS)
+    try {
+      while ((await database.query(ADMITTING, [account])).length > 0) {
+        if (world.elapsedMs() >= untilMs) throw new Error('a process has not given back its lease in time')
+        await sleep(world, RECALLED_WAIT_MS)
+      }
+    } catch (error) {
+      // What was changed is stored, and must not be answered as if it were not.
+      options.log?.error({ account, error }, 'calls may be admitted for a while by what was leased before a change')
+    }
   }
 
   /** For no longer than its caller waits. */
@@ -333,7 +343,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       // An id that is given up below must not be used again: a lease might cover it, and its settlement would find it released.
       else if (unsure && (reserved.outcome === 'no_slice' || reserved.outcome === 'stale'))
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'an answer was lost' } })
-      else if (!unsure) open.delete(reservation.id)
+      // One that was to become a job has its hold until it is released.
+      else if (!unsure && !(reservation.isApart && reservation.job)) open.delete(reservation.id)
       return reserved
     } catch (error) {
       unsure = true
@@ -387,12 +398,15 @@ export function createLedger(options: LedgerOptions): Ledger {
       else leases.refused(reservation)
       return budgets.named(reservation.account, reserved)
     },
-    async makeJob(reservation) {
+    async makeJob(asked) {
+      // It counts for the budgets by which it is held.
+      const reservation = { ...asked, scopes: open.get(asked.id) }
       for (let asked = 0; asked < LEARNED_MAX; asked++) {
         const reserved = await holdInTime(reservation, system.version)
         if (reserved.outcome === 'no_slice') await system.learn()
         else if (reserved.outcome !== 'stale') {
-          system.decided(reservation, reserved.outcome === 'held' ? reserved.amount : undefined)
+          // What becomes no job has been counted all the same; its release gives back the rest.
+          if (reserved.outcome === 'held') system.decided(reservation, reserved.amount)
           return decided(reserved)
         }
       }
@@ -429,6 +443,13 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
+    },
+    async recallAll() {
+      ledger.recall()
+      // The limits are stored, and a lease that is missed ends when it asks for more.
+      const missed = (error: unknown, account?: string) =>
+        options.log?.error({ account, error }, 'leases could not be recalled after a change of the gateway’s limits')
+      await recallAll(database, missed).catch(missed)
     },
     returned,
     recalled,

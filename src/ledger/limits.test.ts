@@ -377,6 +377,42 @@ test('a call of which an answer was lost is not tried again when the gateway tur
   }
 })
 
+test('a call that was held and cannot become a job stays counted, and what it held is free', async () => {
+  const ledger = await processOf({ leases: false })
+  const [acc, other] = [await account(1_000n), await account(1_000n)]
+  await system({ requestsPerMinute: 1 })
+  try {
+    const { id } = await reserve(ledger, acc, 100n, { isApart: true })
+    await rows(`update account set frozen_until = now() + interval '1 hour' where id = $1`, [acc])
+    const job = { id: `job-${id}`, input: '{}', request: '{}', answer: '{}' }
+    const asked = { id, account: acc, key: 'k1', product: 'alpha-5.4', catalogVersion: 1, tokens: 10 }
+    const made = await ledger.makeJob({ ...asked, want: 100n, floor: 100n, isApart: true, job })
+    assert.equal(made.outcome, 'frozen')
+    // It is not forgotten, however long the rest takes.
+    await rows(`update hold set created_at = now() - interval '2 minutes' where id = $1`, [id])
+    await ledger.sweep()
+    await ledger.idle()
+    assert.ok(await hasHold(id))
+    const released = await settle(ledger, acc, id, 0n, { kind: 'released', givenUp: true })
+    assert.deepEqual([released.outcome, await hasHold(id)], ['released', false])
+    assert.equal((await reserve(ledger, other, 100n)).outcome, 'limited')
+  } finally {
+    await system({})
+  }
+})
+
+test('a change of limits that is stored is not answered as failed because leases cannot be looked at', async () => {
+  const lost: string[] = []
+  const none = () => undefined
+  const log = { debug: none, info: none, warn: none, error: (_: object, words: string) => void lost.push(words) }
+  const isOfLimits = (name: string) => ['lease_admitting', 'limits_leased'].includes(name)
+  const away = () => Promise.reject(new Fault('unavailable', { internal: { why: 'away' } }))
+  const ledger = await processOf({ log, database: behind((run, name) => (isOfLimits(name) ? away() : run())) })
+  await ledger.recalled('acc_any')
+  await ledger.recallAll()
+  assert.equal(lost.length, 2, lost.join())
+})
+
 test('a release that comes after the settlement counts nothing to the gateway’s spending', async () => {
   let asks = 0
   const ledger = await processOf({

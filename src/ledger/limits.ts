@@ -57,9 +57,9 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
  * The same for the limits of the gateway, account by account, when they are stored: their transaction has the lock of the audit, for which others wait that have locked leases. A
  * lease that is missed ends when it asks for more.
  */
-export async function recallAll(database: Queryable): Promise<void> {
+export async function recallAll(database: Queryable, missed: (error: unknown, account: string) => void): Promise<void> {
   for (const { account } of await database.query<{ account: string }>(LEASED))
-    await database.query(RECALL, [account]).catch(() => undefined)
+    await database.query(RECALL, [account]).catch((error: unknown) => missed(error, account))
 }
 
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
