@@ -250,7 +250,8 @@ export class RealtimeSession {
       reads: { input, ...(audio > 0 ? { inputAudio: audio } : {}), ...(image > 0 ? { inputImage: image } : {}) },
       speaks: !Array.isArray(modalities) || modalities.includes('audio'),
       tokensMax: most[0] ?? most[1],
-      bytesSpoken: (spoken === undefined ? this.#output.bytes : soundBytes(spoken)) / SPOKEN_PER_SECOND,
+      // A vendor may leave the response's own format unheeded.
+      bytesSpoken: Math.min(this.#output.bytes, soundBytes(spoken)) / SPOKEN_PER_SECOND,
     }
   }
 }

@@ -31,9 +31,9 @@ export class SoundFormat {
     if (this.#told.length > TOLD_MAX) this.#least = Math.min(this.#least, this.#told.shift() ?? this.#least)
   }
 
-  /** Updates are answered in their order; those that the vendor did not accept are not answered. */
+  /** Updates are answered in their order; those that the vendor did not accept are not answered. An answer without a format says nothing of it. */
   confirm(format: unknown): void {
-    this.#known = soundBytes(format)
+    if (format !== undefined) this.#known = soundBytes(format)
     const at = this.#told.findIndex((one) => one === undefined || one === this.#known)
     this.#told = this.#told.slice(at + 1)
   }
