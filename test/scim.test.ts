@@ -92,6 +92,18 @@ test('groups that are called like roles give them, and the last owner stays', as
   assert.deepEqual([await roleOf(a), await roleOf(b)], ['member', 'owner'])
 })
 
+test('roles that a broken-off change left behind follow with the next one of a group', async () => {
+  const [came, left] = [await create(), await create()]
+  const members = [{ value: left }]
+  const path = `/Groups/${String((await scim('POST', '/Groups', { displayName: 'admin', members })).body.id)}`
+  assert.equal(await roleOf(left), 'admin')
+  // The group is stored, and nobody has followed it yet.
+  await rows('update scim_group_member set person_id = $2 where scope = $1 and person_id = $3', [account, came, left])
+  const again = { displayName: 'admin', members: [{ value: came }] }
+  assert.equal((await scim('PUT', path, again)).status, 200)
+  assert.deepEqual([await roleOf(came), await roleOf(left)], ['admin', 'member'])
+})
+
 const teamsPath = () => `/accounts/${account}/teams`
 const newTeam = async (name: string) => (await g.operator<TeamView>('POST', teamsPath(), { name })).data
 const change = (team: TeamView, body: object) => g.operator<TeamView>('PATCH', `${teamsPath()}/${team.id}`, body)
@@ -172,6 +184,33 @@ test('of patches of a group that come at once each counts, and a name is given o
   assert.deepEqual(await inTeam(team), people.slice(0, 1))
   const made = await Promise.all(Array.from({ length: 4 }, () => scim('POST', '/Groups', { displayName: 'Once' })))
   assert.deepEqual(made.map(({ status }) => status).sort(), [201, 409, 409, 409])
+})
+
+test('a new name and a member that come at once both count, and the team follows', async () => {
+  const people = await Promise.all(Array.from({ length: 4 }, () => create()))
+  const team = await newTeam('Moving')
+  await change(team, { scimGroup: 'Name 0' })
+  const group = await newGroup('Name 0', [])
+  for (const [n, value] of people.entries()) {
+    const renamed = { op: 'replace', path: 'displayName', value: `Name ${n + 1}` }
+    await Promise.all([
+      patchGroup(group, renamed),
+      patchGroup(group, { op: 'add', path: 'members', value: [{ value }] }),
+      patchGroup(group, { op: 'replace', path: 'displayName', value: `Other ${n + 1}` }),
+    ])
+    assert.deepEqual(await inTeam(team), people.slice(0, n + 1).sort())
+  }
+})
+
+test('where no more groups or members have room, members still leave', async () => {
+  const [a, b] = [await create(), await create()]
+  const group = await newGroup('Full', [a])
+  const full = `insert into scim_group (scope, id, display_name) select $1, 'full_' || n, 'full ' || n from generate_series(1, 5000) n`
+  await rows(full, [account])
+  assert.equal((await scim('POST', '/Groups', { displayName: 'One more' })).status, 413)
+  await patchGroup(group, { op: 'add', path: 'members', value: [{ value: b }] })
+  await patchGroup(group, { op: 'remove', path: `members[value eq "${a}"]` })
+  await rows(`delete from scim_group where scope = $1 and id like 'full%'`, [account])
 })
 
 test('teams are of the account: another’s group of that name, and one of the gateway, reach nobody in them', async () => {

@@ -6,11 +6,12 @@ import type { Audit, By } from '../database/audit.ts'
 import { type Database, isTaken, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { isObject, type Json } from '../protocols/check.ts'
-import { domainOf, readMailbox } from './mailbox.ts'
+import type { Json } from '../protocols/check.ts'
+import { domainOf } from './mailbox.ts'
 import { JOIN, type Members } from './members.ts'
 import { insertPerson } from './people.ts'
 import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
+import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-given.ts'
 import { ScimError } from './scim-query.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -52,12 +53,10 @@ export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 export const USER_NAMES = ['userName', 'externalId', 'active', 'displayName', 'name', 'emails']
 export const GROUP_NAMES = ['displayName', 'externalId', 'members']
 
-const MEMBERS_MAX = 5_000
 const PEOPLE_MAX = 20_000
 /** Of an account or of the gateway; and members of all groups together, each as often as it is in one. */
 const GROUPS_MAX = 5_000
 const PLACES_MAX = 200_000
-const CHARS_MAX = 254
 
 interface UserRow {
   id: string
@@ -144,6 +143,10 @@ const SET_GROUP = statement(
   'scim_group_set',
   'update scim_group set display_name = $3, external_id = $4, updated_at = now() where scope = $1 and id = $2 returning id',
 )
+const LOCK_GROUP = statement(
+  'scim_group_lock',
+  'select display_name, external_id from scim_group where scope = $1 and id = $2 for update',
+)
 const DROP_GROUP = statement('scim_group_drop', 'delete from scim_group where scope = $1 and id = $2 returning id')
 const RENAME_IN_TEAMS = statement(
   'scim_group_rename',
@@ -158,6 +161,7 @@ const LEAVE_GROUP = statement(
   'delete from scim_group_member where scope = $1 and group_id = $2 and person_id = any($3::text[])',
 )
 const NAMED = statement('scim_users_named', `${USER} and p.id = any($2::text[])`)
+const FOLLOWING = statement('scim_users_following', `${USER} and (p.id = any($2::text[]) or s.by_group)`)
 
 interface GroupRow {
   id: string
@@ -292,38 +296,55 @@ export function createScim(deps: ScimDeps): Scim {
     }
   }
 
+  /** What a change that was broken off left behind. A role that may not be given or taken stays: this change is not about it. */
+  async function catchUp(scope: ScimScope, people: readonly string[]): Promise<void> {
+    for (const row of await database.query<UserRow>(FOLLOWING, [nameOf(scope), people])) {
+      const { role, byGroup } = roleOf(scope, row)
+      if (row.role === role && row.by_group === byGroup) continue
+      await follow(scope, [row.id]).catch((error) => {
+        if ((scimErrorOf(error)?.status ?? 500) >= 500) throw error
+      })
+    }
+  }
+
   /** Undefined: there is none yet, or none any more. */
   async function storeGroup(scope: ScimScope, id: string, from?: GivenGroup, to?: GivenGroup): Promise<void> {
     await changeGroup(scope, id, from, to)
     const roles = rolesOf(scope)
     const [was, is] = [from, to].map((one) => roles.find((role) => one && role === roleNamed(one.displayName)))
-    const changed =
-      was === is ? difference(to, from).concat(difference(from, to)) : [to, from].flatMap((one) => one?.members ?? [])
+    if (!was && !is) return
+    const all = [to, from].flatMap((one) => one?.members ?? [])
     try {
       // Who gains first: a new last owner in the place of the old one leaves no moment without one.
-      if (was || is) await follow(scope, changed)
+      await follow(scope, was === is ? difference(to, from).concat(difference(from, to)) : all)
     } catch (error) {
       // A role that may not be given or taken: the group is as it was.
       await changeGroup(scope, id, to, from)
+      await catchUp(scope, all)
       throw error
     }
+    await catchUp(scope, all)
   }
 
   async function changeGroup(scope: ScimScope, id: string, from?: GivenGroup, to?: GivenGroup): Promise<void> {
     const name = nameOf(scope)
     const [joined, left] = [difference(to, from), difference(from, to)]
     await database.transaction(async (tx) => {
-      const stored = to && [name, id, to.displayName, to.externalId]
-      const [done] = await (stored ? tx.query(from ? SET_GROUP : ADD_GROUP, stored) : tx.query(DROP_GROUP, [name, id]))
-      if (!done) throw groupUnknown()
-      if (from && to && from.displayName !== to.displayName)
-        await tx.query(RENAME_IN_TEAMS, [name, from.displayName, to.displayName])
+      const [was] = await tx.query<Pick<GroupRow, 'display_name' | 'external_id'>>(LOCK_GROUP, [name, id])
+      if (from && !was) throw groupUnknown()
+      // What this change leaves alone stays as another one may have made it by now.
+      const isSame = (part: 'displayName' | 'externalId') => from !== undefined && to?.[part] === from[part]
+      const display = (was && isSame('displayName') ? was.display_name : to?.displayName) ?? ''
+      const external = (was && isSame('externalId') ? was.external_id : to?.externalId) ?? null
+      if (to) await tx.query(was ? SET_GROUP : ADD_GROUP, [name, id, display, external])
+      else await tx.query(DROP_GROUP, [name, id])
+      if (was && to && was.display_name !== display) await tx.query(RENAME_IN_TEAMS, [name, was.display_name, display])
       const came = await known(tx, scope, joined)
       const went = await tx.query<UserRow>(NAMED, [name, left])
       await tx.query(JOIN_GROUP, [name, id, to ? joined : []])
       await tx.query(LEAVE_GROUP, [name, id, left])
       // From here on the directory says who is in the teams of this group.
-      if (to) await tx.query(GIVE_UP, [name, to.displayName])
+      if (to) await tx.query(GIVE_UP, [name, display])
       // Of members only those who come or go.
       const told = (group: GivenGroup | undefined, changed: readonly UserRow[]) =>
         group ? { name: group.displayName, members: changed.map(({ email }) => email) } : {}
@@ -347,10 +368,14 @@ export function createScim(deps: ScimDeps): Scim {
     return rows
   }
 
-  async function checkRoom(scope: ScimScope, given: GivenGroup): Promise<void> {
+  /** For a new group, and for one that grows. */
+  async function checkRoom(scope: ScimScope, from: GivenGroup | undefined, to: GivenGroup): Promise<void> {
+    const more = to.members.length - (from?.members.length ?? 0)
+    if (from && more <= 0) return
     const [counts] = await database.query<{ groups: number; places: number }>(GROUP_COUNTS, [nameOf(scope)])
-    if (counts && counts.groups >= GROUPS_MAX) throw new ScimError(413, `At most ${GROUPS_MAX} groups are kept here.`)
-    if (counts && counts.places + given.members.length > PLACES_MAX)
+    if (!from && counts && counts.groups >= GROUPS_MAX)
+      throw new ScimError(413, `At most ${GROUPS_MAX} groups are kept here.`)
+    if (counts && counts.places + more > PLACES_MAX)
       throw new ScimError(413, `All groups together have at most ${PLACES_MAX} members.`)
   }
 
@@ -401,7 +426,7 @@ export function createScim(deps: ScimDeps): Scim {
     group: async (scope, id) => groupView(await groupOf(scope, id)),
     async createGroup(scope, body) {
       const given = readGroup(body)
-      await checkRoom(scope, given)
+      await checkRoom(scope, undefined, given)
       const id = `grp_${newId(world)}`
       await storeGroup(scope, id, undefined, given)
       return groupView(await groupOf(scope, id))
@@ -409,7 +434,7 @@ export function createScim(deps: ScimDeps): Scim {
     async replaceGroup(scope, id, next) {
       const row = await groupOf(scope, id)
       const given = readGroup(next(groupView(row)))
-      await checkRoom(scope, given)
+      await checkRoom(scope, givenIn(row), given)
       await storeGroup(scope, id, givenIn(row), given)
       return groupView(await groupOf(scope, id))
     },
@@ -435,22 +460,6 @@ function roleNamed(display: string): string {
     .trim()
 }
 
-// What a directory sends, checked.
-
-interface GivenUser {
-  readonly userName: string
-  readonly externalId: string | null
-  readonly active: boolean
-  readonly email: string
-  readonly attributes: Json
-}
-
-interface GivenGroup {
-  readonly displayName: string
-  readonly externalId: string | null
-  readonly members: readonly string[]
-}
-
 const givenIn = ({ display_name: displayName, external_id: externalId, members }: GroupRow): GivenGroup => ({
   ...{ displayName, externalId, members: members?.map(({ value }) => value) ?? [] },
 })
@@ -462,83 +471,6 @@ function difference(one?: GivenGroup, other?: GivenGroup): string[] {
 }
 
 const groupUnknown = () => new ScimError(404, 'There is no such group here.')
-
-const invalidValue = (message: string) => new ScimError(400, message, 'invalidValue')
-
-function textOf(value: unknown, name: string): string | null {
-  if (value === undefined || value === null) return null
-  if (typeof value !== 'string' || value.length > CHARS_MAX || !value.isWellFormed() || /\p{Cc}/u.test(value))
-    throw invalidValue(`"${name}" must be a text of at most ${CHARS_MAX} characters.`)
-  return value
-}
-
-function readUser(body: Json): GivenUser {
-  const userName = textOf(body.userName, 'userName')?.trim()
-  if (!userName) throw invalidValue('"userName" is missing.')
-  // Some directories send it as text.
-  const active = typeof body.active === 'string' ? body.active.toLowerCase() === 'true' : (body.active ?? true)
-  if (typeof active !== 'boolean') throw invalidValue('"active" must be true or false.')
-  const emails = readEmails(body.emails)
-  const main = emails.find(({ primary }) => primary) ?? emails[0]
-  const email = (main?.value ?? userName).trim().toLowerCase()
-  if (!readMailbox(email) || email.length > CHARS_MAX)
-    throw invalidValue('An e-mail address is needed: in "emails", or as the "userName".')
-  const name = isObject(body.name)
-    ? Object.fromEntries(
-        ['formatted', 'familyName', 'givenName'].flatMap((part) => {
-          const value = textOf(isObject(body.name) ? body.name[part] : undefined, `name.${part}`)
-          return value === null ? [] : [[part, value]]
-        }),
-      )
-    : undefined
-  const displayName = textOf(body.displayName, 'displayName')
-  return {
-    ...{ userName, active, email, externalId: textOf(body.externalId, 'externalId') },
-    attributes: {
-      ...(displayName === null ? {} : { displayName }),
-      ...(name ? { name } : {}),
-      ...(emails.length ? { emails } : {}),
-    },
-  }
-}
-
-interface GivenEmail {
-  readonly value: string
-  readonly type?: string
-  readonly primary?: boolean
-}
-
-function readEmails(given: unknown): GivenEmail[] {
-  if (given === undefined || given === null) return []
-  if (!Array.isArray(given) || given.length > 20) throw invalidValue('"emails" must be a list of at most 20.')
-  return given.map((entry) => {
-    const value = isObject(entry) ? textOf(entry.value, 'emails.value') : null
-    if (!isObject(entry) || value === null) throw invalidValue('An entry of "emails" must have a "value".')
-    const type = textOf(entry.type, 'emails.type')
-    return {
-      value,
-      ...(type === null ? {} : { type }),
-      ...(typeof entry.primary === 'boolean' ? { primary: entry.primary } : {}),
-    }
-  })
-}
-
-/** The id at the end of a user's address. */
-const idIn = (address: unknown) => (typeof address === 'string' ? address.split('/').at(-1) : undefined)
-
-function readGroup(body: Json): GivenGroup {
-  const displayName = textOf(body.displayName, 'displayName')?.trim()
-  if (!displayName) throw invalidValue('"displayName" is missing.')
-  const members = body.members ?? []
-  if (!Array.isArray(members) || members.length > MEMBERS_MAX)
-    throw invalidValue(`"members" must be a list of at most ${MEMBERS_MAX}.`)
-  const ids = members.map((entry) => {
-    const value = isObject(entry) ? textOf(entry.value ?? idIn(entry.$ref), 'members.value') : null
-    if (value === null) throw invalidValue('An entry of "members" must have a "value".')
-    return value
-  })
-  return { displayName, externalId: textOf(body.externalId, 'externalId'), members: [...new Set(ids)] }
-}
 
 function metaOf(kind: 'User' | 'Group', row: Pick<GroupRow, 'created_at' | 'updated_at'>): Json {
   return {
