@@ -158,6 +158,10 @@ test('a whole catalog moves a credential only with its value, an old one only fo
   const fresh = at({ fresh: { baseUrl: foreign.url, credential: UNUSED } })
   assert.equal((await asEditor('PUT', '/catalog?dryRun=true', { document: fresh }))[0], 403)
   assert.equal((await g.operator('PUT', '/catalog?dryRun=true', { document: fresh })).status, 200)
+  // One that an earlier catalog used is in use, also after it is named nowhere.
+  const used = at({ fresh: { baseUrl: home.url, credential: UNUSED } })
+  for (const document of [used, here]) assert.equal((await g.operator('PUT', '/catalog', { document })).status, 200)
+  assert.equal((await g.operator('PUT', '/catalog?dryRun=true', { document: fresh })).status, 400)
   const values = { [STORED]: canaryOf(STORED) }
   assert.equal((await g.operator('PUT', '/catalog', { document: moved[0], credentials: values })).status, 200)
   // The way back is asked about like the way there.

@@ -40,6 +40,8 @@ export interface CatalogStore {
   check(input: unknown): CheckView
   apply(input: unknown, by: By, note: string): Promise<Applied>
   versions(): Promise<VersionView[]>
+  /** Any version, in force or not, has this credential at a vendor. */
+  hasNamed(credential: string): Promise<boolean>
   rollback(version: number, by: By): Promise<Applied>
   /** A document made from the one in force, within the transaction that applies it. */
   amend(make: Amendment, by: By, note: string): Promise<Applied>
@@ -60,6 +62,7 @@ const LIST = statement(
   'catalog_list',
   'select version, at, actor, note from catalog_version order by version desc limit 200',
 )
+const NAMED = statement('catalog_named', 'select 1 from catalog_version where strpos(document, $1) > 0 limit 1')
 const INSERT = statement(
   'catalog_insert',
   `insert into catalog_version (version, document, note, actor)
@@ -155,6 +158,7 @@ export async function openCatalog(options: {
       const rows = await database.query<Omit<VersionView, 'appliedAt'> & { at: Date }>(LIST)
       return rows.map(({ at, ...row }) => ({ ...row, appliedAt: at.toISOString() }))
     },
+    hasNamed: async (credential) => (await database.query(NAMED, [JSON.stringify(credential)])).length > 0,
     rollback: (version, by) =>
       replace(async (_, tx) => JSON.parse((await rowAt(tx, version)).document), {
         by,

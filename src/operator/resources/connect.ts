@@ -240,7 +240,11 @@ export async function mayAllGo(
 }
 
 /** A whole document names credentials at addresses where they are not at home only for whoever manages credentials. What else is wrong with it is said when it is applied. */
-async function checkMoves(actor: Actor, document: unknown, { values, ...known }: Known & { values?: Values }) {
+async function checkMoves(
+  actor: Actor,
+  document: unknown,
+  { values, catalog, ...known }: Known & { values?: Values; catalog: CatalogStore },
+) {
   if (!checkDocument(document).ok) return
   const { vendors } = document as CatalogInput // It was just checked.
   for (const vendor of Object.values(vendors))
@@ -249,15 +253,14 @@ async function checkMoves(actor: Actor, document: unknown, { values, ...known }:
         if (await isFreeToGo(name, { value: values?.[name], address }, known)) continue
         requireRight(actor, 'vendor-credentials:write')
         // A variable that nothing has used yet belongs nowhere, and the way back leads where it was.
-        if (values && (await isInUse(name, known))) throw notAtHome(name, address, `credentials.${name}`)
+        if (values && (await isInUse(name, known, catalog))) throw notAtHome(name, address, `credentials.${name}`)
       }
 }
 
-async function isInUse(name: string, { current, credentials }: Known): Promise<boolean> {
-  const named = [...Object.values(current.vendors), ...(await readPresets()).map(({ vendor }) => vendor)]
-  return (
-    credentials.source(name) === 'stored' || named.some((vendor) => namedBy(vendor).some((one) => one.name === name))
-  )
+/** A catalog that no longer names it does not free it. */
+async function isInUse(name: string, { credentials }: Known, catalog: CatalogStore): Promise<boolean> {
+  const named = (await readPresets()).some(({ vendor }) => namedBy(vendor).some((one) => one.name === name))
+  return credentials.source(name) === 'stored' || named || catalog.hasNamed(name)
 }
 
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */
@@ -475,7 +478,8 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       answer: z.union([appliedView, checkView]),
       async run({ query, body: { document, note, basedOn, credentials: values = {} }, actor, by }) {
         if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
-        const mayMove = (current: CatalogInput) => checkMoves(actor, document, { current, credentials, values })
+        const mayMove = (current: CatalogInput) =>
+          checkMoves(actor, document, { current, credentials, catalog, values })
         if (isDryRun(query)) {
           await mayMove(catalog.current.input)
           return catalog.check(document)
@@ -518,7 +522,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       answer: z.union([appliedView, vendorCheckView]),
       async run({ query, body, actor, by }) {
         const { input: document } = await catalog.at(body.version)
-        await checkMoves(actor, document, { current: catalog.current.input, credentials })
+        await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog })
         if (!isDryRun(query)) return catalog.rollback(body.version, by)
         const { models, endpoints } = catalog.current.input
         const losing = Object.keys({ ...models, ...endpoints }).filter(
