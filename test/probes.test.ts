@@ -1,6 +1,8 @@
 // Active probes: two gateways on one database ask vendors for what costs nothing, and calls go where it is answered.
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { VendorView } from '../src/operator/views.ts'
@@ -9,29 +11,41 @@ import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 import { until } from './until.ts'
 
-const NAMES = ['north', 'south', 'locked', 'odd', 'quiet'] as const
+const NAMES = ['north', 'south', 'locked', 'odd', 'strange', 'signed', 'quiet'] as const
 type Name = (typeof NAMES)[number]
 const KEY = 'sk-locked-0123456789abcdef'
+/** It looks like no credential. */
+const TOKEN = 'opaque.word.of.the.login'
+const env = { LOCKED_KEY: KEY, SIGNED_KEY: 'client:secret' }
 let vendors: Record<Name, ScriptedVendor>
 let database: FreshDatabase
 let one: TestGateway
 let other: TestGateway
+/** What the token endpoint of `signed` does. */
+const brief = (response: ServerResponse) => void response.end(JSON.stringify({ access_token: TOKEN, expires_in: 1 }))
+let giveToken = brief
+const tokens = createServer((_, response) => giveToken(response))
 
 before(async () => {
+  await once(tokens.listen(0, '127.0.0.1'), 'listening')
+  const tokenUrl = `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token` // It listens on a port.
   const started = await Promise.all(NAMES.map(async (name) => [name, await scriptedVendor(name)] as const))
   vendors = Object.fromEntries(started) as typeof vendors // One of each name.
   database = await freshDatabase()
   one = await startGateway({
     database,
-    env: { LOCKED_KEY: KEY },
+    env,
     catalog(document) {
       // So rarely that a probe is made only when a test makes it due.
       const probe = { everySeconds: 3600 }
-      const { north, south, locked, odd, quiet } = vendors
+      const { north, south, locked, odd, strange, signed, quiet } = vendors
       document.vendors.north = { baseUrl: north.url, probe }
       document.vendors.south = { baseUrl: south.url, probe: false }
       document.vendors.locked = { baseUrl: locked.url, credential: 'LOCKED_KEY', probe }
       document.vendors.odd = { baseUrl: odd.url, probe }
+      document.vendors.strange = { baseUrl: strange.url, probe }
+      const login = { auth: { oauth: { tokenUrl } }, credential: 'SIGNED_KEY' }
+      document.vendors.signed = { baseUrl: signed.url, ...login, probe }
       document.vendors.quiet = { baseUrl: quiet.url }
       document.vendors.keyless = { baseUrl: quiet.url, credential: 'ABSENT_KEY', probe }
       document.vendors.cloudy = { baseUrl: quiet.url, cloud: 'bedrock', probe }
@@ -42,12 +56,12 @@ before(async () => {
       document.models.both = { ...model, routes: routes('north', 'south') }
       document.models.alone = { ...model, routes: routes('north') }
       document.models.guarded = { ...model, routes: routes('locked', 'south') }
-      document.models.rest = { ...model, routes: routes('odd', 'quiet', 'keyless') }
+      document.models.rest = { ...model, routes: routes('odd', 'strange', 'signed', 'quiet', 'keyless') }
       const cloudy = { vendor: 'cloudy', protocol: 'anthropic-messages', model: 'm' }
       document.models.far = { ...model, routes: [cloudy] }
     },
   })
-  other = await startGateway({ database, env: { LOCKED_KEY: KEY } })
+  other = await startGateway({ database, env })
 })
 after(async () => {
   await one.settled()
@@ -56,9 +70,11 @@ after(async () => {
   await other.close()
   await database.drop()
   for (const vendor of Object.values(vendors)) vendor.close()
+  tokens.close().closeAllConnections()
 })
 beforeEach(() => {
   for (const vendor of Object.values(vendors)) vendor.script = {}
+  giveToken = brief
 })
 
 interface Row {
@@ -300,6 +316,41 @@ test('a list that is endless is broken off and counts; one that stalls, is no JS
     assert.equal(row.state, 'failing')
     assert.match(row.message, said)
   }
+})
+
+test('what is no list counts only at an address that had one', async () => {
+  const cases = [302, 400, 422, 200].map((status) => ({
+    list: (response: ServerResponse) => void response.writeHead(status).end('<html>welcome</html>'),
+  }))
+  // It had one before this test.
+  await probe('strange')
+  await sql(`update vendor_probe set listed_url = null where vendor = 'strange'`)
+  for (const script of cases) {
+    vendors.strange.script = script
+    const { state, failures } = await probe('strange')
+    assert.deepEqual([state, failures], ['unsupported', 0])
+  }
+  vendors.strange.script = {}
+  assert.equal((await probe('strange')).state, 'answering')
+  for (const script of cases) {
+    vendors.strange.script = script
+    assert.equal((await probe('strange')).state, 'failing')
+  }
+})
+
+test('a login that is rejected is a rejected credential; a token that the vendor repeats is not stored', async () => {
+  giveToken = (response) => void response.writeHead(401).end(JSON.stringify({ error: 'invalid_client' }))
+  const { message } = await fail('signed', {})
+  assert.match(message, /^The login failed\. .*invalid_client/)
+  assert.deepEqual([(await rowOf('signed'))?.state, (await view(one, 'signed'))?.breaker], ['rejected', 'open'])
+  giveToken = brief
+  vendors.signed.script = list(503, { error: { message: `busy with ${TOKEN}` } })
+  const said = await until(async () => {
+    const row = await probe('signed')
+    return row.state === 'failing' ? row.message : undefined
+  })
+  assert.match(said, /busy with/)
+  assert.ok(!said.includes(TOKEN), said)
 })
 
 test('probes that are switched off end what they found', async () => {

@@ -5,6 +5,7 @@ import type { Branding } from '../branding/branding.ts'
 import { Fault } from '../kernel/fault.ts'
 import { redact, withoutCredentials, withoutFiles } from '../kernel/redact.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
+import { unlessAborted } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { Refusal } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
@@ -132,21 +133,12 @@ async function send(message: Sent, deps: SendDeps, signal: AbortSignal) {
     if (!deps.mailer) throw new Fault('conflict', { message: 'No mail server is set up.' })
     const { title = '', html } = message
     const mail = deps.mailer.send({ account, id, to, subject: title, text: body, html })
+    // The mail library takes no signal.
     await unlessAborted(mail, signal)
     return { status: null, excerpt: '' }
   }
   const headers = kind === 'slack' ? { 'content-type': 'application/json' } : signedHeaders(deps, message)
   return deps.guard.post(to, body, headers, { account, signal })
-}
-
-/** The mail library takes no signal. After an abort it goes on, and its result is ignored. */
-function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-    if (signal.aborted) stop()
-  })
 }
 
 function mailStatusOf(error: unknown): number | null {

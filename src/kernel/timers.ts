@@ -9,6 +9,18 @@ export function sleep(world: World, ms: number): Promise<void> {
   return new Promise((resolve) => world.after(ms, resolve))
 }
 
+/** For work that takes no signal: after an abort it goes on, and its result is ignored. */
+export function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', stop))
+    if (signal.aborted) stop()
+  })
+}
+
 /** Repeats until stopped, the first time after a while. A failure is logged and does not end the repetition. */
 export function every(world: World, intervalMs: number, run: () => Promise<unknown>, log: Log): () => void {
   let cancel: () => void = () => {}

@@ -129,15 +129,17 @@ export function createProber(deps: ProberDeps): Prober {
   async function probe(vendor: string, everySeconds: number, isSoon: boolean): Promise<void> {
     const asked = probeOf(vendor, deps)
     if (typeof asked === 'string') return
-    const [claimed] = await database.query<{ version: number }>(CLAIM, [vendor, everySeconds, LEASE_SECONDS, isSoon])
+    const claim = [vendor, everySeconds, LEASE_SECONDS, isSoon]
+    const [claimed] = await database.query<{ version: number; listed_url: string | null }>(CLAIM, claim)
     if (!claimed) return
-    const found = await askFor(asked, stopping.signal, deps)
+    const { url } = asked.call
+    const found = await askFor(asked, claimed.listed_url === url, stopping.signal, deps)
     // The lease ends soon, and another process asks again.
     if (stopping.signal.aborted) return
     meter(vendor, found.state)
     const { state, counts, message, latencyMs } = found
     const next = nextSeconds(found, everySeconds) * (0.9 + (0.2 * (world.bytes(1)[0] ?? 0)) / 255)
-    const values = [vendor, claimed.version, next, state, message, latencyMs, counts]
+    const values = [vendor, claimed.version, next, state, message, latencyMs, counts, url]
     const [row] = await database.query<Row>(ENDED, values)
     if (!row) return
     if (row.since.getTime() === row.probed_at?.getTime())
@@ -229,27 +231,41 @@ async function beginning(reply: UpstreamReply): Promise<Buffer> {
 }
 
 const ABSENT: ReadonlySet<number> = new Set([404, 405, 410, 501])
+/** Those below 500 that are faults even of a vendor that has no list. */
+const FAULTS: ReadonlySet<number> = new Set([402, 408])
 
-async function askFor({ target, call, credential }: Probe, signal: AbortSignal, deps: ProberDeps): Promise<Found> {
+/** `hasList`: it has answered at this address before. One that never has may have no list, and still take calls. */
+async function askFor(
+  { target, call, credential }: Probe,
+  hasList: boolean,
+  signal: AbortSignal,
+  deps: ProberDeps,
+): Promise<Found> {
   const how = { deadlines: DEADLINES, read: beginning, signal }
   const heard = await hear(call, target, { ...deps, isForeign: false }, how)
   const told = (state: ProbeState, counts: boolean, message: string): Found => ({
     ...{ state, counts, message: message.slice(0, MESSAGE_CHARS_MAX).toWellFormed() },
     latencyMs: heard instanceof Failure ? heard.found.latencyMs : heard.latencyMs,
   })
-  if (heard instanceof Failure) return told('failing', true, heard.found.message)
+  // Another of several credentials may be right.
+  const rejected = (counts: boolean, message: string) =>
+    told('rejected', counts && credential === undefined, credential ? `${credential}: ${message}` : message)
+  if (heard instanceof Failure) {
+    const { message } = heard.found
+    return heard.isLoginRefused ? rejected(true, message) : told('failing', true, message)
+  }
+  const unlisted = (message: string) => told(hasList ? 'failing' : 'unsupported', hasList, message)
   const { status, body } = heard
   if (status >= 200 && status < 300)
     return /^\s*[[{]/.test(body.toString('latin1', 0, 100))
       ? told('answering', false, 'It answers.')
-      : told('failing', true, 'It answers, but not with JSON. Is the address that of an API?')
-  const said = refusalOf(heard, target)
+      : unlisted('It answers, but not with JSON. Is the address that of an API?')
+  const said = refusalOf(heard)
   if (status === 429) return told('answering', false, said)
-  // Another of several credentials may be right. One that may make calls may still not be allowed to list models.
-  if (status === 401 || status === 403)
-    return told('rejected', status === 401 && credential === undefined, credential ? `${credential}: ${said}` : said)
+  // A credential that may make calls may still not be allowed to list models.
+  if (status === 401 || status === 403) return rejected(status === 401, said)
   if (ABSENT.has(status)) return told('unsupported', false, `It has no list of models at this address (${status}).`)
-  return told('failing', true, said)
+  return status < 500 && !FAULTS.has(status) ? unlisted(said) : told('failing', true, said)
 }
 
 function nextSeconds({ state }: Found, everySeconds: number): number {
@@ -272,11 +288,12 @@ const CLAIM = statement(
    on conflict (vendor) do update set every_seconds = excluded.every_seconds, lease_until = excluded.lease_until, version = p.version + 1
    where (p.lease_until is null or p.lease_until < now()) and (p.next_at <= now() or p.every_seconds <> excluded.every_seconds
      or ($4 and p.probed_at < now() - make_interval(secs => ${AGAIN_SECONDS})))
-   returning version`,
+   returning version, listed_url`,
 )
 const ENDED = statement(
   'vendor_probe_ended',
   `update vendor_probe set lease_until = null, next_at = now() + make_interval(secs => $3), probed_at = now(), state = $4, message = $5,
-     latency_ms = $6, failures = case when $7 then failures + 1 else 0 end, since = case when state = $4 then since else now() end
+     listed_url = case when $4 = 'answering' then $8 else listed_url end, latency_ms = $6,
+     failures = case when $7 then failures + 1 else 0 end, since = case when state = $4 then since else now() end
    where vendor = $1 and version = $2 returning ${COLUMNS}`,
 )

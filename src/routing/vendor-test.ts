@@ -3,7 +3,7 @@
 import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
 import { readTextTraits } from '../catalog/traits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
-import { NEVER } from '../kernel/timers.ts'
+import { NEVER, unlessAborted } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { KIND_NAMES, kindRow } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
@@ -15,7 +15,7 @@ import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
 import { isUnknownModel } from '../protocols/vendor-fault.ts'
 import { readErrorBody, type VendorError, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
 import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
-import { type Logins, loginProblem } from '../upstream/login.ts'
+import { isLoginRefused, type Logins, loginProblem } from '../upstream/login.ts'
 import type { TestStep, VendorTest } from './views.ts'
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 10_000, totalMs: 40_000 }
@@ -37,6 +37,8 @@ interface Heard {
   readonly latencyMs: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** The target with what was sent to it, such as the token of a login. */
+  readonly at: Target
 }
 
 /** `call`: the model to call; absent: the first one of the vendor's list. */
@@ -88,7 +90,7 @@ async function makeCheck(check: FreeCheck, target: Target, deps: TestDeps): Prom
   if (heard instanceof Failure) return { ...about, ...heard.found }
   const { status, latencyMs } = heard
   const ok = check.shownBy(status)
-  return { ...about, ok, status, latencyMs, message: ok ? check.words : refusalOf(heard, target) }
+  return { ...about, ok, status, latencyMs, message: ok ? check.words : refusalOf(heard) }
 }
 
 async function listModels(target: Target, deps: TestDeps): Promise<{ step: TestStep; models: string[] }> {
@@ -102,7 +104,7 @@ async function listModels(target: Target, deps: TestDeps): Promise<{ step: TestS
     const message = models ? `It lists ${models.length} models.` : 'It answers, but not with a list of models.'
     return { step: { ...about, ok: models !== undefined, status, latencyMs, message }, models: models ?? [] }
   }
-  return { step: { ...about, ok: false, status, latencyMs, message: refusalOf(heard, target) }, models: [] }
+  return { step: { ...about, ok: false, status, latencyMs, message: refusalOf(heard) }, models: [] }
 }
 
 async function makeCall(
@@ -123,7 +125,7 @@ async function makeCall(
   const { status, latencyMs } = heard
   if (status >= 200 && status < 300)
     return { ...about, status, latencyMs, ...(await readAnswer(heard, exchange, target)) }
-  const message = refusalOf(heard, target, exchange.vendorError?.(heard.body), models)
+  const message = refusalOf(heard, exchange.vendorError?.(heard.body), models)
   return { ...about, ok: false, status, latencyMs, message, inputTokens: null, outputTokens: null }
 }
 
@@ -145,8 +147,12 @@ async function readAnswer({ body, headers }: Heard, exchange: Exchange, target: 
 export class Failure {
   readonly found: Pick<TestStep, 'ok' | 'status' | 'latencyMs' | 'message'>
 
-  constructor(message: string, latencyMs: number) {
-    this.found = { ok: false, status: null, latencyMs, message }
+  /** The credential itself is wrong, as its login says. */
+  readonly isLoginRefused: boolean
+
+  constructor(fault: Fault, { baseUrl }: Target, latencyMs: number) {
+    this.found = { ok: false, status: null, latencyMs, message: causeOf(fault, baseUrl) }
+    this.isLoginRefused = isLoginRefused(fault)
   }
 }
 
@@ -163,30 +169,32 @@ export async function hear(call: HttpCall, target: Target, deps: TestDeps, how =
   const { deadlines, read } = how
   const startedMs = world.elapsedMs()
   const since = () => Math.round(world.elapsedMs() - startedMs)
+  const signal = AbortSignal.any([how.signal, AbortSignal.timeout(deadlines.totalMs)])
   let reply: UpstreamReply | undefined
   try {
-    const signal = AbortSignal.any([how.signal, AbortSignal.timeout(deadlines.totalMs)])
-    const at = await loggedIn(target, deps)
+    const at = await unlessAborted(loggedIn(target, deps), signal).catch((cause: unknown) => {
+      if (cause instanceof Fault) throw cause
+      throw new Fault('upstream_timeout', { internal: { login: 'It gave no token in time.' }, cause })
+    })
     reply = await upstream.send(vendorCall(call, at), { deadlines, signal })
     // The token of a login may end early; the next one is another.
     if (reply.status === 401 && at.dropToken?.()) {
       reply.abort()
-      return await hear(call, target, deps, how)
+      return await hear(call, target, deps, { ...how, signal })
     }
     const { status, headers } = reply
-    return { status, headers, body: await read(reply), latencyMs: since() }
+    return { status, headers, body: await read(reply), latencyMs: since(), at }
   } catch (error) {
     reply?.abort()
     const fault = error instanceof Fault ? error : new Fault('upstream_timeout', { cause: error })
-    return new Failure(causeOf(fault, target.baseUrl), since())
+    return new Failure(fault, target, since())
   }
 }
 
 const place = ({ method, url }: HttpCall) => ({ method, address: url })
 
 export function refusalOf(
-  { status, body, headers }: Heard,
-  target: Target,
+  { status, body, headers, at: target }: Heard,
   said: VendorError | undefined = readErrorBody(body),
   models: readonly string[] = [],
 ): string {
