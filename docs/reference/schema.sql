@@ -1237,6 +1237,7 @@ create table vendor_probe (
   message text not null default ''::text,
   failures integer not null default 0,
   latency_ms integer,
+  listed_url text,
   constraint vendor_probe_pkey PRIMARY KEY (vendor),
   constraint vendor_probe_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'answering'::text, 'failing'::text, 'rejected'::text, 'unsupported'::text])))
 );

@@ -110,7 +110,9 @@ function UnbilledCard({ from, to }: { from: string; to: string }) {
     <TableCard
       label="Paid by the gateway"
       title="Paid by the gateway"
-      actions={<CsvButton fetchIt={() => api.unbilledCsv(filter)} name={`unbilled-${from}-${to}.csv`} />}
+      actions={
+        <CsvButton fetchIt={() => api.unbilledCsv(filter)} name={`unbilled-${from}-${to}.csv`} label="CSV by day" />
+      }
       list={list}
       rowKey={(row) => JSON.stringify([row.day, row.kind, row.vendor, row.product, row.model, row.credential])}
       empty={
