@@ -1,7 +1,9 @@
 // Several test files in one process, which loads the gateway once. Each is a suite with its own hooks, and they run one after the other.
 // Files and what they import get `node:test` from here: which suite something belongs to cannot be left to the runner, since it knows no file
 // whose modules wait for each other.
+import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
+import { devNull } from 'node:os'
 import nodeTest from 'node:test'
 
 /** What the file that is being loaded declares. */
@@ -19,6 +21,9 @@ export const beforeEach = noting(nodeTest.beforeEach)
 export const describe = noting(nodeTest.describe)
 export const test = noting(nodeTest.test)
 
+/** How long what a test has left open may hold up the run. By then the runner has read everything that the tests reported. */
+const LEFT_OPEN_MS = 3000
+
 /** Loads the files, by their addresses, and then has them run. */
 export async function runGroup(files: Readonly<Record<string, string>>): Promise<void> {
   registerHooks({
@@ -29,6 +34,7 @@ export async function runGroup(files: Readonly<Record<string, string>>): Promise
   let isComplete = false
   nodeTest.after(() => {
     isComplete = true
+    setTimeout(() => process.exit(), LEFT_OPEN_MS).unref()
   })
   process.once('exit', () => {
     if (!isComplete) process.exitCode = 1
@@ -47,6 +53,7 @@ export async function runGroup(files: Readonly<Record<string, string>>): Promise
   declared = undefined
   for (const [name, ofFile] of suites)
     describe(name, () => {
+      nodeTest.after(() => appendFileSync(process.env.TOLLGATE_TEST_ENDED ?? devNull, `${name}\n`))
       for (const declare of ofFile) declare()
     })
 }

@@ -2,7 +2,7 @@
 // whose path contains one of the arguments (or matches it as a glob). With --long, what `npm run test:long` runs: the files
 // called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one.
 import { spawn, spawnSync } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import {
   access,
   chmod,
@@ -31,6 +31,7 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
+const PROGRESS_EVERY_MS = 30_000
 
 interface Suite {
   readonly globs: readonly string[]
@@ -127,32 +128,61 @@ async function choosePlace(): Promise<string> {
   }
 }
 
+/** The runner reports a file only after all that were started before it, which may take minutes; so this says how far the run is. */
+class Progress {
+  readonly #files: readonly string[]
+  readonly #ended: string
+  readonly #timer: NodeJS.Timeout
+
+  constructor(files: readonly string[], ended: string) {
+    this.#files = files
+    this.#ended = ended
+    const start = Date.now()
+    this.#timer = setInterval(() => {
+      const done = this.#files.length - this.#left().length
+      console.error(`${done} of ${files.length} files have run after ${Math.round((Date.now() - start) / 1000)} s.`)
+    }, PROGRESS_EVERY_MS)
+  }
+
+  #left(): string[] {
+    const ended = existsSync(this.#ended) ? readFileSync(this.#ended, 'utf8').split('\n') : []
+    return this.#files.filter((file) => !ended.includes(file))
+  }
+
+  /** Answers with the files that have not come to their end. */
+  stop(): string[] {
+    clearInterval(this.#timer)
+    return this.#left()
+  }
+}
+
 interface Running {
   readonly env: NodeJS.ProcessEnv
   readonly signal: AbortSignal
 }
 
 /**
- * The files that processes run: those that are alone as they are, the others in groups, which load the gateway once and have it compiled for all of
- * their files. Each file is a suite of its group, with its own hooks; neighbours come into different groups, since they take about as long. Those with a
- * browser or with processes that end take the longest, so groups with one of them start first.
+ * The modules that processes run. Each loads the gateway once and has it compiled for all of its files; each file is a suite of its own, with its own
+ * hooks. Neighbours come into different processes, since they take about as long. Files with a browser or with processes that end take the longest, so
+ * they start first.
  */
 async function groupFiles(files: readonly string[], { filesPerProcess }: Suite, directory: string): Promise<string[]> {
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
   const alone = files.filter((_, at) => ALONE.test(texts[at] ?? ''))
   const shared = files.filter((file) => !alone.includes(file))
   const isLong = (file: string) => /\/browser\/|workers|crash/.test(file)
-  const others = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
-  const groups = Math.ceil(others.length / filesPerProcess)
-  if (groups === others.length) return [...files]
+  const sorted = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
+  const count = Math.ceil(sorted.length / filesPerProcess)
+  const groups = Array.from({ length: count }, (_, group) => sorted.filter((_, at) => at % count === group))
   await mkdir(directory)
-  const made = Array.from({ length: groups }, async (_, group) => {
-    // They are started in the order of their names.
-    const path = join(directory, `group-${String(group + 1).padStart(3, '0')}.mjs`)
-    await writeFile(path, groupOf(others.filter((_, at) => at % groups === group)))
-    return path
-  })
-  return [...(await Promise.all(made)), ...alone]
+  return Promise.all(
+    [...groups, ...alone.map((file) => [file])].map(async (group, at) => {
+      // They are started in the order of their names.
+      const path = join(directory, `group-${String(at + 1).padStart(3, '0')}.mjs`)
+      await writeFile(path, groupOf(group))
+      return path
+    }),
+  )
 }
 
 function groupOf(files: readonly string[]): string {
@@ -163,8 +193,7 @@ function groupOf(files: readonly string[]): string {
 function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<number> {
   const settings = [
     ...['--test', `--test-concurrency=${suite.processesAtOnce}`, `--test-timeout=${suite.processMsMax}`],
-    // What a test that failed has left open must not hold up the run.
-    ...['--test-force-exit', '--test-reporter=spec'],
+    '--test-reporter=spec',
   ]
   const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
   signal.addEventListener('abort', () => tests.kill(signal.reason as NodeJS.Signals))
@@ -181,6 +210,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   // but not listed, by the user who runs Postgres for root.
   const temporary = join(directory, 'tmp')
   const times = join(temporary, 'times')
+  const ended = join(temporary, 'ended')
   await chmod(directory, 0o711)
   await mkdir(temporary)
   const interrupted = new AbortController()
@@ -194,7 +224,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
       if (interrupted.signal.aborted) return 1
       const env = {
         ...process.env,
-        ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection) },
+        ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection), TOLLGATE_TEST_ENDED: ended },
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
         ...(values.times
@@ -202,9 +232,13 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
           : {}),
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
+      const progress = new Progress(files, ended)
       const code = await runTests(grouped, suite, { env, signal: interrupted.signal })
+      const left = progress.stop()
       if (values.times) console.log(await longest(times))
-      return code
+      if (left.length === 0 || interrupted.signal.aborted) return code
+      console.error(`These files did not come to their end:\n${left.join('\n')}`)
+      return code || 1
     } finally {
       await server.stop()
     }
