@@ -1,7 +1,7 @@
 // Several test files in one process, which loads the gateway once. Each is a suite with its own hooks, and they run one after the other.
 // Files and what they import get `node:test` from here: which suite something belongs to cannot be left to the runner, since it knows no file
 // whose modules wait for each other.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { devNull } from 'node:os'
 import nodeTest from 'node:test'
@@ -23,6 +23,8 @@ export const test = noting(nodeTest.test)
 
 /** How long what a test has left open may hold up the run. By then the runner has read everything that the tests reported. */
 const LEFT_OPEN_MS = 3000
+/** Of Linux, on every kind of processor that Node runs on. */
+const TICKS_PER_SECOND = 100
 
 /** Loads the files, by their addresses, and then has them run. */
 export async function runGroup(files: Readonly<Record<string, string>>): Promise<void> {
@@ -53,7 +55,26 @@ export async function runGroup(files: Readonly<Record<string, string>>): Promise
   declared = undefined
   for (const [name, ofFile] of suites)
     describe(name, () => {
-      nodeTest.after(() => appendFileSync(process.env.TOLLGATE_TEST_ENDED ?? devNull, `${name}\n`))
+      let before = 0
+      nodeTest.before(() => {
+        before = processorSeconds()
+      })
+      nodeTest.after(() => {
+        const seconds = processorSeconds() - before
+        appendFileSync(process.env.TOLLGATE_TEST_ENDED ?? devNull, `${name} ${seconds.toFixed(1)}\n`)
+      })
       for (const declare of ofFile) declare()
     })
+}
+
+/** Of this process and, where the system tells, of those that it started and that have ended. */
+function processorSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  const own = (user + system) / 1e6
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? []
+    return own + (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND
+  } catch {
+    return own
+  }
 }

@@ -144,9 +144,20 @@ class Progress {
     }, PROGRESS_EVERY_MS)
   }
 
+  /** Files that have ended, with the seconds of processor time that they took. */
+  #times(): Map<string, string> {
+    const text = existsSync(this.#ended) ? readFileSync(this.#ended, 'utf8') : ''
+    return new Map(text.trim().split('\n').map((line) => line.split(' ') as [string, string]))
+  }
+
   #left(): string[] {
-    const ended = existsSync(this.#ended) ? readFileSync(this.#ended, 'utf8').split('\n') : []
-    return this.#files.filter((file) => !ended.includes(file))
+    const times = this.#times()
+    return this.#files.filter((file) => !times.has(file))
+  }
+
+  longest(): string {
+    const sorted = [...this.#times()].sort(([, a], [, b]) => Number(b) - Number(a))
+    return sorted.map(([file, seconds]) => `${seconds} ${file}`).join('\n')
   }
 
   /** Answers with the files that have not come to their end. */
@@ -209,7 +220,6 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
   // but not listed, by the user who runs Postgres for root.
   const temporary = join(directory, 'tmp')
-  const times = join(temporary, 'times')
   const ended = join(temporary, 'ended')
   await chmod(directory, 0o711)
   await mkdir(temporary)
@@ -227,15 +237,12 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
         ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection), TOLLGATE_TEST_ENDED: ended },
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
-        ...(values.times
-          ? { TOLLGATE_TEST_TIMES: times, NODE_OPTIONS: `--import ${join(ROOT, 'test/times.ts')}` }
-          : {}),
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
       const progress = new Progress(files, ended)
       const code = await runTests(grouped, suite, { env, signal: interrupted.signal })
       const left = progress.stop()
-      if (values.times) console.log(await longest(times))
+      if (values.times) console.log(progress.longest())
       if (left.length === 0 || interrupted.signal.aborted) return code
       console.error(`These files did not come to their end:\n${left.join('\n')}`)
       return code || 1
@@ -245,13 +252,6 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   } finally {
     await remove(directory)
   }
-}
-
-/** The processes that took the most processor time, in seconds. */
-async function longest(times: string): Promise<string> {
-  const lines = (await readFile(times, 'utf8')).trim().split('\n')
-  const sorted = lines.sort((a, b) => Number.parseFloat(b) - Number.parseFloat(a))
-  return sorted.slice(0, 40).join('\n').replaceAll(`${ROOT}/`, '')
 }
 
 const { values, positionals } = parseArgs({
