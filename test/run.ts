@@ -147,7 +147,12 @@ class Progress {
   /** Files that have ended, with the seconds of processor time that they took. */
   #times(): Map<string, string> {
     const text = existsSync(this.#ended) ? readFileSync(this.#ended, 'utf8') : ''
-    return new Map(text.trim().split('\n').map((line) => line.split(' ') as [string, string]))
+    return new Map(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' ') as [string, string]),
+    )
   }
 
   #left(): string[] {
