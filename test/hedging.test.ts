@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
 import { after, beforeEach, test } from 'node:test'
+import { realWorld } from '../src/kernel/world.ts'
 import type { MarginPage, UnbilledRow } from '../src/reports/views.ts'
-import { testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 import { until } from './until.ts'
 
@@ -25,7 +26,21 @@ beforeEach(() => {
 const FIRST_TOKEN_MS = 100
 const price = (input: string, output: string) => ({ unit: 'credits', tiers: [{ input, output }] })
 
+const DRAIN_MS = 98_765
+/** The ends of reading on after a caller has left, which come when a test says so. */
+const drains = new Set<() => void>()
+let drainsBegun = 0
+
 const g = testGateway({
+  world: {
+    ...realWorld,
+    after(delayMs, run) {
+      if (delayMs !== DRAIN_MS) return realWorld.after(delayMs, run)
+      drains.add(run)
+      drainsBegun += 1
+      return () => drains.delete(run)
+    },
+  },
   catalog(document) {
     for (const [name, { url }] of Object.entries(both)) {
       document.vendors[name] = { baseUrl: url }
@@ -57,9 +72,10 @@ const g = testGateway({
     for (const name of Object.keys(both))
       document.vendors[`${name}-brief`] = {
         ...document.vendors[`${name}-drained`]!,
-        timeouts: { drainMs: 50, idleMs: 600_000 },
+        timeouts: { drainMs: DRAIN_MS, idleMs: 600_000 },
       }
     const brief = { ...model, routes: routes.map((route) => ({ ...route, vendor: `${route.vendor}-brief` })) }
+    document.models.brief = brief
     document.models['brief-bounded'] = { ...brief, routing: { firstTokenMs: 600_000 } }
     document.models['brief-hedged'] = { ...brief, routing: { hedgeMs: 50 } }
     document.models['drained-soon'] = { ...drained, routes: soon(drained.routes) }
@@ -239,24 +255,69 @@ for (const model of ['drained-bounded', 'drained-hedged'])
     assert.equal((await g.balance(id)).held, 0n)
   })
 
-for (const model of ['brief-bounded', 'brief-hedged'])
-  test(`${model}: a vendor that gives no token is let go some time after its caller has left`, async () => {
+/** What vendors took for calls that no caller pays: how many, and what they cost. */
+async function unbilled() {
+  for (const counted of g.gateway.hourly) await counted.flush()
+  const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?from=2026-01-01')
+  return (kind: UnbilledRow['kind'], vendor: string) => {
+    const rows = data.items.filter((one) => one.kind === kind && one.vendor === vendor)
+    const sum = (of: (row: UnbilledRow) => number) => rows.reduce((all, row) => all + of(row), 0)
+    return [sum(({ calls }) => calls), sum(({ cost }) => Number(cost))] as const
+  }
+}
+
+for (const model of ['brief-bounded', 'brief-hedged', 'brief'])
+  test(`${model}: a vendor that gives no token is let go some time after its caller has left, on the operator's bill`, async () => {
     const { id, key } = await g.account()
     for (const vendor of Object.values(both)) vendor.script = { tokenAfter: new Promise(() => {}) }
+    const before = await unbilled()
     const leaving = new AbortController()
-    const asked = ask(key, model, { signal: leaving.signal })
+    const asked = ask(key, model, { signal: leaving.signal }).then((answer) => answer.text())
     const called = model === 'brief-hedged' ? [north, south] : [north]
     await until(() => called.every(({ url }) => answered.has(url)))
     leaving.abort()
     await assert.rejects(asked)
+    await until(() => drains.size === called.length)
+    for (const end of drains) end()
     await until(() => called.every(({ aborted }) => aborted === 1))
     assert.deepEqual(
       (await lastUsage(id)).map(({ charged }) => charged),
       [0n],
     )
     assert.equal(south.sent.length, called.length - 1, 'nobody else is asked')
-    assert.equal((await g.balance(id)).held, 0n)
+    assert.deepEqual([(await g.balance(id)).held, drains.size], [0n, 0])
+    const now = await unbilled()
+    for (const [name, vendor] of Object.entries(both)) {
+      const [earlier, later] = [before('left', `${name}-brief`), now('left', `${name}-brief`)]
+      const found = [later[0] - earlier[0], later[1] > earlier[1]]
+      assert.deepEqual(found, called.includes(vendor) ? [1, true] : [0, false], name)
+    }
   })
+
+test('a vendor that is drained is read for one time only, also if its first token comes meanwhile', async () => {
+  const { id, key } = await g.account()
+  const gate = Promise.withResolvers<void>()
+  north.script = { tokenAfter: gate.promise, endless: true }
+  const relayed = async () =>
+    /tollgate_stage_seconds_count\{stage="vendor"\} (\d+)/.exec(
+      await (await g.call('/metrics', OPERATOR_TOKEN)).text(),
+    )?.[1]
+  const before = await relayed()
+  drainsBegun = 0
+  const leaving = new AbortController()
+  const asked = ask(key, 'brief-bounded', { signal: leaving.signal })
+  await until(() => answered.has(north.url))
+  leaving.abort()
+  await assert.rejects(asked)
+  await until(() => drains.size === 1)
+  gate.resolve()
+  await until(async () => (await relayed()) !== before)
+  for (const end of drains) end()
+  await until(() => north.aborted === 1)
+  const [row] = await lastUsage(id)
+  assert.ok(row && row.charged > 0n)
+  assert.deepEqual([drainsBegun, drains.size], [1, 0])
+})
 
 test('a vendor that is drained is broken off too when it gives no token in time or is outrun', async () => {
   const { id, key } = await g.account()
@@ -291,22 +352,14 @@ test('a stream that breaks after it said what it used is charged once; its repet
 })
 
 test('what broken-off calls cost is listed by the day, vendor and model, and margins count it', async () => {
-  const paid = async () => {
-    for (const counted of g.gateway.hourly) await counted.flush()
-    const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled')
-    return (kind: string, vendor: string) => {
-      const row = data.items.find((one) => one.kind === kind && one.vendor === vendor)
-      return [row?.calls ?? 0, Number(row?.cost ?? 0)] as const
-    }
-  }
-  const before = await paid()
+  const before = await unbilled()
   north.script = { tokenAfter: new Promise(() => {}) }
   const { id, key } = await g.account()
   for (const model of ['bounded', 'hedged']) assert.match(await (await ask(key, model)).text(), /from south/)
   const rows = await lastUsage(id)
   const costs = rows.map(({ log }) => Number(log?.attempts[0]?.cost))
-  const now = await paid()
-  for (const [at, kind] of ['late', 'outrun'].entries()) {
+  const now = await unbilled()
+  for (const [at, kind] of (['late', 'outrun'] as const).entries()) {
     const [calls, cost] = [
       now(kind, 'north')[0] - before(kind, 'north')[0],
       now(kind, 'north')[1] - before(kind, 'north')[1],

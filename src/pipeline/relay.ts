@@ -6,10 +6,9 @@ import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
 import { describe, vendorWords } from '../protocols/vendor-fault.ts'
-import { deadlineOf } from '../routing/attempt.ts'
-import { boundDrain } from '../routing/drain.ts'
+import { deadlineOf, payForBrokenOff } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
-import { type Answered, addAnswerHeaders, type Held, isRepeatable, type PathDeps } from './call.ts'
+import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
 import { checkAnswer, gateOf, isBlocked, isChecked } from './guard.ts'
 import type { CachedResponse } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
@@ -40,7 +39,6 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   const { passesAsItComes: comes } = exchange
   if (exchange.pass && !isChecked(answered) && (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes)))
     return relayUnread(answered, deps)
-  const drained = drainOf(answered, deps)
   let settling = false
   let unfit: Fault | undefined
   try {
@@ -83,8 +81,6 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
         deps,
       )
     throw toCallerFault(error, answered, deps)
-  } finally {
-    drained()
   }
   // It is paid for, and nobody wants it.
   throw unfit
@@ -130,7 +126,6 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
   answered.flight?.complete()
   const kept = answered.idempotency ? new StreamCopy() : undefined
   const caller = watchCaller(out, deps)
-  const drained = drainOf(answered, deps)
   let last: Buffer | undefined
   try {
     await attempted.reply.pipe((chunk) => {
@@ -147,7 +142,6 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
     throw toCallerFault(error, answered, deps)
   } finally {
     caller.unwatch()
-    drained()
   }
   if (last === undefined)
     throw toCallerFault(new Fault('upstream_garbled', { internal: { why: 'the answer is empty' } }), answered, deps)
@@ -194,7 +188,6 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     start()
     void out.write(relay.keepAlive)
   })
-  const drained = drainOf(answered, deps)
 
   function start(): void {
     if (!out.started)
@@ -266,7 +259,6 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   } finally {
     gate?.stop()
     caller.unwatch()
-    drained()
   }
 }
 
@@ -290,7 +282,11 @@ async function settleLeft(
   deps: PathDeps,
 ): Promise<Settled> {
   const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
-  if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) throw CLIENT_CLOSED
+  if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) {
+    const { paidRequest, principal, attempted } = answered
+    payForBrokenOff('left', attempted.candidate, { paidRequest, account: principal.accountId }, deps)
+    throw CLIENT_CLOSED
+  }
   const owed = usage ?? seenUsage(answered, relay.state)
   const cut = answered.idempotency?.keepsAll && cutEvent(possibleUsage(answered, withUses(answered, owed)))
   const replay = cut ? await replayOfStream(answered, typeOf(relay), kept?.whole(cut), deps) : undefined
@@ -370,14 +366,6 @@ async function storeVendorObjects(
     // The answer is delivered and paid for. It only cannot be continued.
     log.error({ requestId, error }, 'the owner of a vendor object could not be stored')
   }
-}
-
-function drainOf(answered: Answered, { world }: PathDeps): () => void {
-  const { reply, drains, candidate } = answered.attempted
-  // A repeatable answer is kept for its next caller; the vendor's deadlines bound it.
-  if (drains !== 'answer' || isRepeatable(answered)) return () => {}
-  const { signal } = answered.out
-  return boundDrain({ signal, drainMs: candidate.vendor.timeouts.drainMs }, () => reply.abort(), world)
 }
 
 function statusOf(answered: Answered): number {

@@ -281,10 +281,10 @@ export const marginPage = z.object({
 export type MarginPage = z.infer<typeof marginPage>
 
 /**
- * Why nobody is charged: a copy of a call (shadow traffic), a call that was broken off because another vendor was faster (`outrun`) or because its first
- * token was late, or a check by a moderation model (`guardrail`).
+ * Why nobody is charged: a copy of a call (shadow traffic), a call that was broken off because another vendor was faster (`outrun`), because its first
+ * token was late or because its caller left before it (`left`), or a check by a moderation model (`guardrail`).
  */
-const UNBILLED_KINDS = ['copy', 'outrun', 'late', 'guardrail'] as const
+const UNBILLED_KINDS = ['copy', 'outrun', 'late', 'left', 'guardrail'] as const
 export type UnbilledKind = (typeof UNBILLED_KINDS)[number]
 
 /** What a vendor took on a day for answers that no caller pays. These are the columns of the CSV file too. */

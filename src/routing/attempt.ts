@@ -37,15 +37,13 @@ import type { Vendors } from './vendor.ts'
 export interface Attempted {
   readonly candidate: Candidate
   readonly exchange: Exchange
-  /** What happens when the caller disconnects, as the catalog or the format says. */
-  readonly drains: Exchange['drains']
   readonly reply: UpstreamReply
   readonly attempts: number
   /** On the clock for durations. */
   readonly startMs: number
   /** From sending to the vendor's headers, of the attempt that succeeded. */
   readonly firstByteMs: number
-  /** Frees the vendor's slot. Call it when the exchange is over. */
+  /** Frees the vendor's slot, and ends the wait for an answer whose caller has left. Call it when the exchange is over. */
   leave(): void
 }
 
@@ -137,7 +135,7 @@ export async function attempt(
       run: (signal, lost) => run(paidRequest, turns, { ...open, signal, lost }, deps),
       hasNext: () => turns.hasNext,
       lost({ candidate, startMs }, fault) {
-        const cost = payForBrokenOff('outrun', candidate, { paidRequest, open }, deps)
+        const cost = payForBrokenOff('outrun', candidate, { paidRequest, account: open.account }, deps)
         recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'outrun', cost })
       },
       decided: (words) => recorder.decided(words),
@@ -157,13 +155,14 @@ function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: reado
   )
 }
 
-/** The prompt, which a vendor bills although its answer was broken off before anybody saw a token. It is the operator's cost. */
-function payForBrokenOff(
+/** The prompt, which a vendor bills although its answer was broken off before anybody saw a token. It is the operator's cost, unless the key is the account's own. */
+export function payForBrokenOff(
   kind: UnbilledKind,
   { cost: rates, vendorName: vendor, target: { model }, credential }: Candidate,
-  { paidRequest, open: { account } }: Pick<Facts, 'paidRequest' | 'open'>,
-  { unbilled }: AttemptDeps,
+  { paidRequest, account }: { readonly paidRequest: PaidRequest; readonly account: string },
+  { unbilled }: Pick<AttemptDeps, 'unbilled'>,
 ): Credits | undefined {
+  if (credential === BYOK) return undefined
   const { product, inputTokensLikely, price } = paidRequest
   const usage = { input: inputTokensLikely ?? 0 }
   const cost = rates && chargeOf(rates, usage, price).amount
@@ -249,6 +248,10 @@ async function run(
     const startMs = world.elapsedMs()
     const queuedMs = askedMs === undefined ? undefined : startMs - askedMs
     const facts: Facts = { open, product, paidRequest, startMs, queuedMs, attempts, isFirst: last === undefined }
+    const end = () => {
+      facts.drained?.()
+      leave()
+    }
     try {
       const found = openLogin(candidate, deps)
       const target = found instanceof Promise ? await found : found
@@ -257,24 +260,22 @@ async function run(
       const drains = drainsOf(exchange, candidate.vendor.onAbort, open.isRepeatable)
       const signal = drains === 'call' && !open.signal.aborted ? (open.lost ?? NEVER) : open.signal
       const call = vendorCall(exchange.call, target)
-      const reply = await send({ call, exchange, candidate, signal, drains }, paidRequest, open, deps)
-      if (reply.status >= 200 && reply.status < 300) {
-        // A vendor that bills the whole answer anyway is not aborted once it answers: the relay decides how long to read.
-        if (drains) reply.letGo()
+      const reply = await send({ call, exchange, candidate, signal, drains }, facts, deps)
+      if (facts.hasBegun) {
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
-        return { candidate, exchange, drains, reply, attempts, startMs, firstByteMs, leave }
+        return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave: end }
       }
       const said = await judge(reply, exchange, { paidRequest, target })
       const isStale = reply.status === 401 && target.dropToken?.() === true
       const verdict = candidate.credential === BYOK && !isStale ? byByokKey(said, candidate, isAlone) : said
       const mayWork = refusedBy(candidate, { ...facts, status: reply.status, isStale }, verdict, deps)
       last = verdict.fault
-      leave()
+      end()
       if (!isStale && (!verdict.curable || (once && !mayWork))) throw verdict.fault
       if (mayWork) again = route
     } catch (error) {
       if (error === last) throw error
-      leave()
+      end()
       last = failedAt(candidate, facts, error, deps)
     }
   }
@@ -290,36 +291,40 @@ interface Sending {
 }
 
 /** The vendor's reply: with its headers, or where that matters with the first token of its stream. */
-async function send(
-  { call, exchange, candidate, signal, drains }: Sending,
-  { stream, clientFormat }: PaidRequest,
-  { lost, signal: caller, isRepeatable }: AttemptOptions,
-  { upstream, world }: AttemptDeps,
-): Promise<UpstreamReply> {
+async function send(sending: Sending, facts: Facts, { upstream, world }: AttemptDeps): Promise<UpstreamReply> {
+  const { call, exchange, candidate, signal, drains } = sending
+  const { lost } = facts.open
+  const { stream, clientFormat } = facts.paidRequest
   const { firstTokenMs, vendor } = candidate
   const to = exchange.send ?? upstream.send
   const scouts = stream && clientFormat !== undefined && (lost !== undefined || firstTokenMs !== undefined)
-  if (!scouts || !exchange.stream) return to(call, { deadlines: vendor.timeouts, signal }) // The usual case.
+  if (!scouts || !exchange.stream)
+    return begin(await to(call, { deadlines: vendor.timeouts, signal }), sending, facts, world) // The usual case.
   const deadline = firstTokenMs === undefined ? undefined : tokenDeadline(firstTokenMs, world)
   const late = AbortSignal.any([lost, deadline?.signal].filter((one) => one !== undefined))
-  let drained: (() => void) | undefined
   try {
-    const reply = await to(call, { deadlines: vendor.timeouts, signal: AbortSignal.any([signal, late]) })
-    if (reply.status < 200 || reply.status >= 300) return reply
-    if (drains) {
-      // The vendor bills it from here on, whether its caller stays or not.
-      reply.letGo()
-      late.addEventListener('abort', () => reply.abort())
-      if (drains === 'answer' && !isRepeatable)
-        drained = boundDrain({ signal: caller, drainMs: vendor.timeouts.drainMs }, () => reply.abort(), world)
-    }
+    const asked = await to(call, { deadlines: vendor.timeouts, signal: AbortSignal.any([signal, late]) })
+    const reply = begin(asked, sending, facts, world)
+    if (!facts.hasBegun) return reply
+    if (drains) late.addEventListener('abort', () => reply.abort())
     return await firstTokenOf(reply, exchange.stream(reply.headers))
   } catch (error) {
     throw late.aborted ? late.reason : error
   } finally {
     deadline?.cancel()
-    drained?.()
   }
+}
+
+/** A vendor that bills the whole answer anyway is not aborted once it answers, but a bounded time after its caller has left. */
+function begin(reply: UpstreamReply, { candidate, drains }: Sending, facts: Facts, world: World): UpstreamReply {
+  facts.hasBegun = reply.status >= 200 && reply.status < 300
+  if (!facts.hasBegun || !drains) return reply
+  reply.letGo()
+  const { signal, isRepeatable } = facts.open
+  // A repeatable answer is kept for its next caller; the vendor's deadlines bound it.
+  if (drains === 'answer' && !isRepeatable)
+    facts.drained = boundDrain({ signal, drainMs: candidate.vendor.timeouts.drainMs }, () => reply.abort(), world)
+  return reply
 }
 
 /** An account whose own credential cannot log in is told so. */
@@ -357,6 +362,10 @@ interface Facts {
   /** It refused a token that can be renewed. */
   readonly isStale?: boolean
   readonly status?: number
+  /** The vendor answers with 2xx. */
+  hasBegun?: boolean
+  /** Ends the bound on reading after the caller has left. */
+  drained?: () => void
 }
 
 /** Records a success. Returns the time to the vendor's headers. */
@@ -423,7 +432,7 @@ function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: A
 /** Records an attempt without an answer. Throws an error that ends the call; returns a fault that another attempt may cure. */
 function failedAt(
   candidate: Candidate,
-  { open, paidRequest, startMs, queuedMs, attempts }: Facts,
+  { open, paidRequest, startMs, queuedMs, attempts, hasBegun }: Facts,
   error: unknown,
   deps: AttemptDeps,
 ): Fault {
@@ -433,8 +442,9 @@ function failedAt(
   const { vendorName: vendor } = candidate
   const isOwn = candidate.credential === BYOK
   const { phase } = fault.details.internal ?? {}
-  const kind = open.lost?.aborted ? 'outrun' : phase === 'first-token' ? 'late' : undefined
-  const cost = kind && !isOwn ? payForBrokenOff(kind, candidate, { paidRequest, open }, deps) : undefined
+  const left = hasBegun && open.signal.aborted ? 'left' : undefined
+  const kind = open.lost?.aborted ? 'outrun' : phase === 'first-token' ? 'late' : left
+  const cost = kind && payForBrokenOff(kind, candidate, { paidRequest, account: open.account }, deps)
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
   if (open.lost?.aborted) {
     if (!isOwn) vendors.undecided(vendor, open.account)

@@ -95,6 +95,7 @@ const WHY: Readonly<Record<UnbilledRow['kind'], string>> = {
   copy: 'Copy of calls (shadow traffic)',
   outrun: 'Broken off: another vendor was faster',
   late: 'Broken off: first token too late',
+  left: 'Broken off: the caller left before the first token',
   guardrail: 'Checks by a moderation model',
 }
 
@@ -117,7 +118,9 @@ function UnbilledCard({ from, to }: { from: string; to: string }) {
       rowKey={(row) => JSON.stringify([row.day, row.kind, row.vendor, row.product, row.model, row.credential])}
       empty={
         <Empty icon="ledger" title="Nothing that no caller pays">
-          <p>Copies of calls, calls that were broken off for a faster vendor, and checks are listed here by the day.</p>
+          <p>
+            Copies of calls, calls that were broken off before their first token, and checks are listed here by the day.
+          </p>
         </Empty>
       }
       columns={[
