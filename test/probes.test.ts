@@ -269,6 +269,28 @@ test('a credential that is rejected is a state of its own; a new one is tried so
   })
 })
 
+test('a credential that changes while the old one is tried is tried after it', async () => {
+  const { promise: asked, resolve: ask } = Promise.withResolvers<ServerResponse>()
+  vendors.locked.script = { list: ask }
+  await sql(`update vendor_probe set state = 'rejected', next_at = '-infinity' where vendor = 'locked'`)
+  await tick()
+  const old = await asked
+  vendors.locked.script = {}
+  const stored = await one.operator('PUT', '/vendors/locked/credential', { value: `${KEY}-newer` })
+  assert.equal(stored.status, 200)
+  await tick()
+  old.writeHead(401).end('{}')
+  await until(async () => (await rowOf('locked'))?.probed_at && (await rowOf('locked'))?.state === 'rejected')
+  await Promise.all([one.gateway.prober.idle(), other.gateway.prober.idle()])
+  await sql(
+    `update vendor_probe set probed_at = probed_at - interval '10 seconds', next_at = 'infinity' where vendor = 'locked'`,
+  )
+  await until(async () => {
+    await tick()
+    return (await rowOf('locked'))?.state === 'answering'
+  })
+})
+
 test('a vendor without a free request says so, and is not probed', async () => {
   vendors.odd.script = list(404, {})
   assert.deepEqual([(await probe('odd')).state, (await probe('odd')).failures], ['unsupported', 0])
@@ -353,6 +375,18 @@ test('a login that is rejected is a rejected credential; a token that the vendor
   assert.ok(!said.includes(TOKEN), said)
 })
 
+test('what probes found of a vendor that cannot be probed any more does not count', async () => {
+  await fail('odd', AWAY)
+  const routes = one.gateway.catalog.current.input.models.rest?.routes.filter(({ vendor }) => vendor !== 'odd')
+  const changed = await one.operator('PATCH', '/models/rest', { routes })
+  assert.equal(changed.status, 200, JSON.stringify(changed.data))
+  await until(async () => {
+    await tick()
+    return [one, other].every(({ gateway }) => gateway.prober.found().every(({ vendor }) => vendor !== 'odd'))
+  })
+  assert.deepEqual([breakerAt(one, 'odd'), breakerAt(other, 'odd')], ['closed', 'closed'])
+})
+
 test('probes that are switched off end what they found', async () => {
   await fail('north', AWAY)
   assert.equal(breakerAt(other, 'north'), 'open')
@@ -368,4 +402,17 @@ test('probes that are switched off end what they found', async () => {
   )
   await tick()
   assert.deepEqual([await rowOf('north'), vendors.north.listed], [undefined, listed])
+  // The last ones too.
+  for (const name of Object.keys(one.gateway.catalog.current.document.vendors))
+    if (one.gateway.prober.view(name)) await one.operator('PATCH', `/vendors/${name}`, { entry: { probe: false } })
+  await until(async () => {
+    await tick()
+    return [one, other].every(({ gateway }) => gateway.prober.found().length === 0)
+  })
+  assert.ok(await rowOf('strange'), 'not at once')
+  await until(async () => {
+    await sql(`update vendor_probe set probed_at = now() - interval '1 hour', lease_until = null`)
+    await tick()
+    return (await sql('select * from vendor_probe')).length === 0
+  })
 })

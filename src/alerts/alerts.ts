@@ -136,10 +136,11 @@ export function createAlerts(options: AlertsOptions): Alerts {
     )
   }
 
-  /** One process a minute evaluates the database; each process evaluates its own circuit breakers. */
+  /** One process a minute evaluates the database; each process evaluates its own circuit breakers. What probes found all know. */
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
-    if (due || options.failingVendors().length > 0 || options.overruns().length > 0) await look()
+    const isOwn = options.failingVendors().some(({ isRejected }) => !isRejected) || options.overruns().length > 0
+    if (due || isOwn) await look()
     if (due) await database.query(PRUNE)
   }
   const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)

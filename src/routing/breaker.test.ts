@@ -61,6 +61,19 @@ test('a probe that succeeds after the last failed call closes the breaker, once 
   assert.equal(breaker.state(500).phase, 'closed', 'a probe that saw the fault sees its end')
 })
 
+test('calls that go on failing after a probe has answered ask for no more probes, until one of either says otherwise', () => {
+  const breaker = opened()
+  assert.equal(breaker.awaitsProbe(100), true)
+  breaker.probeSucceeded(200)
+  for (let i = 0; i < 5; i++) breaker.failed('a', 300)
+  assert.deepEqual([breaker.state(300).phase, breaker.awaitsProbe(300)], ['open', false])
+  assert.equal(after(1, breaker).awaitsProbe(300), true, 'probes see it too')
+  breaker.succeeded('b')
+  assert.equal(breaker.awaitsProbe(300), false, 'it works')
+  for (let i = 0; i < 5; i++) breaker.failed('a', 400)
+  assert.equal(breaker.awaitsProbe(400), true)
+})
+
 test('what probes found does not count for ever when nobody probes any more, nor when probes are switched off', () => {
   assert.equal(after(3).givesWay('a', 10_001), undefined)
   const breaker = after(3)

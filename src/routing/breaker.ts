@@ -138,6 +138,11 @@ export class Breaker {
     this.#isBelieved = true
   }
 
+  /** Whether a probe that succeeds would end what calls or probes have found. */
+  awaitsProbe(nowMs: number): boolean {
+    return this.#isBelieved && this.state(nowMs).phase !== 'closed'
+  }
+
   /** For operators: the state for all accounts, or else the worst state of the accounts that failed since the last success. */
   state(nowMs: number): { phase: Phase; sinceMs: number | undefined; probed: Probed | undefined } {
     const gates = this.#all.phase(nowMs) === 'closed' ? [...this.#accounts.values()] : [this.#all]

@@ -1,5 +1,6 @@
 // Active probes: a vendor for which the catalog asks it gets a request at an interval that costs nothing, such as for its list of models. Of all
-// processes one makes it, and all count what it found into the vendor's breaker. Nothing is asked, not even the database, while no vendor has probes.
+// processes one makes it, and all count what it found into the vendor's breaker. Nothing is asked, not even the database, while no vendor has probes and
+// what earlier ones found is forgotten.
 import { type CatalogDocument, credentialsOf } from '../catalog/document.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Changes } from '../database/changes.ts'
@@ -43,7 +44,7 @@ interface ProberDeps extends Omit<TestDeps, 'isForeign'> {
   readonly changes: Pick<Changes, 'watch'>
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
-  readonly vendors: Pick<Vendors, 'probed' | 'probeEnded' | 'isFailing' | 'credentials'>
+  readonly vendors: Pick<Vendors, 'probed' | 'probeEnded' | 'awaitsProbe' | 'credentials'>
   readonly log: Log
   readonly meter: (vendor: string, state: ProbeState) => void
 }
@@ -60,6 +61,11 @@ interface Row {
   readonly age_ms: number | null
   readonly free: boolean
   readonly due: boolean
+}
+
+interface Known extends Row {
+  /** On the clock for durations, or a little earlier. */
+  readonly beganMs: number
 }
 
 interface Found {
@@ -79,59 +85,77 @@ interface Probe {
 
 export function createProber(deps: ProberDeps): Prober {
   const { database, catalog, vendors, world, log, meter } = deps
-  let known = new Map<string, Row>()
+  let known = new Map<string, Known>()
   const running = new Map<string, Promise<unknown>>()
   const stopping = new AbortController()
-  /** A changed credential or address may be the remedy. */
-  let isChanged = false
+  /** A changed credential or address may be the remedy of what a probe found that began before. */
+  let changedMs = Number.NEGATIVE_INFINITY
+  let possible: Map<string, number> | undefined
+  /** The database may have states of vendors that are not probed any more. */
+  let hasStale = true
+
   const changed = () => {
-    isChanged = true
+    changedMs = world.elapsedMs()
+    possible = undefined
+    hasStale = true
   }
   deps.changes.watch('credentials', changed)
   deps.changes.watch('catalog', changed)
 
-  /** Those that are to be probed, with their intervals. */
-  const wanted = () => probedVendors(catalog.current.document)
+  /** Those that are to be probed and can be, with their intervals. */
+  const wanted = () => {
+    possible ??= new Map(
+      [...probedVendors(catalog.current.document)].filter(([vendor]) => typeof probeOf(vendor, deps) !== 'string'),
+    )
+    return possible
+  }
 
-  function learn(row: Row, everySeconds: number): void {
+  /** `askedMs`: when the database was asked for the row. */
+  function learn(row: Row, everySeconds: number, askedMs: number): void {
     const { vendor, failures, message, since, state, age_ms: ageMs } = row
     const before = known.get(vendor)
-    known.set(vendor, row)
+    const endedMs = askedMs - (ageMs ?? Number.POSITIVE_INFINITY)
+    const isNews = before?.probed_at?.getTime() !== row.probed_at?.getTime()
+    const estimatedMs = endedMs - (row.latency_ms ?? 0)
+    // The process that made the probe knows it best.
+    const beganMs = isNews || !before ? estimatedMs : Math.min(before.beganMs, estimatedMs)
+    known.set(vendor, { ...row, beganMs })
     if (ageMs === null) return
-    const endedMs = world.elapsedMs() - ageMs
     // Where nobody probes any more, what was found does not count for ever.
     const untilMs = endedMs + (2 * everySeconds + 3 * LEASE_SECONDS) * 1000
     vendors.probed(vendor, { failures, message, sinceMs: since.getTime(), untilMs })
-    if (before?.probed_at?.getTime() === row.probed_at?.getTime()) return
-    if (state === 'answering') vendors.probeEnded(vendor, true, endedMs - (row.latency_ms ?? 0))
+    if (!isNews) return
+    if (state === 'answering') vendors.probeEnded(vendor, true, beganMs)
     else if (failures > 0) vendors.probeEnded(vendor, false, endedMs)
   }
 
   async function read(intervals: ReadonlyMap<string, number>): Promise<void> {
+    const askedMs = world.elapsedMs()
     const rows = await database.query<Row>(READ)
     const before = known
     known = new Map([...before].filter(([vendor]) => rows.some((row) => row.vendor === vendor)))
     for (const vendor of before.keys()) if (!intervals.has(vendor)) vendors.probed(vendor, undefined)
     for (const row of rows) {
       const everySeconds = intervals.get(row.vendor)
-      if (everySeconds !== undefined) learn(row, everySeconds)
+      if (everySeconds !== undefined) learn(row, everySeconds, askedMs)
       else known.delete(row.vendor)
     }
-    if (rows.some(({ vendor }) => !intervals.has(vendor))) await database.query(FORGET, [[...intervals.keys()]])
+    hasStale = rows.some(({ vendor }) => !intervals.has(vendor))
+    if (hasStale) await database.query(FORGET, [[...intervals.keys()]])
   }
 
   /** While calls fail, a probe says when that has ended. */
   const isUrgent = (vendor: string) => {
     const { state } = known.get(vendor) ?? {}
-    return (state === 'answering' || state === 'failing') && vendors.isFailing(vendor)
+    return (state === 'answering' || state === 'failing') && vendors.awaitsProbe(vendor)
   }
 
   async function probe(vendor: string, everySeconds: number, isSoon: boolean): Promise<void> {
-    const asked = probeOf(vendor, deps)
-    if (typeof asked === 'string') return
     const claim = [vendor, everySeconds, LEASE_SECONDS, isSoon]
     const [claimed] = await database.query<{ version: number; listed_url: string | null }>(CLAIM, claim)
-    if (!claimed) return
+    // With the credential as it is now: a change from here on is one after the probe began.
+    const asked = claimed ? probeOf(vendor, deps) : 'Another process probes it.'
+    if (!claimed || typeof asked === 'string') return
     const { url } = asked.call
     const found = await askFor(asked, claimed.listed_url === url, stopping.signal, deps)
     // The lease ends soon, and another process asks again.
@@ -140,6 +164,7 @@ export function createProber(deps: ProberDeps): Prober {
     const { state, counts, message, latencyMs } = found
     const next = nextSeconds(found, everySeconds) * (0.9 + (0.2 * (world.bytes(1)[0] ?? 0)) / 255)
     const values = [vendor, claimed.version, next, state, message, latencyMs, counts, url]
+    const askedMs = world.elapsedMs()
     const [row] = await database.query<Row>(ENDED, values)
     if (!row) return
     if (row.since.getTime() === row.probed_at?.getTime())
@@ -147,19 +172,17 @@ export function createProber(deps: ProberDeps): Prober {
         { vendor, state, message },
         'what probes of a vendor find has changed',
       )
-    learn(row, everySeconds)
+    learn(row, everySeconds, askedMs)
   }
 
   return {
     async tick() {
       const intervals = wanted()
-      if (intervals.size === 0 && known.size === 0) return
+      if (intervals.size === 0 && !hasStale) return
       await read(intervals)
-      const isSoon = isChanged
-      isChanged = false
       for (const [vendor, everySeconds] of intervals) {
         const row = known.get(vendor)
-        const soon = isUrgent(vendor) || (isSoon && row?.state !== 'answering')
+        const soon = isUrgent(vendor) || (row !== undefined && row.state !== 'answering' && row.beganMs < changedMs)
         const isDue = !row || (row.free && (row.due || soon || row.every_seconds !== everySeconds))
         if (!isDue || stopping.signal.aborted || running.has(vendor) || running.size >= RUNNING_MAX) continue
         const probing = probe(vendor, everySeconds, soon)
@@ -169,7 +192,7 @@ export function createProber(deps: ProberDeps): Prober {
       }
     },
     view(vendor) {
-      const everySeconds = wanted().get(vendor)
+      const everySeconds = probedVendors(catalog.current.document).get(vendor)
       if (everySeconds === undefined) return null
       const none = { since: null, at: null, latencyMs: null, failures: 0 }
       const asked = probeOf(vendor, deps)

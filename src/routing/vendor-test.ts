@@ -160,14 +160,15 @@ interface Hearing {
   readonly deadlines: Deadlines
   readonly read: (reply: UpstreamReply) => Promise<Buffer>
   readonly signal: AbortSignal
+  /** On the clock for durations; absent: it begins now. */
+  readonly startedMs?: number
 }
 
 const USUAL: Hearing = { deadlines: DEADLINES, read: (reply) => reply.read(BODY_BYTES_MAX), signal: NEVER }
 
 export async function hear(call: HttpCall, target: Target, deps: TestDeps, how = USUAL): Promise<Heard | Failure> {
   const { upstream, world } = deps
-  const { deadlines, read } = how
-  const startedMs = world.elapsedMs()
+  const { deadlines, read, startedMs = world.elapsedMs() } = how
   const since = () => Math.round(world.elapsedMs() - startedMs)
   const signal = AbortSignal.any([how.signal, AbortSignal.timeout(deadlines.totalMs)])
   let reply: UpstreamReply | undefined
@@ -180,7 +181,7 @@ export async function hear(call: HttpCall, target: Target, deps: TestDeps, how =
     // The token of a login may end early; the next one is another.
     if (reply.status === 401 && at.dropToken?.()) {
       reply.abort()
-      return await hear(call, target, deps, { ...how, signal })
+      return await hear(call, target, deps, { ...how, signal, startedMs })
     }
     const { status, headers } = reply
     return { status, headers, body: await read(reply), latencyMs: since(), at }

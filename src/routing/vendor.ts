@@ -66,8 +66,8 @@ export interface Vendors {
   probed(name: string, found: Probed | undefined): void
   /** A probe has ended that began then, on the clock for durations. */
   probeEnded(name: string, succeeded: boolean, atMs: number): void
-  /** Whether calls or probes find that it fails. */
-  isFailing(name: string): boolean
+  /** Whether calls or probes find that it fails, and a probe may say when that has ended. */
+  awaitsProbe(name: string): boolean
   /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
   enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
   /**
@@ -214,7 +214,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       if (succeeded) breaker.probeSucceeded(atMs)
       else breaker.probeFailed()
     },
-    isFailing: (name) => stateOf(name).breaker.state(world.elapsedMs()).phase !== 'closed',
+    awaitsProbe: (name) => stateOf(name).breaker.awaitsProbe(world.elapsedMs()),
     enter(name, limits, signal) {
       const state = stateOf(name)
       // The catalog may have changed the limits.
