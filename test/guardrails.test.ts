@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { ContentView } from '../src/admission/views.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
+import type { LivePage } from '../src/operator/views.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { until } from './until.ts'
@@ -303,6 +304,8 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   assert.equal(body.error.code, 'content_filter')
   await g.settled()
   assert.deepEqual([await g.balance(account), seen.length], [before, count])
+  const { data: live } = await g.operator<LivePage>('GET', '/requests/live')
+  assert.equal(live.items.find(({ id }) => id === refused.headers.get('x-request-id'))?.outcome, 'refused')
 
   hook = ({ on }) => (on === 'answer' ? { action: 'block' } : { action: 'allow' })
   const whole = await ask(key, 'x')

@@ -78,6 +78,11 @@ const g = testGateway({
     document.models.brief = brief
     document.models['brief-bounded'] = { ...brief, routing: { firstTokenMs: 600_000 } }
     document.models['brief-hedged'] = { ...brief, routing: { hedgeMs: 50 } }
+    const judging = document.models['alpha-moderation-1']?.routes[0]
+    const costs = { cost: { unit: 'credits', tiers: [{ call: '0.25' }] } }
+    document.models.judge = { ...document.models['alpha-moderation-1'], routes: [{ ...judging, ...costs }] }
+    document.models.judged = model
+    document.guardrails = { nice: { models: ['judged'], moderate: { model: 'judge' } } }
     document.models['drained-soon'] = { ...drained, routes: soon(drained.routes) }
     document.models['drained-hedged'] = { ...drained, routing: { hedgeMs: 50 } }
   },
@@ -381,4 +386,22 @@ test('what broken-off calls cost is listed by the day, vendor and model, and mar
   }
   const mine = await g.operator<MarginPage>('GET', `/margins?by=vendor&from=${month}&account=${id}`)
   assert.equal(mine.data.totals.unbilled, '0', 'a customer has none')
+})
+
+test('what a moderation model takes for a check is listed too, whether the call is made or blocked', async () => {
+  const before = await unbilled()
+  const { id, key } = await g.account()
+  assert.equal((await ask(key, 'judged')).status, 200)
+  const messages = [{ role: 'user', content: 'Some violence.' }]
+  assert.match(
+    await (await ask(key, 'judged', {}, { messages })).text(),
+    /The guardrail \\"nice\\" blocked this request/,
+  )
+  const now = await unbilled()
+  const [earlier, later] = [before('guardrail', 'alpha'), now('guardrail', 'alpha')]
+  assert.deepEqual([later[0] - earlier[0], later[1] - earlier[1]], [2, 0.5])
+  assert.deepEqual(
+    (await lastUsage(id)).map(({ charged }) => charged),
+    [ONE, 0n],
+  )
 })

@@ -80,8 +80,10 @@ const OUTCOMES: Readonly<Record<string, UsageView['outcome']>> = {
   expired: 'expired',
   rejected: 'refused',
 }
-const outcomeWord = ({ outcome }: Pick<UsageView, 'outcome'>) =>
-  Object.keys(OUTCOMES).find((word) => OUTCOMES[word] === outcome) ?? outcome
+const outcomeWord = ({ outcome, fault }: Pick<UsageView, 'outcome' | 'fault'>) =>
+  outcome === 'released' && fault === 'guardrail_blocked'
+    ? 'blocked'
+    : (Object.keys(OUTCOMES).find((word) => OUTCOMES[word] === outcome) ?? outcome)
 
 /** The same for movements of credits. */
 const MOVEMENTS: Readonly<Record<string, Movement>> = {

@@ -86,8 +86,9 @@ export async function checkAnswer(answered: Answered, answer: Answer, deps: Path
   return { ...answer, body: isText ? String(objectOf(JSON.parse(left)).whole) : left }
 }
 
-export function isBlocked(error: unknown): error is Fault {
-  return error instanceof Fault && error.kind === 'guardrail_blocked'
+export function isBlocked(error: unknown, on?: Phase): error is Fault {
+  if (!(error instanceof Fault) || error.kind !== 'guardrail_blocked') return false
+  return on === undefined || error.details.internal?.on === on
 }
 
 // Streams.
@@ -259,6 +260,7 @@ function blocked({ name }: Check, on: Phase, reason: string, { guard, admitted: 
   return new Fault('guardrail_blocked', {
     message: `The guardrail "${name}" blocked this ${on}.${because} ${costs}`,
     vendorCode: 'content_filter',
+    internal: { on },
     headers: { 'x-tollgate-guardrail': name, ...(rate ? rateHeaders(rate) : {}) },
   })
 }

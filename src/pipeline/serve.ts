@@ -13,7 +13,7 @@ import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { checkRequest, roomFor } from './guard.ts'
+import { checkRequest, isBlocked, roomFor } from './guard.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -31,7 +31,8 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   } catch (error) {
     const ending = endingOf(error)
     if (ending.fault) deps.refusals.note(ending.fault, seen.held ? undefined : refusedCall(arrived))
-    seen.end({ ...ending, outcome: seen.held ? 'failed' : 'refused', charged: 0n })
+    // A request that a guardrail blocked has a hold, but no vendor was called.
+    seen.end({ ...ending, outcome: seen.held && !isBlocked(error, 'request') ? 'failed' : 'refused', charged: 0n })
     throw error
   }
 }

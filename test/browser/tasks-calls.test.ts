@@ -20,6 +20,7 @@ before(async () => {
   home = await startConsole({
     catalog: (document) => {
       document.vendors.delta.timeouts = { firstByteMs: 300 }
+      document.guardrails = { nice: { models: ['beta-haiku-4-5'], moderate: { model: 'alpha-moderation-1' } } }
     },
   })
   operator = await home.visitor({ timezoneId: ZONE, locale: 'en-GB' })
@@ -187,6 +188,13 @@ const FAILURES: readonly {
     status: 429,
     badge: /Rejected · Rate limit/,
     said: [/requests per minute/, /Cause: your request/, /What to do: /],
+  },
+  {
+    name: 'a request that a guardrail blocks',
+    body: chat('beta-haiku-4-5', 'Some violence.'),
+    status: 400,
+    badge: /^(?!.*Failed).*Blocked by a guardrail/,
+    said: [/The guardrail "nice" blocked this request/, /Cause: your request/, /What to do: .*Change the texts/],
   },
   {
     name: 'a vendor that answers 500',

@@ -92,7 +92,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
       <Facts
         items={[
           ['Time', <When key="t" at={call.at} />],
-          ['Outcome', <OutcomeBadge key="o" row={{ ...call, fault: null }} />],
+          ['Outcome', <OutcomeBadge key="o" row={call} />],
           ['HTTP status', call.status],
           ['Endpoint', <code key="e">{call.endpoint || '–'}</code>],
           [

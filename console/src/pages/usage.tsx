@@ -278,6 +278,9 @@ const clientName = (client: string) => (/^batch_\w{20,}$/.test(client) ? `Batch 
 export function OutcomeBadge({ row }: { row: Pick<UsageRow, 'outcome' | 'status' | 'estimated' | 'fault'> }) {
   const failed = row.status >= 400
   const tone = row.outcome === 'expired' ? 'warn' : failed ? 'bad' : row.outcome === 'settled' ? 'good' : 'calm'
+  // No vendor was called.
+  if (row.outcome === 'released' && row.fault === 'guardrail_blocked')
+    return <Badge tone={tone}>{faultTitle(row.fault)}</Badge>
   return (
     <Badge tone={tone}>
       {OUTCOMES[row.outcome]}
