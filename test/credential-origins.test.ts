@@ -119,7 +119,7 @@ test('what is laid over a vendor that is there takes none of its credentials els
   assert.equal((await product('free', { baseUrl: foreign.url })).status, 200)
 })
 
-test('a whole catalog moves a credential only with its value, an old one only for whoever manages credentials, as does every value that is given', async () => {
+test('a whole catalog, new or old, moves a credential only with its value, and only for whoever manages credentials', async () => {
   const { data } = await g.operator<{ token: string }>('POST', '/tokens', {
     ...{ name: 'editor', scopes: ['catalog:write', 'vendors:write'] },
   })
@@ -167,8 +167,15 @@ test('a whole catalog moves a credential only with its value, an old one only fo
   // The way back is asked about like the way there.
   const away = g.gateway.catalog.current.version
   assert.equal((await g.operator('PUT', '/catalog', { document: here, credentials: values })).status, 200)
-  for (const query of ['', '?dryRun=true'])
-    assert.equal((await asEditor('POST', `/catalog/rollback${query}`, { version: away }))[0], 403)
+  for (const query of ['?dryRun=true', ''])
+    for (const credentials of [undefined, values]) {
+      const body = { version: away, credentials }
+      assert.equal((await asEditor('POST', `/catalog/rollback${query}`, body))[0], 403)
+      const { status, data: said } = await g.operator('POST', `/catalog/rollback${query}`, body)
+      assert.equal(status, credentials ? 200 : 400, JSON.stringify(said))
+      if (!credentials) assert.match(JSON.stringify(said), /give its value again/)
+    }
+  assert.equal((await g.operator('PUT', '/catalog', { document: here, credentials: values })).status, 200)
   assert.equal((await asEditor('POST', '/catalog/rollback', { version }))[0], 200)
   const connection = { vendor: 'mine', formats: ['openai-chat'], baseUrl: home.url, models: [], credential: given }
   assert.equal((await asEditor('POST', '/connect', connection))[0], 403)

@@ -42,7 +42,8 @@ export interface CatalogStore {
   versions(): Promise<VersionView[]>
   /** Any version, in force or not, has this credential at a vendor. */
   hasNamed(credential: string): Promise<boolean>
-  rollback(version: number, by: By): Promise<Applied>
+  /** `check` is called within the transaction that applies it. */
+  rollback(version: number, by: By, check?: RollbackCheck): Promise<Applied>
   /** A document made from the one in force, within the transaction that applies it. */
   amend(make: Amendment, by: By, note: string): Promise<Applied>
   /** Changes fields of one model or endpoint. */
@@ -51,6 +52,9 @@ export interface CatalogStore {
 
 /** Makes the next document from the current one; what it writes through `tx` is kept only if the document is. */
 type Amendment = (current: CatalogInput, tx: Queryable, version: number) => unknown | Promise<unknown>
+
+/** Throws if the document may not be applied; what it writes through `tx` is kept only if that is. */
+type RollbackCheck = (document: CatalogInput, current: CatalogInput, tx: Queryable) => Promise<void>
 
 const LOCK = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
 const LATEST = statement(
@@ -159,12 +163,15 @@ export async function openCatalog(options: {
       return rows.map(({ at, ...row }) => ({ ...row, appliedAt: at.toISOString() }))
     },
     hasNamed: async (credential) => (await database.query(NAMED, [JSON.stringify(credential)])).length > 0,
-    rollback: (version, by) =>
-      replace(async (_, tx) => JSON.parse((await rowAt(tx, version)).document), {
-        by,
-        note: `back to version ${version}`,
-        action: 'catalog.rollback',
-      }),
+    rollback: (version, by, check) =>
+      replace(
+        async (current, tx) => {
+          const document = JSON.parse((await rowAt(tx, version)).document) as CatalogInput // It was checked when it was applied.
+          await check?.(document, current!, tx) // there is a first version
+          return document
+        },
+        { by, note: `back to version ${version}`, action: 'catalog.rollback' },
+      ),
     change: (uid, fields, by) =>
       replace((current) => withFields(current!, uid, fields), {
         by,

@@ -26,6 +26,7 @@ import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-edit.ts'
 import {
+  type Applied,
   appliedView,
   checkView,
   connectCheckView,
@@ -35,8 +36,8 @@ import {
   versionView,
 } from '../../catalog/views.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
-import type { Audit } from '../../database/audit.ts'
-import type { Database } from '../../database/database.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import type { Database, Queryable } from '../../database/database.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -243,17 +244,18 @@ export async function mayAllGo(
 async function checkMoves(
   actor: Actor,
   document: unknown,
-  { values, catalog, ...known }: Known & { values?: Values; catalog: CatalogStore },
+  { values, catalog, ...known }: Known & { values: Values; catalog: CatalogStore },
 ) {
+  if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
   if (!checkDocument(document).ok) return
   const { vendors } = document as CatalogInput // It was just checked.
   for (const vendor of Object.values(vendors))
     for (const { name } of namedBy(vendor))
       for (const address of addressesOf(vendor)) {
-        if (await isFreeToGo(name, { value: values?.[name], address }, known)) continue
+        if (await isFreeToGo(name, { value: values[name], address }, known)) continue
         requireRight(actor, 'vendor-credentials:write')
-        // A variable that nothing has used yet belongs nowhere, and the way back leads where it was.
-        if (values && (await isInUse(name, known, catalog))) throw notAtHome(name, address, `credentials.${name}`)
+        // A variable that nothing has used yet belongs nowhere.
+        if (await isInUse(name, known, catalog)) throw notAtHome(name, address, `credentials.${name}`)
       }
 }
 
@@ -447,12 +449,35 @@ function checkNamed(document: unknown, names: readonly string[]): void {
     throw new Fault('request_invalid', { message: `No vendor of this catalog names the credential ${stranger}.` })
 }
 
+const givenValues = z
+  .record(credentialName, secret)
+  .default({})
+  .describe('Values of credentials that its vendors name, stored together with the document or not at all.')
+
+/** Within the transaction that applies the document: whether its credentials may go where it sends them. */
+type Take = (document: unknown, current: CatalogInput, tx: Queryable) => Promise<void>
+
 const overtaken = (basedOn: number, version: number) =>
   new Fault('conflict', {
     message: `The change was made for version ${basedOn} of the catalog, and version ${version} is in force by now. Nothing was changed; look at it again.`,
   })
 
 export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
+  /** Stores the given values with what `apply` applies. */
+  async function withValues(
+    values: Values,
+    { actor, by }: { actor: Actor; by: By },
+    apply: (take: Take) => Promise<Applied>,
+  ): Promise<Applied> {
+    const applied = await apply(async (document, current, tx) => {
+      await checkMoves(actor, document, { current, credentials, catalog, values })
+      checkNamed(document, Object.keys(values))
+      for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)
+    })
+    if (Object.keys(values).length > 0) await credentials.noticed()
+    return applied
+  }
+
   return [
     resource('GET /catalog', 'catalog:read', {
       answer: currentView,
@@ -469,34 +494,26 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
         document: json,
         note: text(200, 0).default(''),
         basedOn: z.number().int().min(1).optional().describe('Refused with 409 if another version is in force by now.'),
-        credentials: z
-          .record(credentialName, secret)
-          .optional()
-          .describe('Values of credentials that its vendors name, stored together with the document or not at all.'),
+        credentials: givenValues,
       }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,
       answer: z.union([appliedView, checkView]),
-      async run({ query, body: { document, note, basedOn, credentials: values = {} }, actor, by }) {
-        if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
-        const mayMove = (current: CatalogInput) =>
-          checkMoves(actor, document, { current, credentials, catalog, values })
+      async run({ query, body: { document, note, basedOn, credentials: values }, actor, by }) {
         if (isDryRun(query)) {
-          await mayMove(catalog.current.input)
+          await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog, values })
           return catalog.check(document)
         }
-        checkNamed(document, Object.keys(values))
-        const applied = await catalog.amend(
-          async (current, tx, version) => {
-            await mayMove(current)
-            if (basedOn !== undefined && basedOn !== version) throw overtaken(basedOn, version)
-            for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)
-            return document
-          },
-          by,
-          note,
+        return withValues(values, { actor, by }, (take) =>
+          catalog.amend(
+            async (current, tx, version) => {
+              await take(document, current, tx)
+              if (basedOn !== undefined && basedOn !== version) throw overtaken(basedOn, version)
+              return document
+            },
+            by,
+            note,
+          ),
         )
-        if (Object.keys(values).length > 0) await credentials.noticed()
-        return applied
       },
     }),
     resource('PATCH /catalog', 'catalog:write', {
@@ -518,12 +535,12 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
     }),
     resource('POST /catalog/rollback', 'catalog:write', {
       query: z.strictObject({ dryRun }),
-      body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647) }),
+      body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647), credentials: givenValues }),
       answer: z.union([appliedView, vendorCheckView]),
-      async run({ query, body, actor, by }) {
-        const { input: document } = await catalog.at(body.version)
-        await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog })
-        if (!isDryRun(query)) return catalog.rollback(body.version, by)
+      async run({ query, body: { version, credentials: values }, actor, by }) {
+        if (!isDryRun(query)) return withValues(values, { actor, by }, (take) => catalog.rollback(version, by, take))
+        const { input: document } = await catalog.at(version)
+        await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog, values })
         const { models, endpoints } = catalog.current.input
         const losing = Object.keys({ ...models, ...endpoints }).filter(
           (uid) => !Object.hasOwn(document.models, uid) && !Object.hasOwn(document.endpoints, uid),
