@@ -42,7 +42,7 @@ export interface Ledger {
   grant(
     grant: Grant,
     within?: Queryable,
-  ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits } | undefined>
+  ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits; lost: Credits } | undefined>
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
   /** Those of all processes: the gateway's limits have changed. */
@@ -68,7 +68,7 @@ export interface Ledger {
 
 interface Grant {
   readonly account: string
-  /** Below zero: takes back what is available, and no more. What a refund cannot take back is booked as a loss. */
+  /** Below zero: takes back what is available, and no more. What a refund cannot take back is booked as a loss, unless running calls hold it. */
   readonly amount: Credits
   readonly note: string
   readonly actor: string
@@ -435,10 +435,13 @@ export function createLedger(options: LedgerOptions): Ledger {
       // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
-      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint }>(GRANT, [
-        ...[id, account, amount, note, actor, kind ?? null, recovered],
-        lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from, ...(onlyFrom ? { only: true } : {}) },
-      ])
+      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint; lost: bigint }>(
+        GRANT,
+        [
+          ...[id, account, amount, note, actor, kind ?? null, recovered],
+          lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from, ...(onlyFrom ? { only: true } : {}) },
+        ],
+      )
       return row && { id, ...row }
     },
     recall(account) {
@@ -539,4 +542,4 @@ const IN_USE = statement(
    update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
    where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
 )
-const GRANT = statement('grant', 'select posted, held, moved from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)')
+const GRANT = statement('grant', 'select posted, held, moved, lost from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)')
