@@ -182,6 +182,27 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
   await ask('DELETE', `/vendor-reports/${report.id}`)
 })
 
+test('what vendors took for what no caller pays is compared with their report too', async () => {
+  const { id: account } = await g.account()
+  const day = '2026-02-06'
+  await record(account, day, 'acme-large', 'ACME_A', 10)
+  await g.gateway.database.query({
+    text: `insert into unbilled_day (day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost) values
+      ('${day}', 'copy', 'acme', 'acme-large', 'large-2', 'ACME_A', 2, 2000, 200, 26000), ('${day}', 'late', 'acme', 'acme-small', 'small-1', 'ACME_B', 1, 1000, 0, null),
+      ('${day}', 'copy', 'other', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000), ('2026-02-07', 'copy', 'acme', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000)`,
+  })
+  const csv = `day,model,credential,requests,input_tokens,output_tokens,cost
+${day},large-2,ACME_A,12,12000,1200,0.156
+${day},small-1,ACME_B,1,1000,0,`
+  const input = { vendor: 'acme', source: 'csv', from: day, to: day, creditsPerUnit: '1', csv }
+  const report = await ask<ReportView>('POST', '/vendor-reports', input)
+  assert.deepEqual(inShort(await linesOf(report.id)), {
+    '06 large-2 ACME_A': 'matched',
+    '06 small-1 ACME_B': 'matched',
+  })
+  await ask('DELETE', `/vendor-reports/${report.id}`)
+})
+
 test('Anthropic: usage with caches, costs in cents', async () => {
   const url = serve(({ pathname, searchParams }, headers) => {
     if (headers['x-api-key'] !== 'sk-ant-admin' || headers['anthropic-version'] !== '2023-06-01') return undefined
