@@ -12,6 +12,7 @@ import { launchChromium } from './browser/chromium.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
 import { testGateway } from './gateway.ts'
 import { openSocket } from './socket-client.ts'
+import { until } from './until.ts'
 
 const g = testGateway()
 const MODEL = 'alpha-realtime-1'
@@ -150,6 +151,22 @@ test('what is wrong is an error event or a close code with its reason, and nothi
   }
   const rows = await usageOf(id)
   assert.equal(rows.length, 1, 'only the response that was cancelled')
+})
+
+test('a response can be cancelled before its hold is made: the vendor hears of both, one after the other', async () => {
+  const { id, key } = await g.account()
+  const socket = await open(key)
+  await socket.next('session.created')
+  socket.send(say('[[slow=20000]] one'))
+  await g.gateway.database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [id])
+    socket.send(TEXT)
+    socket.send({ type: 'response.cancel' })
+    await until(() => g.gateway.monitor.running === 1)
+  })
+  const { response, error } = await socket.next('response.done', 'error')
+  assert.equal(response?.status, 'cancelled', JSON.stringify(error))
+  socket.ws.close()
 })
 
 test('a reason with characters beyond ASCII is cut between them, and the process lives', async () => {

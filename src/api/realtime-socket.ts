@@ -58,6 +58,8 @@ class LiveSession {
   #isAwaited = false
   #response: VendorResponse | undefined
   #isVendorGone = false
+  /** Until the vendor has been told of a response, or never will be. */
+  #creating: PromiseWithResolvers<void> | undefined
 
   constructor(session: SocketSession, deps: ArriveDeps) {
     this.#session = session
@@ -187,8 +189,13 @@ class LiveSession {
   }
 
   frame(data: Buffer, lease: ByteLease): Promise<void> | undefined {
-    if (!this.#isReady) return this.#ready.then(() => this.#take(data, lease))
-    return this.#take(data, lease)
+    if (!this.#isReady) return this.#ready.then(() => this.#inTurn(data, lease))
+    return this.#inTurn(data, lease)
+  }
+
+  /** What comes after the creation of a response reaches the vendor after it, although that waits for its hold. */
+  #inTurn(data: Buffer, lease: ByteLease): Promise<void> | undefined {
+    return this.#creating?.promise.then(() => this.#inTurn(data, lease)) ?? this.#take(data, lease)
   }
 
   #take(data: Buffer, lease: ByteLease): Promise<void> | undefined {
@@ -215,9 +222,11 @@ class LiveSession {
       return this.#tell(new Fault('conflict', { message, vendorCode }), eventId)
     }
     this.#isResponding = true
+    this.#creating = Promise.withResolvers()
     const ended = this.#socket.begin()
     this.#call(json, eventId)
       .finally(() => {
+        this.#hasCreated()
         this.#isResponding = false
         this.#response = undefined
         ended()
@@ -272,9 +281,15 @@ class LiveSession {
         const one = new VendorResponse({ vendor, world, deadlines, signal, eventId: id, cancel: () => this.#cancel() })
         this.#response = one
         vendor.send(String(body))
+        this.#hasCreated()
         return one.begun
       },
     }
+  }
+
+  #hasCreated(): void {
+    this.#creating?.resolve()
+    this.#creating = undefined
   }
 
   #cancel(): void {
