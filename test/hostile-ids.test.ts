@@ -48,7 +48,7 @@ const CORPUS = [
 ]
 
 /** Of them, those for one address; those for the next are others. */
-const STRIDE = runs(5, 1)
+const STRIDE = runs(10, 1)
 const corpusFor = (place: number) => CORPUS.filter((_, at) => (at + place) % STRIDE === 0)
 
 /** As it is written: `fetch` would take dot segments away. */

@@ -8,7 +8,7 @@ import { runs } from './runs.ts'
 
 const NAMES = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
 /** Of them, those for one address; those for the next are others. */
-const STRIDE = runs(3, 1)
+const STRIDE = runs(6, 1)
 const namesFor = (place: number) => NAMES.filter((_, at) => (at + place) % STRIDE === 0)
 let key: string
 const g = testGateway({}, async () => {

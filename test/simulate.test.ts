@@ -9,8 +9,8 @@ import { SABOTAGES, STAGES } from './simulate/sabotages.ts'
 import { runSeeds } from './simulate/seeds.ts'
 import { simulate } from './simulate/simulation.ts'
 
-const LIMITED_SEEDS = runs(6, 20)
-const SEEDS = runs(8, 60)
+const LIMITED_SEEDS = runs(3, 20)
+const SEEDS = runs(4, 60)
 /** Seeds that a broken gateway may pass before one notices. */
 const UNNOTICED_MAX = 150
 

@@ -43,11 +43,24 @@ const CONFIGURE = `axe.configure({ rules: [{ id: 'color-contrast', selector: '[d
 const BLEMISHES = ['region', 'landmark-unique', 'heading-order', 'aria-allowed-role', 'presentation-role-conflict']
 const RULES = Object.fromEntries(BLEMISHES.map((rule) => [rule, { enabled: false }]))
 
-/** What lies behind an open dialog cannot be reached, and has been looked at on its own page. */
+/** Whether everything around the page's own content is built as on a page of this document that was looked at before. */
+const IS_FRAME_KNOWN = `() => {
+  const frame = [...document.body.querySelectorAll(':not(main *)')].map(({ localName, attributes }) =>
+    [localName, ...[...attributes].map(({ name }) => name).filter((name) => !/^(aria-current|data-new-look|style)$/.test(name))])
+  const known = (window.knownFrames ??= new Set())
+  const key = JSON.stringify([frame, document.title === ''])
+  return known.has(key) || !known.add(key)
+}`
+
+/**
+ * What lies behind an open dialog cannot be reached, and has been looked at on its own page. The frame, with its menus, is looked at
+ * once: it is half of most pages.
+ */
 const RUN = `(async (options) => {
   (${MARK_NEW_LOOKS})()
   if (options.runOnly && !document.querySelector('[data-new-look]')) return []
-  return (await axe.run(document.querySelector('dialog[open]') ?? document, options)).violations
+  const root = document.querySelector('dialog[open]') ?? ((${IS_FRAME_KNOWN})() ? document.querySelector('main') : document)
+  return (await axe.run(root ?? document, options)).violations
 })`
 
 interface Violation {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Permission, RIGHTS, roleMay } from '../../src/identity/roles.ts'
-import { FULL } from '../runs.ts'
+import { FULL, runs } from '../runs.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { DOORS, pagesOf, setTheme, settled } from './pages.ts'
 import { askInBatch } from './seed.ts'
@@ -97,6 +97,9 @@ const CONTROLS = `[...document.querySelectorAll('main :is([data-right], button[t
   .filter((one) => !one.matches(':disabled') && one.checkVisibility())
   .map((one) => (one.dataset.right ?? '') + ' ' + (one.textContent || one.getAttribute('aria-label')))`
 
+/** Of the pages that a role can see, which are looked at. */
+const STRIDE = runs(2, 1)
+
 test('roles that only read find nothing on any page that would be refused', async () => {
   const paths = [...new Set(pagesOf(account).map(({ path }) => path))]
   const operatorPages = paths.filter((path) => path.startsWith('/operator'))
@@ -123,7 +126,7 @@ test('roles that only read find nothing on any page that would be refused', asyn
     await person.page.getByRole('button', { name: 'Accept and sign in' }).click()
     await person.page.waitForURL((url) => !url.pathname.endsWith('/invite'))
     const found: string[] = []
-    for (const one of pages)
+    for (const one of pages.filter((_, at) => at % STRIDE === 0))
       for (const control of await controls(person, one)) {
         const right = control.split(' ')[0] ?? ''
         if (!isRight(right) || !roleMay(role, right)) found.push(`${role} at ${one}: ${control}`)

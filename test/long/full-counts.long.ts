@@ -2,34 +2,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
-const FILES = [
-  'src/admission/budgets.test.ts',
-  'src/guardrails/streams.test.ts',
-  'src/invoices/invoices.test.ts',
-  'src/kernel/json.test.ts',
-  'src/postgres/embedded.test.ts',
-  'src/protocols/media/openai-images/relay.test.ts',
-  'src/protocols/text/text.test.ts',
-  'src/verify/verify.test.ts',
-  'test/browser/nothing-to-paid.test.ts',
-  'test/exports.test.ts',
-  'test/clients/package.test.ts',
-  'test/contract-document.test.ts',
-  'test/hasty-clients.test.ts',
-  'test/fuzz.test.ts',
-  'test/ledger-model.test.ts',
-  'test/lots-model.test.ts',
-  'test/mcp/parity.test.ts',
-  'test/mcp/sessions.test.ts',
-  'test/payment-swarm.test.ts',
-  'test/plan-payments.test.ts',
-  'test/simulate.test.ts',
-  'test/text-streams.test.ts',
-]
+const FILES = globSync(['src/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })
+  .filter((file) => /\bruns\.ts'/.test(readFileSync(resolve(ROOT, file), 'utf8')))
+  .sort()
 
 for (const file of FILES)
   test(`${file} passes in full`, async () => {
