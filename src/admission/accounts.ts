@@ -430,7 +430,8 @@ export function createAccounts(options: {
         beforeCommit(tx, () => storeLimits(tx, { kind: 'system' }, limits))
         return showLimits(limits)
       })
-      await ledger.recallAll()
+      // Its next call asks the database, and learns of them. Other processes look for them twice a second.
+      ledger.recall()
       return shown
     },
   }

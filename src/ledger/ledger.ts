@@ -11,7 +11,6 @@ import { newId, type World } from '../kernel/world.ts'
 import { createBudgets } from './budgets.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
-import { recallAll } from './limits.ts'
 import { createLiveness, type Forgotten, HEARD_SECONDS, SILENT_SECONDS } from './liveness.ts'
 import { endLots, isSpecial, type Lot } from './lots.ts'
 import {
@@ -45,8 +44,6 @@ export interface Ledger {
   ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits; lost: Credits } | undefined>
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
-  /** Those of all processes: the gateway's limits have changed. */
-  recallAll(): Promise<void>
   /**
    * Resolves when nothing of an account is leased any more, or nothing more will come back soon. Not within a transaction that has locked the account:
    * what comes back needs that lock.
@@ -446,13 +443,6 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
-    },
-    async recallAll() {
-      ledger.recall()
-      // The limits are stored, and a lease that is missed ends when it asks for more.
-      const missed = (error: unknown, account?: string) =>
-        options.log?.error({ account, error }, 'leases could not be recalled after a change of the gateway’s limits')
-      await recallAll(database, missed).catch(missed)
     },
     returned,
     recalled,

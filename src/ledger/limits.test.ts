@@ -18,6 +18,7 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
+import { until } from '../../test/until.ts'
 import { openDatabase } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Limits, storeLimits } from './limits.ts'
@@ -405,12 +406,64 @@ test('a change of limits that is stored is not answered as failed because leases
   const lost: string[] = []
   const none = () => undefined
   const log = { debug: none, info: none, warn: none, error: (_: object, words: string) => void lost.push(words) }
-  const isOfLimits = (name: string) => ['lease_admitting', 'limits_leased'].includes(name)
   const away = () => Promise.reject(new Fault('unavailable', { internal: { why: 'away' } }))
-  const ledger = await processOf({ log, database: behind((run, name) => (isOfLimits(name) ? away() : run())) })
+  const ledger = await processOf({
+    log,
+    database: behind((run, name) => (name === 'lease_admitting' ? away() : run())),
+  })
   await ledger.recalled('acc_any')
-  await ledger.recallAll()
-  assert.equal(lost.length, 2, lost.join())
+  assert.equal(lost.length, 1, lost.join())
+})
+
+test('limits of the gateway hold for calls that leases cover, though whoever set them died when they were stored', async () => {
+  const ledger = await processOf()
+  const acc = await account(1_000_000n)
+  // Of what this leases, free calls take nothing: it would last for ever.
+  await lease(ledger, acc, 1_000n)
+  try {
+    await system({ requestsPerMinute: 1 })
+    await until(async () => {
+      await ledger.sweep()
+      const reserved = await reserve(ledger, acc, 0n)
+      if (reserved.outcome === 'held') await settle(ledger, acc, reserved.id, 0n)
+      return reserved.outcome === 'limited'
+    })
+  } finally {
+    await system({})
+  }
+})
+
+test('a call that ends after the gateway’s limits were removed does not count for those that are set next', async () => {
+  const ledger = await processOf({ leases: false })
+  const acc = await account(1_000n)
+  const versions: unknown[] = []
+  const limit = async (limits: Limits) => {
+    await system(limits)
+    versions.push(...(await rows<{ value: string }>(`select value from setting where name = 'system-limits'`)))
+  }
+  const begin = async () => {
+    const reserved = await reserve(ledger, acc, 10n)
+    assert.equal(reserved.outcome, 'held')
+    return () => settle(ledger, acc, reserved.id, 1n)
+  }
+  try {
+    await limit({ concurrency: 1 })
+    const end = await begin()
+    await limit({})
+    // It learns that there are none.
+    await (await begin())()
+    await end()
+    await limit({ concurrency: 1 })
+    await (await begin())()
+  } finally {
+    await system({})
+  }
+  assert.equal(versions.length, 2)
+  assert.notDeepEqual(
+    versions[0],
+    versions[1],
+    'a process that has not looked meanwhile would take them for the old ones',
+  )
 })
 
 test('a release that comes after the settlement counts nothing to the gateway’s spending', async () => {

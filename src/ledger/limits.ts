@@ -35,7 +35,7 @@ type Scope =
 
 /**
  * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is locked as every function of the ledger
- * locks it, so that no call is counted twice or not at all while a counter appears. Processes learn of the gateway's own with their next statement.
+ * locks it, so that no call is counted twice or not at all while a counter appears. Processes learn of the gateway's own with their next statement, or by a look twice a second (ledger/system.ts).
  */
 export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
   const account = scope.kind === 'system' ? '' : scope.account
@@ -51,15 +51,6 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : PRUNE_VERSION)
   // What processes have leased was leased under other limits.
   if (scope.kind !== 'system') await tx.query(RECALL, [account])
-}
-
-/**
- * The same for the limits of the gateway, account by account, when they are stored: their transaction has the lock of the audit, for which others wait that have locked leases. A
- * lease that is missed ends when it asks for more.
- */
-export async function recallAll(database: Queryable, missed: (error: unknown, account: string) => void): Promise<void> {
-  for (const { account } of await database.query<{ account: string }>(LEASED))
-    await database.query(RECALL, [account]).catch((error: unknown) => missed(error, account))
 }
 
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
@@ -83,11 +74,12 @@ const RECALL = statement(
   'limits_recall',
   'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
 )
-const LEASED = statement('limits_leased', 'select distinct account_id as account from lease')
 const SYSTEM = statement('limits_system', `select name, max from counter where account_id = '' order by name`)
 const KEEP_VERSION = statement(
   'limits_version',
-  `insert into setting (name, value) values ('system-limits', '1') on conflict (name) do update set value = (setting.value::bigint + 1)::text`,
+  // Those that are set after there were none are others than any before.
+  `insert into setting (name, value) values ('system-limits', (extract(epoch from now()) * 1000000)::bigint::text)
+   on conflict (name) do update set value = (setting.value::bigint + 1)::text`,
 )
 const PRUNE_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
 /**

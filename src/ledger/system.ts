@@ -19,7 +19,7 @@ interface System {
   resolved(resolution: Resolution, paid: Credits): void
   /** The limits are other ones than this process knows. */
   learn(): Promise<void>
-  /** To be called twice a second while it has `some` of what others may need. */
+  /** Looks for other limits, and whether others need what this process has. To be called twice a second while it has `some`, or admits calls by leases. */
   tend(): Promise<void>
   /** Says what was spent, and gives back what no call needs: nobody looks after it any more. */
   giveBack(): Promise<void>
@@ -203,9 +203,10 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       jobs.calls += 1
     },
     resolved({ id, account, inputTokens, outputTokens }, paid) {
-      if (version === null || isTestAccount(account)) return
+      // Also that of a call whose limits are no more: there may be new ones.
       const ticket = tickets.get(id)
       tickets.delete(id)
+      if (version === null || isTestAccount(account)) return
       spent += paid
       if (!ticket) return
       if (credits !== undefined) credits += ticket.held - paid
@@ -217,8 +218,10 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     async tend() {
       const isQuiet = admitted === 0
       admitted = 0
-      const [asked] = isQuiet || spent !== said || !isSure ? [true] : await database.query(RECALLED, [processId])
-      if (asked && hasSome()) await joined('ask', () => ask(undefined, false))
+      const [now] = await database.query<Look>(LOOK, [processId])
+      const isAsked = isQuiet || spent !== said || !isSure || now?.recalled
+      // Other limits than this process goes by are found here by whoever has leases, and counts nothing: whoever changed them need tell nobody.
+      if (now?.version !== version || (isAsked && hasSome())) await joined('ask', () => ask(undefined, false))
     },
     async giveBack() {
       if (hasSome()) await joined('ask', () => ask(undefined, false))
@@ -243,8 +246,13 @@ const TAKE_SLICE = statement(
   'select ledger_quota_slice($1, make_interval(secs => $2), $3, $4, $5, $6, $7, $8) as answer',
   SHORT_MS,
 )
-const RECALLED = statement(
-  'quota_slice_recalled',
-  `select 1 from quota_slice where account_id = '' and process_id = $1 and recalled_at is not null limit 1`,
+interface Look {
+  readonly version: string | null
+  readonly recalled: boolean
+}
+const LOOK = statement(
+  'limits_look',
+  `select (select value from setting where name = 'system-limits') as version,
+     exists (select 1 from quota_slice where account_id = '' and process_id = $1 and recalled_at is not null) as recalled`,
   SHORT_MS,
 )
