@@ -280,7 +280,7 @@ export const OTHERS: readonly Corruption[] = [
   [`update journal set stays_leased = false`, /\$waiting .* is posted otherwise/],
   [`update journal set waived = true`, /\$waiting .* is posted otherwise/],
   [`update journal set held = 1`, /\$waiting .* charges 2 micro-credits of 1/],
-  [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
+  [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for \d+ minutes/],
   [`update journal set endpoint = 'batch:chat'`, /\$waiting .* is of a batch/],
   [
     `update journal set product = 'beta', charged = 4, lines = '[["input", 1, "4000000"]]', cost = 1, attributes = '{"service_tier": "priority"}'`,

@@ -4,6 +4,10 @@ import { COSTS, DEFERRED, OTHERS, UNMOVED } from './corruptions-of-reasons.ts'
 
 /** What is done by hand, what is said of it, and whether only a full run says it. */
 export type Corruption = readonly [what: string, said: RegExp, run?: 'full']
+
+/** Only who was heard of in the last minutes finds others dead, and these tests may take longer. */
+const HEARD = 'update gateway_instance set heartbeat_at = now()'
+
 export const CORRUPTIONS: readonly Corruption[] = [
   // account
   [`update account set posted = posted + 1 where id = '$account'`, /balance is/],
@@ -28,11 +32,11 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update hold set product = 'omega' where id = '$open'`, /no product "omega"/],
   [
     `update hold set created_at = now() - interval '125 minutes' where id = '$open'`,
-    /Hold \$open .* is 125 minutes old\./,
+    /Hold \$open .* is \d+ minutes old\./,
   ],
   [
-    `update hold set process_id = 'p9', created_at = now() - interval '7 minutes' where id = '$open'`,
-    /is 7 minutes old, and its process is dead/,
+    `update hold set process_id = 'p9', created_at = now() - interval '7 minutes' where id = '$open'; ${HEARD}`,
+    /Hold \$open .* is \d+ minutes old, and its process is dead/,
   ],
   // account
   [`update account set status = 'closed' where id = '$account'`, /is closed, but has a balance of/],
@@ -42,12 +46,12 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update lease set amount = -500`, /Lease lease_1 .* is negative/],
   [`update lease set account_id = 'acc_x'`, /Lease lease_1 of account acc_x: there is no such account/],
   [
-    `update lease set process_id = 'p9', created_at = now() - interval '9 minutes'`,
-    /Lease .* is 9 minutes old, and its process is dead/,
+    `update lease set process_id = 'p9', created_at = now() - interval '9 minutes'; ${HEARD}`,
+    /Lease .* is \d+ minutes old, and its process is dead/,
   ],
   [
     `update lease set key_id = 'key_x', created_at = now() - interval '99 minutes'`,
-    /Lease .* is 99 minutes old, and nobody uses it/,
+    /Lease .* is \d+ minutes old, and nobody uses it/,
   ],
   [`update lease set slices = '{}'`, /bgt_2=\$key .* requests, but calls used only \d+ and \d+ are given/],
   [`update lease set scopes = null`, /bgt_2=\$key .* requests, but calls used only \d+ and \d+ are given/],
@@ -102,10 +106,10 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update journal set charged = held + 1`, /charges 101 micro-credits of 100 that were held for it/],
   [`update journal set charged = -1`, /charges -1 micro-credits/],
   [`update journal set catalog_version = 77`, /\$waiting .* in the journal: .*no catalog version 77/],
-  [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for 7 minutes/],
+  [`update journal set at = now() - interval '7 minutes'`, /\$waiting .* has waited for \d+ minutes/],
   [
     `update journal set account_id = '$account', id = '$call', at = now() - interval '4 minutes'`,
-    /\$call .* was posted, but still stands there after 4 minutes/,
+    /\$call .* was posted, but still stands there after \d+ minutes/,
   ],
   // transfer
   [`update transfer set amount = amount + 1 where id = '$call'`, /charge of call/],
@@ -322,7 +326,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
   [`update job set catalog_version = 77 where id = 'job_open'`, /no catalog version 77/],
   [
     `update job set deadline_at = now() - interval '3 hours' where id = 'job_open'`,
-    /should have ended 180 minutes ago/,
+    /should have ended \d+ minutes ago/,
   ],
   // catalog_version
   [`delete from catalog_version where version = 1`, /Catalog version 1 was removed/],
