@@ -14,9 +14,12 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
+import { settlement } from '../../test/ledger-swarm.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import type { Ledger } from './ledger.ts'
+import type { Cover } from './operation.ts'
+import { journalRow } from './statements.ts'
 
 /** Posts nothing by itself: as a process that dies, or is stopped, right after an answer. */
 const stopped: World = { ...realWorld, after: (ms, run) => (ms === 250 ? () => undefined : realWorld.after(ms, run)) }
@@ -261,4 +264,97 @@ test('what the dead wrote of an account that is locked holds up no sweep', async
   })
   await other.sweep()
   assert.deepEqual(await chargesOf(id), [{ amount: 3n }])
+})
+
+/** An account with all that a settlement can meet: a lease, one that has ended, holds, a hold that expired, and a call that was settled before. */
+async function mixedAccount(): Promise<{ acc: string; calls: object[] }> {
+  const ledger = await processOf({ leases: false })
+  const acc = await account(1_000n)
+  await rows(
+    `insert into counter (account_id, scope, name, unit, span, max, used, second, since)
+     select $1, 'account', unit, unit, 'total', 1000000, 0, 0, '-infinity' from unnest('{requests,tokens,credits}'::text[]) unit`,
+    [acc],
+  )
+  await rows(
+    `insert into lease (account_id, id, key_id, process_id, amount, slices) values ($1, 'lease', 'k1', $2, 200, '{"7": [9, 90]}')`,
+    [acc, ledger.id],
+  )
+  await rows('update account set held = 200 where id = $1', [acc])
+  const held = (process: Ledger, id: string) => reserve(process, acc, 100n, { id })
+  const dead = await processOf({ leases: false })
+  for (const id of ['c5', 'c8']) await held(dead, id)
+  await rows('delete from gateway_instance where id = $1', [dead.id])
+  await rows(`select ledger_expire($1, '20 seconds')`, [acc])
+  for (const id of ['c2', 'c3', 'c7']) await held(ledger, id)
+  await settle(ledger, acc, 'c3', 9n)
+  const cover = { lease: 'lease', amount: 30n, staysLeased: true, tokens: 10, second: 7, scopes: undefined }
+  const of = (id: string, charge: bigint, over?: Cover, kind: 'settled' | 'released' = 'settled') => ({
+    ...journalRow({ ...settlement(acc, id, charge), kind }, over),
+    idempotent: false,
+  })
+  return {
+    acc,
+    calls: [
+      of('c1', 11n, cover),
+      of('c2', 0n, undefined, 'released'),
+      of('c3', 9n),
+      of('c4', 13n, { ...cover, lease: 'ended' }),
+      of('c5', 17n),
+      of('c6', 19n, { ...cover, staysLeased: false }),
+      // More than there is.
+      of('c7', 5_000n),
+      of('c8', 23n),
+      of('c9', 29n, cover),
+    ],
+  }
+}
+
+/** All that is written of an account by settlements, but for when. */
+async function booksOf(acc: string): Promise<Readonly<Record<string, unknown>>> {
+  const [books] = await rows<{ books: Readonly<Record<string, unknown>> }>(
+    `select jsonb_build_object(
+       'account', (select jsonb_build_array(posted, held, chain = (select hash from transfer t where t.account_id = $1 order by moved_at desc limit 1)) from account where id = $1),
+       'transfers', (select jsonb_agg(jsonb_build_array(id, kind, amount, loss, held, balance, lots) order by moved_at) from transfer where account_id = $1 and kind <> 'grant'),
+       'chained', (select bool_and(t.hash = transfer_hash(t.before, t.account_id, t.id, t.kind, t.amount, t.loss, t.held, t.balance, t.note, t.actor, t.lots))
+         from (select t.*, lag(hash) over (order by moved_at) as before from transfer t where account_id = $1) t),
+       'usage', (select jsonb_agg(jsonb_build_array(id, outcome, charged, loss, held, status) order by id) from usage where account_id = $1),
+       'hours', (select jsonb_build_array(sum(requests), sum(errors), sum(charged), sum(input_tokens)) from usage_hour where account_id = $1),
+       'counters', (select jsonb_object_agg(unit, used) from counter where account_id = $1),
+       'leases', (select jsonb_agg(jsonb_build_array(id, amount, slices)) from lease where account_id = $1),
+       'left', (select count(*) from held where account_id = $1 and id <> 'lease') + (select count(*) from journal where account_id = $1)) as books`,
+    [acc],
+  )
+  return books!.books
+}
+
+test('calls that are settled together are settled as one by one, whatever each finds of its hold, lease or transfer', async () => {
+  const [together, apart] = [await mixedAccount(), await mixedAccount()]
+  const resolve = async (acc: string, calls: object[]) => {
+    const [row] = await rows<{ answer: string[][] }>('select ledger_resolve($1, $2) as answer', [
+      acc,
+      JSON.stringify(calls),
+    ])
+    return row!.answer
+  }
+  const answers = await resolve(together.acc, together.calls)
+  const single: string[][] = []
+  for (const call of apart.calls) single.push(...(await resolve(apart.acc, [call])))
+  assert.deepEqual(answers.sort(), single.sort())
+  const outcomes = single.map(([id, outcome]) => `${id} ${outcome}`)
+  assert.deepEqual(outcomes, [
+    'c1 settled',
+    'c2 released',
+    'c3 already',
+    'c4 late',
+    'c5 late',
+    'c6 settled',
+    'c7 settled',
+    'c8 late',
+    'c9 settled',
+  ])
+  const books = await booksOf(together.acc)
+  assert.deepEqual(books, await booksOf(apart.acc))
+  assert.deepEqual([books.chained, books.left, books.account], [true, 0, [130, 130, true]])
+  assert.deepEqual([books.leases, books.hours], [[['lease', 130, { 7: [6, 60] }]], [11, 2, 870, 36]])
+  assert.deepEqual(books.counters, { requests: 6, tokens: 60, credits: 870 })
 })
