@@ -155,7 +155,7 @@ const schema = z
       .min(0)
       .default(5_000)
       .describe(
-        'Maximum number of WebSockets open at one process. An account may have as many as it leaves free for others. 0: none are taken.',
+        'Maximum number of WebSockets open at one process. An account may use at most half of those that other accounts leave free. 0: WebSockets are off.',
       ),
     TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: z.coerce
       .number()
@@ -218,7 +218,7 @@ const schema = z
       .regex(/^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, 'must be the ARN of a role')
       .optional()
       .describe(
-        "A role of AWS that is assumed for the store, with the keys or the machine's own identity. Its keys are renewed ahead of their end.",
+        "A role of AWS that is assumed for the store, with the keys or the machine's own identity. Its temporary keys are renewed before they expire.",
       ),
     TOLLGATE_WORKLOAD_IDENTITY: words
       .refine(
@@ -226,7 +226,7 @@ const schema = z
         `must be of ${WORKLOADS.join(', ')}, separated by commas`,
       )
       .describe(
-        "The machine's own identities that vendors may be called with: aws, azure, google (their files), google-metadata (the metadata server). None unless named.",
+        "The machine's own identities that calls to vendors may use: aws, azure, google (their files), google-metadata (the metadata server). None by default.",
       ),
     TOLLGATE_WORKLOAD_IDENTITY_HOSTS: words.describe(
       "Hosts that get the machine's own tokens besides those of the clouds themselves, separated by commas, such as a proxy in front of them.",
@@ -263,7 +263,7 @@ const schema = z
       .min(1_000_000)
       .default(1_500_000_000)
       .describe(
-        'Maximum bytes of large bodies in one process at a time, counted as they arrive; more wait for up to 10 s and are then rejected with 503. One account may use as many as it leaves free for others, so at most half.',
+        'Maximum bytes of large bodies in one process at a time, counted as they arrive; more wait for up to 10 s and are then rejected with 503. One account may use at most half of what other accounts leave free.',
       ),
     TOLLGATE_BODY_BYTES_PER_SECOND_MIN: z.coerce
       .number()

@@ -240,7 +240,7 @@ test('a soft budget lets calls go on, and its alert arrives once', async () => {
     const { data } = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
     return data.items.filter(({ subject }) => subject === budget.id).map(({ title, message }) => `${title}: ${message}`)
   }
-  const told = ['The budget Trial has reached 100 %: By user: alice. It is soft: calls go on.']
+  const told = ['The budget Trial has reached 100 %: By user: alice. It is soft: calls continue.']
   assert.deepEqual(await fired(), told)
   assert.equal((await ask(key, { user: 'alice' })).status, 200)
   assert.deepEqual(await fired(), told, 'it is told once')

@@ -367,7 +367,7 @@ test('an upgrade keeps what alerts were told, and tells the end of jobs whose ca
       ],
     )
     const refused = await upgraded.operator<{ message: string }>('POST', '/deliveries/msg_01a-1/repeat')
-    assert.deepEqual([refused.status, /did not keep what it sent/.test(refused.data.message)], [409, true])
+    assert.deepEqual([refused.status, /did not store the message/.test(refused.data.message)], [409, true])
     const [beside] = await upgraded.gateway.database.query({ text: `select to_regnamespace('pgboss') as schema` })
     assert.deepEqual(beside, { schema: null })
     const states = await upgraded.gateway.database.query({ text: 'select 1 from alert_state' })

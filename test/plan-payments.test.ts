@@ -277,7 +277,7 @@ test('after a trial the card is charged; without a card the owner pays on the pa
   await renew()
   const [gone] = await paymentsOf(other)
   assert.deepEqual([gone?.state, (await planOf(other))?.problem], ['failed', gone?.reason])
-  assert.match(gone?.reason ?? '', /takes no charge of the saved card/)
+  assert.match(gone?.reason ?? '', /cannot charge the saved card/)
   const again = await choose(account, 'trying')
   assert.deepEqual([again.plan?.trial, again.plan?.id], [false, 'trying'], 'no second trial: the card was charged')
 })

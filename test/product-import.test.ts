@@ -269,7 +269,7 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
   ])
     await refused(doc({ servers: [{ url }] }), /no public address/)
   await refused(doc({ servers: [{ url: '/relative' }] }), /names no server/)
-  await refused(doc({}), /link-local metadata/, { vendor: { baseUrl: 'http://169.254.169.254' } })
+  await refused(doc({}), /Link-local addresses/, { vendor: { baseUrl: 'http://169.254.169.254' } })
   const circle = importOpenapi(
     doc({
       components: {

@@ -63,7 +63,7 @@ export function ProofDialog() {
   return (
     <Dialog title="Confirm that it is you" onClose={() => current.settle(false)}>
       <DialogBody>
-        <p>This act is sensitive. A confirmation counts for ten minutes.</p>
+        <p>This action is sensitive. A confirmation is valid for ten minutes.</p>
         {current.ways.includes('sso') ? (
           <ByProvider onProved={() => current.settle(true)} />
         ) : (

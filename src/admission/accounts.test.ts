@@ -152,7 +152,7 @@ test('what is taken back while two processes call is found, also what they have 
   // Nothing is said to be there only where nothing is leased either; those that were killed may have left something.
   const [left] = await rows<{ available: bigint }>('select posted - held as available from account where id = $1')
   await accounts.credit(id, { amount: -left!.available, note: 'the rest' }, BY)
-  const said = (await rows(leasing)).length > 0 ? /in use by calls/ : /has nothing available/
+  const said = (await rows(leasing)).length > 0 ? /held by running calls/ : /has nothing available/
   await assert.rejects(accounts.credit(id, { amount: -1n, note: 'more' }, BY), said)
   await ledger.idle()
 })

@@ -487,7 +487,7 @@ function stillRunning({ count, held }: { count: number; held: bigint }): Fault {
 
 const inUse = () =>
   new Fault('conflict', {
-    message: 'All that the account has is in use by calls that are under way. Try again when they have ended.',
+    message: 'All credits of the account are held by running calls. Try again when they have ended.',
   })
 
 export function accountUnknown(): Fault {

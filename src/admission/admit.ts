@@ -163,7 +163,7 @@ export async function admit(
     case 'frozen':
       throw new Fault('unavailable', {
         message:
-          'This account is being moved to another place, and takes no calls here. Nothing was charged; try again shortly.',
+          'This account is being moved to another database and accepts no calls here. Nothing was charged; try again shortly.',
         retryAfterSeconds: MOVING_SECONDS,
       })
   }
@@ -194,7 +194,7 @@ export function createCreditCheck(
       database.query<{ has: boolean }>(HAS_CREDITS, [account]).then(([row]) => row?.has === true)
     if (!(await asking(account, paidRequest)))
       throw new Fault('credits_short', {
-        message: 'Insufficient credit: this account has no credits, and for such no body of more than 64 KB is read.',
+        message: 'Insufficient credit: this account has no credits, so no body of more than 64 KB is read.',
       })
   }
 }

@@ -382,7 +382,7 @@ export function accountInactive({ status, reason, contact }: Blocked, whose?: Pr
 
 function tooManyGuesses(retryAfterSeconds: number): Fault {
   return new Fault('rate_limited', {
-    message: `Too many API keys that do not exist were tried from this network address. Try again in ${retryAfterSeconds} s; keys that exist go on working.`,
+    message: `Too many API keys that do not exist were tried from this network address. Try again in ${retryAfterSeconds} s; valid keys keep working.`,
     retryAfterSeconds,
   })
 }

@@ -37,7 +37,9 @@ export function createClientSecrets(key: Buffer, world: World): ClientSecrets {
       const secret = text === undefined ? undefined : (JSON.parse(text) as ClientSecret) // Sealed by us.
       if (!secret) throw new Fault('key_unknown')
       if (secret.expiresAt * 1000 <= world.nowMs())
-        throw new Fault('key_unknown', { message: 'This client secret has expired: they live for a minute.' })
+        throw new Fault('key_unknown', {
+          message: 'This client secret has expired: client secrets are valid for a minute.',
+        })
       if (secret.origins && !secret.origins.includes(origin ?? ''))
         throw new Fault('access_denied', { message: 'This client secret may not be used by pages of this site.' })
       return secret

@@ -348,7 +348,7 @@ export function createKeys(options: {
         await checkPlace(tx, row.account_id, patch)
         if (row.client !== null)
           throw new Fault('conflict', {
-            message: 'The tokens of a connection renew themselves. Revoke it, and connect anew.',
+            message: 'The tokens of a connection renew themselves. Revoke it, and connect again.',
           })
         const next = patched(row, patch)
         const made = await insert(tx, row.account_id, { ...next, makerId: by.person })

@@ -217,7 +217,7 @@ export function createLabelNames({ database }: { readonly database: Pick<Databas
 
 function tooManyNames(name: string): Fault {
   return invalid(
-    `The label "${name}" is new, and this account has ${NAMES_MAX} names of labels already. Put what changes into the value.`,
+    `The label "${name}" is new, and this account has ${NAMES_MAX} names of labels already. Put the part that varies into the value.`,
     TAGS,
   )
 }

@@ -118,7 +118,7 @@ export function createTeams(options: { database: Database; world: World; audit: 
         const [inside] = await tx.query(INSIDE, [account, testAccountOf(account), id])
         if (inside)
           throw new Fault('conflict', {
-            message: 'Keys, projects or budgets are in it. Move or end them, and try again.',
+            message: 'This team still has keys, projects or budgets. Move or end them, and try again.',
           })
         await tx.query(REMOVE, [account, id])
         const detail = { account, name: was.name }
@@ -131,7 +131,7 @@ export function createTeams(options: { database: Database; world: World; audit: 
         const was = await find(tx, account, id)
         if (was.scimGroup !== null)
           throw new Fault('conflict', {
-            message: `The directory says who is in it, by its group "${was.scimGroup}". Change the group there, or take the group off the team.`,
+            message: `The directory’s group "${was.scimGroup}" decides who is in this team. Change the group there, or remove the group from the team.`,
           })
         const wanted = [...new Set(userIds)]
         await tx.query(LEAVE, [account, id, wanted])

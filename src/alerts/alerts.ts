@@ -100,7 +100,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     if (rulesOf('').vendorOverrun)
       for (const { vendor, calls, loss } of options.overruns()) {
         const lost = loss > 0n ? ` ${formatCredits(loss)} credits of it were not on the accounts, and are lost.` : ''
-        const message = `It billed ${calls} calls of the last hour beyond the output limit that it was told.${lost} Check how the vendor counts, or its route.`
+        const message = `It billed ${calls} calls of the last hour beyond the output limit in the request.${lost} Check how the vendor counts, or its route.`
         facts.push(fact('', 'vendor', `${vendor} overrun`, { title: `${vendor} exceeds its output limits`, message }))
       }
     const count = await database.transaction(async (tx) => {
@@ -184,7 +184,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     },
     async test(scope) {
       const { receivers } = await store.of(scope)
-      const about = { title: 'A test', message: 'Somebody pressed the test button. Nothing has happened.' }
+      const about = { title: 'A test', message: 'This is a test. Nothing is wrong.' }
       const one = fact(scope, 'test', scope, about)
       await database.transaction(async (tx) => {
         await tx.query(LOCK_TESTS, [scope])
@@ -207,13 +207,13 @@ export function createAlerts(options: AlertsOptions): Alerts {
 
 function vendorText({ name, isRejected, reason }: FailingVendor) {
   if (isRejected) return { title: `${name} rejects its credential`, message: `A probe found: ${reason}` }
-  const message = `The reason: ${reason}. Routes to others are taken where there are some; the page of the vendor says more.`
+  const message = `The reason: ${reason}. Calls use routes to other vendors if there are any; the vendor’s page has details.`
   return { title: `The circuit breaker of ${name} is open`, message }
 }
 
 function tooSoon(waitSeconds: number): Fault {
   return new Fault('rate_limited', {
-    message: `Receivers are told a test once a minute. Try again in ${waitSeconds} s.`,
+    message: `A test alert can be sent once a minute. Try again in ${waitSeconds} s.`,
     retryAfterSeconds: waitSeconds,
   })
 }
@@ -405,8 +405,8 @@ async function balances(on: Queryable, thresholds: string): Promise<AlertFact[]>
   const rows = await on.query<{ id: string; name: string; available: bigint; week: bigint }>(BALANCES, [thresholds])
   return rows.map(({ id, name, available, week }) => {
     const daysLeft = (Number(available) / Number(week)) * 7
-    const pace = week === 0n ? '' : ` At the pace of the last seven days they last ${daysLeft.toFixed(1)} days.`
-    const message = `${formatCredits(available)} credits are available.${pace} Calls that need more are refused with 402; add credits.`
+    const pace = week === 0n ? '' : ` At last week’s rate they last ${daysLeft.toFixed(1)} days.`
+    const message = `${formatCredits(available)} credits are available.${pace} Calls that need more are rejected with 402; add credits.`
     return fact(id, 'balance', id, { title: `The balance of ${name} is low`, message })
   })
 }
@@ -470,7 +470,7 @@ async function failures(on: Queryable, thresholds: string): Promise<AlertFact[]>
 async function keys(on: Queryable, thresholds: string): Promise<AlertFact[]> {
   const rows = await on.query<{ id: string; account_id: string; name: string; expires_at: Date }>(KEYS, [thresholds])
   return rows.map(({ id, account_id: account, name, expires_at: ends }) => {
-    const message = `It ends at ${ends.toISOString()}, and is refused with 401 from then on. Rotate it, or give it a later end.`
+    const message = `It ends at ${ends.toISOString()}, and its calls are rejected with 401 from then on. Rotate it, or give it a later expiry.`
     return fact(account, 'key', id, { title: `The key ${name} ends soon`, message })
   })
 }
@@ -488,7 +488,7 @@ async function verification(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[
   const [row] = await on.query<{ id: string; problems: string[]; failure: string | null }>(VERIFICATION)
   if (!row || !rulesOf('').verification || (row.problems.length === 0 && row.failure === null)) return []
   const message = row.failure ?? row.problems.slice(0, 5).join(' ')
-  return [fact('', 'verification', row.id, { title: 'The ledger or the audit trail is not as it should be', message })]
+  return [fact('', 'verification', row.id, { title: 'A check of the ledger or the audit log found problems', message })]
 }
 
 async function pausedExports(on: Queryable, rulesOf: RulesOf): Promise<AlertFact[]> {

@@ -53,7 +53,7 @@ export async function budgetAlerts(on: Queryable, thresholds: string): Promise<A
   return rows.map(({ account_id: account, id, name, scope, hard, percent, values, first }) => {
     const share = percent >= 100n ? '100' : String(percent)
     const more = values > BigInt(first.length) ? ` and ${values - BigInt(first.length)} more` : ''
-    const then = hard ? 'At 100 % calls are rejected with 429.' : 'It is soft: calls go on.'
+    const then = hard ? 'At 100 % calls are rejected with 429.' : 'It is soft: calls continue.'
     return fact(account, 'limit', id, {
       ...{ level: share, rank: Number(share), title: `The budget ${name} has reached ${share} %` },
       message: `By ${scope}: ${first.join(', ')}${more}. ${then}`,

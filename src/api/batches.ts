@@ -245,6 +245,6 @@ async function readForm(
     reader.end()
   } catch (error) {
     if (!(error instanceof FormError)) throw error
-    throw invalid(`The body is no whole form: ${error.message}.`)
+    throw invalid(`The form in the body is incomplete: ${error.message}.`)
   }
 }

@@ -38,11 +38,11 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       new RealtimeSession(model).told(readJson(Buffer.from(JSON.stringify({ type: 'session.update', session }))))
       if (JSON.stringify(session).length > SESSION_CHARS_MAX)
         throw invalid(
-          `"session" may have at most ${SESSION_CHARS_MAX} characters; tell the rest by session.update.`,
+          `"session" may have at most ${SESSION_CHARS_MAX} characters; send the rest with session.update.`,
           'session',
         )
       if (principal.addresses)
-        throw invalid('This key is bound to network addresses, so that it makes no secrets for browsers.')
+        throw invalid('This key is bound to network addresses, so it cannot create client secrets for browsers.')
       const { world } = deps.path
       const expiresAt = Math.floor(world.nowMs() / 1000) + secondsOf(value.expires_after)
       const { keyId, accountId: account } = principal

@@ -218,7 +218,7 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
   if (found) return found
   if (wanted !== undefined)
     throw invalid(`"${wanted.slice(0, 100)}" is not a model whose vendor offers conversations.`, 'model')
-  throw new Fault('not_found', { message: 'No model of this key has a vendor that keeps conversations.' })
+  throw new Fault('not_found', { message: 'No model of this key has a vendor that stores conversations.' })
 }
 
 // Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.

@@ -88,7 +88,7 @@ export function startBatches(deps: BatchDeps): Batches {
       const made = await table.insert({ ...batch, id: `batch_${newId(world)}` })
       if (!made)
         throw new Fault('rate_limited', {
-          message: `This account has ${OPEN_MAX} batches that have not ended, which is the most.`,
+          message: `This account has ${OPEN_MAX} batches that have not ended, which is the maximum.`,
           retryAfterSeconds: 60,
         })
       steps.wake()
@@ -206,7 +206,7 @@ const ENDINGS = {
   expired: {
     status: 'expired',
     code: 'batch_expired',
-    message: 'This request was not begun before the batch expired.',
+    message: 'This request was not started before the batch expired.',
   },
   cancelled: { status: 'cancelled', code: 'batch_cancelled', message: 'The batch was cancelled before this request.' },
   completed: { status: 'completed', code: 'input_gone', message: 'The input file was gone before this request.' },

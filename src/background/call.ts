@@ -85,7 +85,7 @@ export function readDeferred(
 ): ReturnType<typeof readFor> {
   const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body), ordered }, deps)
   if (found.asked.paidRequest.stream && !mayStream)
-    throw invalid('"stream" must be false: nobody waits for this answer.', 'stream')
+    throw invalid('"stream" must be false: this request runs in the background.', 'stream')
   return found
 }
 

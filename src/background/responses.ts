@@ -193,7 +193,7 @@ export function startBackground(deps: BackgroundDeps): Background {
       const [beside] = saidBeside(header)
       // Only the body is stored until it runs.
       if (beside !== undefined)
-        throw invalid('In the background, say it in the body: "models" and "provider".', beside.split(':', 1)[0])
+        throw invalid('For background responses, send "models" and "provider" in the body.', beside.split(':', 1)[0])
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
       const { paidRequest, labels } = read(
@@ -208,7 +208,7 @@ export function startBackground(deps: BackgroundDeps): Background {
       const row = made && opened(made, path.sealer)
       if (!row)
         throw new Fault('rate_limited', {
-          message: `This account has ${OPEN_MAX} responses in the background that have not ended, which is the most.`,
+          message: `This account has ${OPEN_MAX} background responses that have not ended, which is the maximum.`,
           retryAfterSeconds: 5,
         })
       if (row.request !== request.text || row.streams !== streams)
@@ -288,7 +288,7 @@ function readyToRun(json: JsonText): JsonText {
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
     throw mustBe('stream', 'true or false', stream)
   if (json.value.store === false)
-    throw invalid('"store" must be true with "background": it is asked for later.', 'store')
+    throw invalid('"store" must be true with "background": the response is read later.', 'store')
   if (json.text.length > REQUEST_CHARS_MAX)
     throw new Fault('request_too_large', {
       message: `With "background", a request may have ${REQUEST_CHARS_MAX} characters.`,
@@ -303,7 +303,7 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
   if (row.status !== 'queued' && row.status !== 'in_progress') return undefined
   if (row.overdue) {
     const paid = await paidFor(row, deps)
-    const late = failed(row, 'expired', 'This response was not begun within a day.')
+    const late = failed(row, 'expired', 'This response was not started within a day.')
     return end(row, paid ? answerOf(row, paid) : late, deps)
   }
   if (row.request === undefined) return end(row, failed(row, 'server_error', UNREADABLE), deps)

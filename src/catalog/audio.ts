@@ -56,7 +56,7 @@ export const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt',
 const shared = {
   file: recording,
   model: { type: 'string', description: 'A model from GET /v1/models, such as alpha-transcribe-1.' },
-  prompt: { type: 'string', description: 'Words that help to hear the others right.' },
+  prompt: { type: 'string', description: 'Words that the model should expect, as a hint.' },
   response_format: {
     type: 'string',
     enum: TRANSCRIPT_FORMATS,
@@ -92,7 +92,7 @@ export const transcriptions: EndpointEntry = {
   streams: true,
   title: 'Transcription',
   description:
-    'Writes down what is said in a recording. Held for what the file can hold at most, charged by the second that the vendor reports. An extension of the contract.',
+    'Transcribes a recording. The hold covers the longest recording that the file can contain; the seconds that the vendor reports are charged. An extension of the contract.',
   returns:
     '`{text, usage}`; a text for text, srt and vtt; with `stream: true` events `transcript.text.delta` and `transcript.text.done`.',
   body: {
@@ -103,7 +103,7 @@ export const transcriptions: EndpointEntry = {
         stream: { type: ['boolean', 'string'], description: 'With json, text and diarized_json.' },
         'timestamp_granularities[]': {
           ...list({ type: 'string', enum: ['word', 'segment'] }),
-          description: 'To what verbose_json gives times: `words`, `segments` or both; segments unless given.',
+          description: 'Which timestamps verbose_json has: `words`, `segments` or both; segments by default.',
         },
         'include[]': list(string),
       },
@@ -119,8 +119,7 @@ export const translations: EndpointEntry = {
   route: 'POST /v1/audio/translations',
   aliases: ['/alpha/audio/translations', '/alpha/v1/audio/translations'],
   title: 'Translation into English',
-  description:
-    'Writes down in English what is said in a recording. Paid like a transcription. An extension of the contract.',
+  description: 'Translates a recording into English text. Priced like a transcription. An extension of the contract.',
   returns: '`{text, usage}`, or a text for text, srt and vtt.',
   body: {
     ...object(shared, ['file', 'model']),
@@ -138,7 +137,7 @@ export const speech: EndpointEntry = {
   streams: true,
   gives: 'audio/*',
   title: 'Speech',
-  description: 'Reads a text aloud. Paid by the character of `input`. An extension of the contract.',
+  description: 'Converts a text to speech. Priced by the character of `input`. An extension of the contract.',
   returns:
     'The sound, as it comes; with `stream_format: "sse"` events `speech.audio.delta` with base64 and `speech.audio.done`.',
   body: schemaOf(speechBody),

@@ -59,7 +59,7 @@ export const batchBody = z
       )
       .meta({ ...mapOf({ type: 'string', maxLength: METADATA.valueChars }), maxProperties: METADATA.members })
       .nullish(),
-    output_expires_after: expiry.nullish().describe('How long the results are kept; 30 days if nothing is said.'),
+    output_expires_after: expiry.nullish().describe('How long the results are kept; 30 days by default.'),
   })
   .meta({
     examples: [
@@ -156,7 +156,7 @@ export const BATCHES = {
             type: 'integer',
             minimum: FILE_SECONDS_MIN,
             maximum: FILE_SECONDS_MAX,
-            description: 'How long it is kept; 30 days if nothing is said.',
+            description: 'How long it is kept; 30 days by default.',
           },
         },
         ['file', 'purpose'],
@@ -207,7 +207,7 @@ export const BATCHES = {
     route: 'POST /v1/batches',
     title: 'Create a batch',
     description:
-      'Works off the requests of a file in the background, within the limits of the key and at the price that the models have in batches. Each line is a call of its own, charged as it is answered. An extension of the contract.',
+      'Runs the requests of a file in the background, within the limits of the key and at the price that the models have in batches. Each line is a call of its own, charged as it is answered. An extension of the contract.',
     returns: 'The batch, which is being validated.',
     body: schemaOf(batchBody),
     answer: batch,
@@ -226,7 +226,7 @@ export const BATCHES = {
     route: 'POST /v1/batches/{id}/cancel',
     title: 'Cancel a batch',
     description:
-      'Begins no more of its lines. Those that were answered are kept and paid. An extension of the contract.',
+      'Starts no more of its lines. Answered lines stay available and are charged. An extension of the contract.',
     returns: 'The batch, which is `cancelling`.',
     params: { id: batchId },
     answer: batch,

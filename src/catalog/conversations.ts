@@ -55,7 +55,7 @@ export const CONVERSATIONS = {
     route: 'POST /v1/conversations',
     modelOf: 'responses',
     title: 'Create a conversation',
-    description: `Begins a conversation at a vendor that keeps them: that of \`model\`, or of the first model of this key that has one. ${FREE}`,
+    description: `Creates a conversation at a vendor that stores conversations: that of \`model\`, or of the first model of this key that has one. ${FREE}`,
     returns: 'The `conversation`, whose id is the `conversation` of responses.',
     body: {
       ...object(
@@ -93,7 +93,7 @@ export const CONVERSATIONS = {
     ...at('/{id}'),
     route: 'DELETE /v1/conversations/{id}',
     title: 'Delete a conversation',
-    description: `Has the vendor delete a conversation of this account. ${FREE}`,
+    description: `Deletes a conversation of this account at its vendor. ${FREE}`,
     returns: '`{id, object, deleted}`.',
     params: { id },
     answer: object({ id: string, object: string, deleted: { type: 'boolean' } }),
@@ -200,7 +200,7 @@ export const STORED_RESPONSES = {
     surface: 'responses',
     title: 'Cancel a response in the background',
     description:
-      'Ends a response that was made with `background`: its vendor is cut off, unless it tells only at the end what it bills, and what was made by then is charged. One that has ended stays what it is. An extension of the contract.',
+      'Cancels a background response: its vendor is stopped, unless it reports usage only at the end, and what was made by then is charged. A response that has ended does not change. An extension of the contract.',
     returns:
       'The `response`, with `status` `cancelled`, and as soon as the charge is known with the output and the `usage` that it is for.',
     params: { id: responseId },

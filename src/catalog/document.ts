@@ -400,7 +400,8 @@ function salesProblems({ sales, models, endpoints }: Pick<Whole, 'sales' | 'mode
 }
 
 function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache>): Problem[] {
-  if (kind !== 'text' && kind !== 'data') return [{ path: ['cache'], message: 'only text models keep answers' }]
+  if (kind !== 'text' && kind !== 'data')
+    return [{ path: ['cache'], message: 'only text models have a response cache' }]
   if (!price) return []
   const units = ['call' as const, ...kindRow(kind).priced.flat()]
   const unpriced = price.tiers.flatMap((tier, index) =>

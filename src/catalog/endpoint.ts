@@ -16,7 +16,7 @@ export const TAGS = {
   Audio: 'Speech into text, and text into speech.',
   Images: 'Pictures from a prompt, or from other pictures.',
   'Video and jobs': 'Videos, and the jobs that make them.',
-  Batches: 'Many requests in a file, worked off in the background.',
+  Batches: 'Many requests in a file, processed in the background.',
   'Social data': 'Profiles and timelines of a social network.',
   'Site analytics': 'Statistics of websites and search keywords.',
   Products: 'Further APIs that this gateway sells, as its catalog has them.',

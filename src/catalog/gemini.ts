@@ -125,7 +125,10 @@ const embedFields: Readonly<Record<string, JsonSchema>> = {
     maximum: Number.MAX_SAFE_INTEGER,
     description: 'How many numbers a vector has, where the model can shorten it.',
   },
-  taskType: { type: ['string', 'null'], description: 'Taken and not sent on: only Google’s own models know it.' },
+  taskType: {
+    type: ['string', 'null'],
+    description: 'Accepted but not sent to the vendor: only Google’s own models support it.',
+  },
   title: { type: ['string', 'null'], description: 'As `taskType`.' },
 }
 const vector = object({ values: list(number) })

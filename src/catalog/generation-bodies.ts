@@ -98,7 +98,7 @@ const block = part('text, image, document, tool_use or tool_result.', {
 const stream = boolean('true answers with server-sent events.')
 const tools = objects('Functions that the model may call.', typed)
 const temperature = number('Commonly 0 to 2; the model has the last word.')
-const topP = number('Commonly 0 to 1; some models refuse it.')
+const topP = number('Commonly 0 to 1; some models reject it.')
 
 export const chatBody = body(
   { model: 'alpha-5.4', messages: [{ role: 'user', content: HELLO }] },

@@ -87,7 +87,7 @@ export const PAID = define({
     format: 'openai-responses',
     title: 'Compact a conversation',
     description:
-      'Has the vendor make a long conversation shorter, where it can: the items that come back are the `input` of the next response. Priced like a response. An extension of the contract.',
+      'Lets the vendor shorten a long conversation, if it supports that: the items that come back are the `input` of the next response. Priced like a response. An extension of the contract.',
     returns: 'A `response.compaction` with its `output` and `usage`.',
     body: compactBody,
     answer: compactAnswer,

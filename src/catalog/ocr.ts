@@ -33,7 +33,9 @@ export const ocrBody = z
     pages: z
       .union([z.string().min(1).max(4000), z.array(wholeNumber(0)).min(1).max(PAGES_MAX)], 'a list or a range of pages')
       .nullish()
-      .describe('Only these pages, from 0 on: `[0, 1, 5]` or `"0-4,7"`. Absent: all. So many are held for.'),
+      .describe(
+        'Only these pages, counted from 0: `[0, 1, 5]` or `"0-4,7"`. Absent: all. The hold covers these pages.',
+      ),
     include_image_base64: z.boolean().nullish().describe('Whether the pictures of the pages come with the answer.'),
     image_limit: wholeNumber(0).nullish().describe('The most pictures to take out.'),
     image_min_size: wholeNumber(0).nullish().describe('Smaller pictures, in pixels, are left where they are.'),

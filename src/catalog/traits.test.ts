@@ -62,7 +62,7 @@ test('a document that names a trait of an earlier version is read as if it did n
   assert.deepEqual(checkDocument(given), checkDocument(shipped))
 })
 
-test('the price of a cached response is checked like any other, and only text models keep answers', () => {
+test('the price of a cached response is checked like any other, and only text models have a response cache', () => {
   const priced = (...tiers: object[]) => ({ cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers } } })
   const at = (uid: string, cache: object) => problems(({ models }) => Object.assign(models![uid]!, cache))
   assert.deepEqual(at('alpha-5.4', priced({ upTo: 5, call: '1' }, { output: '1' })), [])
@@ -75,7 +75,7 @@ test('the price of a cached response is checked like any other, and only text mo
     /^models\.alpha-5\.4\.cache\.pricing: tier 0 has no price/,
   )
   const [image = ''] = Object.entries(shipped.models).find(([, { type }]) => type === 'image') ?? []
-  assert.deepEqual(at(image, priced({ call: '1' })), [`models.${image}.cache: only text models keep answers`])
+  assert.deepEqual(at(image, priced({ call: '1' })), [`models.${image}.cache: only text models have a response cache`])
   const website = 'siteanalytics/websites/ranks'
   const data = problems(({ endpoints }) => Object.assign(endpoints![website]!, priced({ when: { a: 'b' }, call: '1' })))
   assert.match(data.join(), /cache\.pricing: the last tier/)

@@ -161,7 +161,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'accounts reopen',
-    summary: 'Reopens a suspended or closed account. Keys that ended when it was closed stay ended.',
+    summary: 'Reopens a suspended or closed account. Keys that ended when it was closed stay revoked.',
     args: ['account'],
     run: (call) => told(call.api.call<AccountView>('POST', at`/accounts/${call.args[0]}/reopen`), show),
   },
@@ -248,7 +248,7 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
     'unit=credits',
     'The highest prices, such as input=300,output=1500; "none" for any of them removes all of them.',
   ),
-  'caller-choice': takes('word', 'off: its calls choose neither vendors nor further models.', {
+  'caller-choice': takes('word', 'off: its calls may choose neither vendors nor fallback models.', {
     allowed: ['on', 'off'],
   }),
   ...LIMIT_OPTIONS,
@@ -388,7 +388,7 @@ export const KEY_COMMANDS: readonly Command[] = [
     name: 'keys rotate',
     summary: 'Replaces a key by a new one. The old one keeps working for a while.',
     args: ['key'],
-    about: 'The new key is like the old one, but for what is named here.',
+    about: 'The new key has the settings of the old one, except those given here.',
     options: {
       overlap: takes('seconds', 'How long the old key keeps working; a day by default.'),
       name: takes('text', 'A new name.'),
@@ -460,7 +460,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'operators invite',
-    summary: 'Creates a link by which somebody joins those who run the gateway. It is valid for a week.',
+    summary: 'Creates a link by which somebody joins the gateway’s operators. It is valid for a week.',
     args: ['email'],
     options: {
       role: takes('word', `One of ${OPERATOR_ROLES.join(', ')}; operator by default.`),
@@ -472,7 +472,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'operators role',
-    summary: 'Changes the role of somebody who runs the gateway, at once.',
+    summary: 'Changes the role of a person in the gateway, at once.',
     args: ['userId', 'role'],
     run(call) {
       const [user, role] = call.args
@@ -481,7 +481,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'operators remove',
-    summary: 'Ends somebody’s role in the gateway at once. Their accounts stay theirs.',
+    summary: 'Ends a person’s role in the gateway at once. Their memberships in accounts stay.',
     args: ['userId'],
     run: (call) => told(call.api.call('DELETE', at`/operators/${call.args[0]}`), () => 'Removed.'),
   },

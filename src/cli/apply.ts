@@ -21,15 +21,16 @@ const DIFFERS = 2
 
 export const APPLY_COMMAND: Command = {
   name: 'apply',
-  summary: 'Makes accounts, keys, limits, members, teams, budgets, vendors and the catalog what a YAML file says.',
+  summary:
+    'Brings accounts, keys, limits, members, teams, budgets, vendors and the catalog to the state of a YAML file.',
   args: ['[file]'],
   about:
-    'Shows what differs, asks, and changes only that. "-" reads standard input. Exits with 0 when nothing differs or everything was applied, with 2 when --dry-run found differences, and with 1 on failure; what was done until then stays, and the same command goes on from there.',
+    'Shows the differences, asks for confirmation, and changes only these. "-" reads standard input. Exits with 0 when nothing differs or everything was applied, with 2 when --dry-run found differences, and with 1 on failure; earlier changes stay, and running the command again continues from there.',
   options: {
     'dry-run': flag('Shows what would change; exits with 2 if something would.'),
     yes: { type: 'boolean', short: 'y', help: 'Does not ask. For CI.' },
-    prune: flag('Also removes what is there and not in the file; each removal is listed first.'),
-    export: flag('Writes what is there to the file, or to standard output, and changes nothing.'),
+    prune: flag('Also removes entries that are not in the file; each removal is listed first.'),
+    export: flag('Writes the current state to the file, or to standard output, and changes nothing.'),
   },
   run: (call) => (call.values.export ? exportAll(call) : apply(call)),
 }

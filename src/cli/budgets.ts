@@ -81,7 +81,7 @@ const BUDGETS: readonly Command[] = [
     name: 'budgets change',
     summary: 'Changes a budget; with --value, the maximum of one value alone.',
     about:
-      'The maximum "default" gives a value that of the budget again. What is counted, and for whom, cannot be changed.',
+      'The maximum "default" resets a value to the maximum of the budget. What the budget counts, and for whom, cannot be changed.',
     args: ['account', 'budget', '[max]'],
     options: {
       value: takes('text', 'Only for this value.'),
@@ -126,7 +126,7 @@ const BUDGETS: readonly Command[] = [
   },
   {
     name: 'budgets end',
-    summary: 'Ends a budget. What it counted is forgotten.',
+    summary: 'Ends a budget and deletes its counts.',
     args: ['account', 'budget'],
     run: (call) =>
       told(
@@ -169,8 +169,8 @@ const TEAMS: readonly Command[] = [
   },
   {
     name: 'teams group',
-    summary: 'Lets a group of the directory (SCIM) say who is in a team or project.',
-    about: 'The group is named as in the directory; "none" ends it, and the members stay. The guide on SCIM says more.',
+    summary: 'Lets a group of the directory (SCIM) decide who is in a team or project.',
+    about: 'The group is named as in the directory; "none" ends it, and the members stay. See the guide on SCIM.',
     args: ['account', 'team', 'group'],
     run(call) {
       const [account, team, group] = call.args

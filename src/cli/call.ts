@@ -198,7 +198,7 @@ export const CALL_COMMAND: Command = {
   options: OWN,
   optionsFor: ([endpoint]) => optionsOf(endpoint),
   about:
-    'A text is what a model is asked, or the first parameter of a data endpoint: tollgate call chat "Hi", tollgate call websites/visits example.com. Parameters, and members of a body, are options by their own names: tollgate call websites/visits --keys example.com --chart. With an endpoint, --help lists them.',
+    'The text is the prompt for a model, or the first parameter of a data endpoint: tollgate call chat "Hi", tollgate call websites/visits example.com. Parameters, and members of a body, are options by their own names: tollgate call websites/visits --keys example.com --chart. With an endpoint, --help lists them.',
   aboutFor([endpoint]) {
     const spec = endpoint === undefined ? undefined : findEndpoint(endpoint)
     if (!spec) return undefined

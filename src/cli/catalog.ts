@@ -115,8 +115,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog formats',
-    summary:
-      'Opens every client format (chat, Responses, Messages, Google’s) for every text model, or takes that back.',
+    summary: 'Offers every client format (chat, Responses, Messages, Google’s) for every text model, or undoes that.',
     args: ['all|listed'],
     about: '"all": the SDKs of every format work with every text model. "listed": as the entry of each model says.',
     run(call) {
@@ -196,9 +195,10 @@ const COLUMNS: Record<string, keyof Row | ((row: Row) => string)> = {
 export const PRICE_COMMANDS: readonly Command[] = [
   {
     name: 'prices update',
-    summary: 'Compares costs with the list prices of this release or of a table of yours, and applies what you choose.',
+    summary:
+      'Compares costs with the list prices of this release or of your own table, and applies the rows that you choose.',
     about:
-      'Without --apply nothing changes, and the exit status is 1 if there are list prices to apply. Costs and prices that were set by hand are left alone unless their row is named. What is applied is one version of the catalog: "tollgate catalog rollback" takes it back.',
+      'Without --apply nothing changes, and the exit status is 1 if there are list prices to apply. Costs and prices that were set by hand stay unless you name their row. The applied rows are one version of the catalog: "tollgate catalog rollback" undoes it.',
     options: {
       file: takes('file', 'A table of list prices, with its signature in <file>.sig.'),
       url: takes('address', 'The same at a public https address.'),

@@ -175,7 +175,7 @@ test('keeping requests and answers is switched on and off from the command line'
   assert.match((await run(['content', 'on', id, '--days', '3', '--max-bytes', '2048'])).out, /3 days, up to 2048/)
   assert.match((await run(['content', 'on', id, '--days', 'many'])).err, /--days must be a whole number/)
   assert.match((await run(['content', 'on', id, '--days', '91'])).err, /days/)
-  assert.match((await run(['content', 'read', 'req_none'])).err, /Nothing was kept/)
+  assert.match((await run(['content', 'read', 'req_none'])).err, /No content is stored/)
   await json(['keys', 'create', id, 'watched'])
   assert.match((await run(['content', 'on', 'Keeper', '--key', 'watched'])).out, /^watched +7 +65536$/m)
   assert.deepEqual(await json(['content', 'off', id, '--key', 'watched']), {

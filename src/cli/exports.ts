@@ -96,7 +96,7 @@ async function change(
 export const EXPORT_COMMANDS: readonly Command[] = [
   {
     name: 'exports list',
-    summary: 'Lists where usage is sent, and how far each destination is.',
+    summary: 'Lists the destinations of usage, and how much each has received.',
     async run(call) {
       const { items } = await call.api.call<Page<ExportView>>('GET', '/exports')
       return list(items, COLUMNS, 'Usage goes nowhere yet. Add a destination with: tollgate exports create')
@@ -146,7 +146,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'exports test',
-    summary: 'Asks the receiver whether it would take usage; nothing is counted there.',
+    summary: 'Checks whether the receiver accepts usage, without changing its meters.',
     args: ['export'],
     async run(call) {
       const answer = await call.api.call<ExportTest>('POST', at`/exports/${await idOf(call)}/test`)
@@ -156,7 +156,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'exports customers',
-    summary: 'Lists by which names a destination knows accounts.',
+    summary: 'Lists the names that a destination uses for accounts.',
     args: ['export'],
     options: PAGE_OPTIONS,
     run: async (call) =>
@@ -168,7 +168,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'exports webhook-secret',
-    summary: 'Shows the secret by which receivers check the gateway’s own webhooks.',
+    summary: 'Shows the secret with which receivers verify the gateway’s own webhooks.',
     run: (call) => told(call.api.call<{ secret: string }>('GET', '/webhook-secret'), ({ secret }) => secret),
   },
   {
@@ -179,7 +179,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'exports resume',
-    summary: 'Goes on where the destination was, and tries at once.',
+    summary: 'Continues where the destination stopped, and tries at once.',
     args: ['export'],
     run: (call) => change(call, 'POST', '/resume'),
   },
@@ -192,7 +192,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'exports customer',
-    summary: 'Says by which name a destination knows an account; without one, takes it away.',
+    summary: 'Sets the name that a destination uses for an account; without a name, removes it.',
     args: ['export', 'account', '[customer]'],
     async run(call) {
       const [, account, customer = null] = call.args
@@ -290,7 +290,7 @@ export const VENDOR_REPORT_COMMANDS: readonly Command[] = [
       from: takes('day', 'The first day (UTC).'),
       to: takes('day', 'The last day.'),
       file: takes('file', 'A CSV file with day, model, credential, requests, input_tokens, output_tokens, cost.'),
-      keys: takes('id=NAME,…', 'Our credential by the vendor’s id of the key.'),
+      keys: takes('id=NAME,…', 'Maps the vendor’s id of a key to the name of our credential.'),
       url: takes('address', 'Another address than the vendor’s own.'),
       credential: takes('NAME', 'Another admin credential than the usual one.'),
       currency: takes('code', 'Of the report; USD by default.'),
@@ -303,7 +303,7 @@ export const VENDOR_REPORT_COMMANDS: readonly Command[] = [
     summary: 'Stores the admin credential of a vendor, encrypted. Reads it from standard input.',
     args: ['source'],
     options: {
-      url: takes('address', 'For which address, where it is not the vendor’s own.'),
+      url: takes('address', 'The address, if it is not the vendor’s own.'),
     },
     async run(call) {
       const value = (await call.input()).trim()
@@ -317,7 +317,7 @@ export const VENDOR_REPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'vendor-reports compare',
-    summary: 'What a report and the recorded calls say, by day, model and credential.',
+    summary: 'Compares a report with the recorded calls, by day, model and credential.',
     args: ['report'],
     options: {
       verdict: takes('word', `One of ${VERDICTS.join(', ')}.`, { allowed: VERDICTS }),
@@ -369,7 +369,7 @@ const COMMON: Readonly<Record<string, Option>> = {
   ),
   from: takes(
     'start|now',
-    'The whole log, or only what comes. Without it, an export that is there goes on, and a new one starts.',
+    'The whole log, or only new rows. By default an existing export continues, and a new one sends the whole log.',
     { allowed: ['start', 'now'] },
   ),
 }
@@ -390,7 +390,7 @@ const put = (call: Invocation, body: object) =>
 export const AUDIT_EXPORT_COMMANDS: readonly Command[] = [
   {
     name: 'audit-export show',
-    summary: 'Where the audit log is exported to, how far that has come, and why the last attempt failed.',
+    summary: 'Shows the destination of the audit log, how much was exported, and why the last attempt failed.',
     run: (call) => told(call.api.call<AuditExportView>('GET', '/audit-export'), showTarget),
   },
   {
@@ -403,12 +403,12 @@ export const AUDIT_EXPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit-export s3',
-    summary: 'Exports the audit log as JSON lines to a bucket of S3 or of a store that speaks its API.',
+    summary: 'Exports the audit log as JSON lines to a bucket of S3 or of an S3-compatible store.',
     args: ['endpoint', 'bucket'],
     options: {
       ...COMMON,
       region: takes('name', 'The region; us-east-1 by default.'),
-      prefix: takes('path', 'What names of objects begin with; audit by default.'),
+      prefix: takes('path', 'The prefix of object names; audit by default.'),
       'access-key': takes('id', 'The access key id.'),
       'secret-env': takes(
         'name',

@@ -100,7 +100,7 @@ export const FINANCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'margins show',
-    summary: 'What calls brought and cost by model, customer, vendor, month or label.',
+    summary: 'Shows charges, costs and margins by model, customer, vendor, month or label.',
     options: {
       by: takes('word', 'product (default), account, vendor, month or label:<name>.'),
       from: takes('month', 'The first month, such as 2026-10; last month by default.'),
@@ -129,7 +129,7 @@ export const FINANCE_COMMANDS: readonly Command[] = [
   {
     name: 'margins unbilled',
     summary:
-      'What vendors took for copies of calls, broken-off calls and checks, which no caller pays, by the day, vendor and model.',
+      'Shows unbilled costs by day, vendor and model: what vendors billed for copies of calls, aborted calls and checks, which no caller pays.',
     options: {
       from: takes('day', 'The first day, such as 2026-11-15; the first of this month by default.'),
       to: takes('day', 'The last day; today by default.'),
@@ -155,12 +155,12 @@ export const FINANCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'billing show',
-    summary: 'What a credit is worth, and whom customers ask.',
+    summary: 'Shows what a credit is worth, and the contact for customers.',
     run: (call) => told(call.api.call<BillingView>('GET', '/billing'), showBilling),
   },
   {
     name: 'billing change',
-    summary: 'Sets what a credit is worth, and whom customers ask.',
+    summary: 'Sets what a credit is worth, and the contact for customers.',
     options: {
       currency: takes('code', 'ISO code such as EUR; "none" removes the worth.'),
       rate: takes('amount', 'What one credit is worth, such as 0.01.'),

@@ -40,13 +40,13 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   apply: flag('Applies the import; otherwise it is only shown.'),
 }
 const ABOUT =
-  'Says of everything whether it was taken, changed or left. Run again, it makes only what is missing. Vendor credentials are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
+  'Reports for each entry whether it was taken, changed or left. A second run creates only what is missing. Vendor credentials are not copied: store them with "tollgate vendors credential". The password may be left out of an address if ~/.pgpass has it.'
 
 export const IMPORT_COMMANDS: readonly Command[] = [
   {
     name: 'import litellm',
     summary:
-      'Takes over models and fallbacks from a configuration of LiteLLM’s proxy, teams, budgets and keys from its database.',
+      'Imports models and fallbacks from a configuration of LiteLLM’s proxy, and teams, budgets and keys from its database.',
     args: ['[file]'],
     options: {
       database: takes('address', 'Its database: postgres://user:password@host:5432/litellm'),

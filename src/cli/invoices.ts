@@ -64,12 +64,12 @@ export const INVOICE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'invoices settings',
-    summary: 'Who issues invoices, and whether months are invoiced.',
+    summary: 'Shows the issuer of invoices, and whether there are monthly invoices.',
     run: (call) => told(call.api.call<InvoiceSettings>('GET', '/invoice-settings'), showSettings),
   },
   {
     name: 'invoices issuer',
-    summary: 'Sets who issues invoices, from a JSON file.',
+    summary: 'Sets the issuer of invoices from a JSON file.',
     args: ['file'],
     about: 'The fields are in the guide on invoices. "-" reads standard input.',
     async run(call) {
@@ -79,7 +79,7 @@ export const INVOICE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'invoices monthly',
-    summary: 'Turns invoices for months on or off.',
+    summary: 'Turns monthly invoices on or off.',
     args: ['on|off'],
     async run(call) {
       const [word = ''] = call.args
@@ -90,14 +90,14 @@ export const INVOICE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'billing-details show',
-    summary: 'Whom the invoices of an account are made out to.',
+    summary: 'Shows the billing details of an account, which its invoices show.',
     args: ['account'],
     run: (call) =>
       told(call.api.call<BillingDetailsView>('GET', at`/accounts/${call.args[0]}/billing-details`), showDetails),
   },
   {
     name: 'billing-details change',
-    summary: 'Changes whom the invoices of an account are made out to.',
+    summary: 'Changes the billing details of an account, which its invoices show.',
     args: ['account'],
     options: Object.fromEntries(
       FIELDS.map((field) => [

@@ -45,7 +45,11 @@ test('a login provider is set from a file, tested, listed and removed; its secre
   assert.match(set.out, new RegExp(`corp\\.example ${account} member only`))
   assert.match(set.out, /desk = support/)
   const tested = await run(['login-providers', 'test', 'corp'])
-  assert.deepEqual([tested.code, tested.out.trim()], [0, 'It answers, and describes what is needed.'], tested.err)
+  assert.deepEqual(
+    [tested.code, tested.out.trim()],
+    [0, 'It answers, and its metadata has everything that is needed.'],
+    tested.err,
+  )
   const again = await run(['login-providers', 'set', 'corp', file])
   assert.match(again.out, /Has secret +(yes|true)/i, 'a stored secret stays')
   const list = await run(['login-providers', 'list'])

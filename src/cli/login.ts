@@ -75,7 +75,7 @@ export const LOGIN_COMMANDS: readonly Command[] = [
   },
   {
     name: 'login-providers test',
-    summary: 'Reads a login provider’s own description.',
+    summary: 'Reads the metadata of a login provider.',
     args: ['id'],
     async run(call) {
       const answer = await call.api.call<ProviderTest>('POST', at`/login-providers/${call.args[0]}/test`)
@@ -105,8 +105,7 @@ export const LOGIN_COMMANDS: readonly Command[] = [
   },
   {
     name: 'login-link',
-    summary:
-      'Creates a link that signs somebody in once, within 15 minutes: the way back in when a login provider is down.',
+    summary: 'Creates a link that signs somebody in once, within 15 minutes. Use it when a login provider is down.',
     args: ['email'],
     run: (call) => told(call.api.call<LinkView>('POST', '/login-links', { email: call.args[0] }), ({ link }) => link),
   },

@@ -194,7 +194,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
       vendor: takes('name', 'Only calls that this vendor answered, or was tried last for.'),
       'min-ms': takes('milliseconds', 'Only calls that took at least as long.'),
       search: takes('text', 'Only calls with this in their error message, or this request id.'),
-      sort: takes('order', 'Newest, slowest or dearest first: time, duration or charged.', {
+      sort: takes('order', 'Newest, slowest or most expensive first: time, duration or charged.', {
         allowed: ['time', 'duration', 'charged'],
       }),
       ...TEST_OPTION,
@@ -229,14 +229,14 @@ export const MONEY_COMMANDS: readonly Command[] = [
   },
   {
     name: 'usage labels',
-    summary: 'What each end user, session or value of a tag came to, dearest first.',
+    summary: 'Spending by end user, session or value of a tag, highest first.',
     args: ['account', 'label'],
     about: 'The label is user, session or the name of a tag. Without --from: the last 30 days.',
     options: {
       ...PAGE_OPTIONS,
       ...RANGE,
       labels: takes('a=b,…', 'Only calls with these labels too.'),
-      sort: takes('order', 'Dearest, most calls or newest first: charged, calls or last.', {
+      sort: takes('order', 'Highest spending, most calls or newest first: charged, calls or last.', {
         allowed: labelSort.options,
       }),
       ...TEST_OPTION,
@@ -329,7 +329,7 @@ export const MONEY_COMMANDS: readonly Command[] = [
     name: 'ledger verify',
     summary: 'Verifies the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
     about:
-      'Goes on from where the last run came to, and says how far it is. Exits with 1 when something does not add up. May run while the gateway is under load.',
+      'Continues where the last run ended, and shows its progress. Exits with 1 when something does not add up. May run while the gateway is under load.',
     options: { full: flag('Reads everything from the beginning.') },
     async run(call) {
       const answer = await verified(call, call.values.full === true)

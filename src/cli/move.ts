@@ -13,9 +13,8 @@ const WAIT_SECONDS_MAX = 3_600
 export const MOVE_COMMAND: Command = {
   name: 'accounts move',
   summary: 'Moves an account to another database.',
-  about: `Its rows are copied while it is in use. Then it takes no calls (503, with retry-after) until running calls have ended, the rest is
-copied and both ends are compared; the source keeps where it went. Both gateways must have the same TOLLGATE_SECRET.
-Repeat it after a crash: it goes on where it was. The password may be left out of the address if ~/.pgpass has it.`,
+  about: `Its rows are copied while it is in use. Then it takes no calls (503, with retry-after) until running calls have ended, the rest is copied and both ends are compared; the source records the target. Both gateways must have the same TOLLGATE_SECRET.
+Repeat it after a crash: it continues where it stopped. The password may be left out of the address if ~/.pgpass has it.`,
   args: ['account'],
   options: {
     to: takes('DATABASE_URL', 'The target database; a gateway must have been started with it once.'),

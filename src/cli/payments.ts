@@ -86,7 +86,7 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
   {
     name: 'payments refund',
     summary: 'Refunds a payment, or a part of it, and takes back its credits.',
-    about: 'A payment provider that cannot be asked has refunded it already: this records it.',
+    about: 'If the gateway cannot refund at the payment provider, refund it there first; this command records it.',
     args: ['payment'],
     options: {
       amount: takes('amount', 'A part, such as 5.00; without it, all that is left.'),
@@ -108,7 +108,7 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'payments dismiss',
-    summary: 'Leaves a quarantined payment without credits.',
+    summary: 'Dismisses a quarantined payment without granting credits.',
     args: ['payment'],
     run: (call) => told(call.api.call<PaymentView>('POST', at`/payments/${call.args[0]}/dismiss`), show),
   },
@@ -138,11 +138,11 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'payments settings',
-    summary: 'Shows how payments are taken, or changes it.',
-    about: 'Secrets are read from environment variables, sealed, and never shown again.',
+    summary: 'Shows or changes the payment settings.',
+    about: 'Secrets are read from environment variables, stored encrypted, and never shown again.',
     options: {
       provider: takes('word', 'off, stripe or webhook.', { allowed: ['off', 'stripe', 'webhook'] }),
-      tax: takes('word', 'Whether Stripe works out the tax, in the price or on top of it.', {
+      tax: takes('word', 'Whether Stripe computes the tax, as a part of the price or on top of it.', {
         allowed: ['off', 'inclusive', 'exclusive'],
       }),
       'checkout-url': takes(
@@ -221,7 +221,7 @@ const BATCH_COLUMNS = {
 export const PLAN_COMMANDS: readonly Command[] = [
   {
     name: 'balance show',
-    summary: 'The balance of an account, and which part of it ends when or is for some products only.',
+    summary: 'Shows the balance of an account, and which credits expire or are for some products only.',
     args: ['account'],
     options: TEST_OPTION,
     run: (call) =>
@@ -243,9 +243,8 @@ export const PLAN_COMMANDS: readonly Command[] = [
   },
   {
     name: 'plans choose',
-    summary:
-      'Starts a plan for an account, or changes it: to a dearer one now, to a cheaper one at the end of its period.',
-    about: 'A price is charged to the saved card. Without one, the page is printed on which it is paid.',
+    summary: 'Starts or changes the plan of an account: an upgrade now, a downgrade at the end of the period.',
+    about: 'The price is charged to the saved card. Without a saved card, the address of the payment page is printed.',
     args: ['account', 'plan'],
     options: { checkout: flag('Do not charge the saved card; print the page instead.') },
     run: (call) => {
@@ -293,7 +292,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
   },
   {
     name: 'codes end',
-    summary: 'Ends a batch of codes. What they granted stays.',
+    summary: 'Ends a batch of codes. Credits that they granted stay.',
     args: ['batch'],
     run: (call) =>
       told(call.api.call<CodeBatchView>('POST', at`/code-batches/${call.args[0]}/end`), (batch) =>

@@ -123,7 +123,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'products read',
-    summary: 'Lists what an OpenAPI document has to sell.',
+    summary: 'Lists the operations of an OpenAPI document that can be sold.',
     args: ['file'],
     about: 'Changes nothing. "-" reads standard input.',
     async run(call) {
@@ -147,12 +147,12 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
     summary: 'Sells operations of an OpenAPI document below /v1/<product>.',
     args: ['product', 'file'],
     about:
-      'The document is OpenAPI 3.0 or 3.1, as JSON or YAML. The prices are in credits. A product of this name that is there already is replaced. "-" reads standard input.',
+      'The document is OpenAPI 3.0 or 3.1, as JSON or YAML. The prices are in credits. An existing product of this name is replaced. "-" reads standard input.',
     options: {
       choose: takes('ids', 'Operations, as "products read" lists them, with commas. Default: all.'),
       price: takes('rates', 'Such as call=0.1, call=0,row=0.01 or call=0,byte=5 (a million bytes).'),
       rows: takes('list:most', 'The list whose items are rows, and the most: a number or a parameter.'),
-      expression: takes('cel', 'What a unit is, for a price with metered=….'),
+      expression: takes('cel', 'Counts the units, for a price with metered=….'),
       'bytes-max': takes('count', 'The largest answer, for a price with byte=….'),
       timeout: takes('seconds', 'How long the vendor may take for an answer.'),
       url: takes('address', 'Where the API is. Default: the server that the document names.'),
@@ -184,7 +184,7 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'products remove',
-    summary: 'Stops selling a product. Its vendor goes with it if nothing else uses it.',
+    summary: 'Stops selling a product. Its vendor is removed too if nothing else uses it.',
     args: ['product'],
     options: { 'dry-run': flag('Shows what would change.') },
     async run(call) {

@@ -100,15 +100,15 @@ async function changeBranding(call: Invocation) {
 export const SIGN_UP_COMMANDS: readonly Command[] = [
   {
     name: 'sign-up show',
-    summary: 'Who may sign up, and what they begin with.',
+    summary: 'Shows who may sign up, and the credits and limits of new accounts.',
     run: (call) => told(call.api.call<SignUpSettings>('GET', '/sign-up'), showSettings),
   },
   {
     name: 'sign-up change',
-    summary: 'Sets who may sign up, and what they begin with.',
+    summary: 'Sets who may sign up, and the credits and terms of new accounts.',
     options: {
       mode: takes('word', 'off, invitation, domain or open.', { allowed: MODES }),
-      domains: takes('names', 'For "domain": a,b or @file; each with all names below it.'),
+      domains: takes('names', 'For "domain": a,b or @file; subdomains are included.'),
       refused: takes('names', 'Blocked mail domains: a,b or @file; "none" removes them.'),
       credits: takes('amount', 'Starting credits, once for each mailbox.'),
       'terms-version': takes('text', 'What people accept; "none" removes the terms.'),
@@ -127,7 +127,7 @@ export const SIGN_UP_COMMANDS: readonly Command[] = [
   },
   {
     name: 'sign-up invites',
-    summary: 'Invitations that nobody has followed yet.',
+    summary: 'Lists invitations that have not been used yet.',
     async run(call) {
       const answer = await call.api.call<Page<SignUpInvite>>('GET', '/sign-up/invites')
       const columns = { ID: 'id', EMAIL: 'email', ENDS: 'expiresAt' } as const
@@ -143,7 +143,7 @@ export const SIGN_UP_COMMANDS: readonly Command[] = [
   },
   {
     name: 'branding show',
-    summary: 'How the gateway presents itself.',
+    summary: 'Shows the name, logo, colours, support address and mail sender.',
     run: (call) => told(call.api.call<BrandingView>('GET', '/branding'), showBranding),
   },
   {

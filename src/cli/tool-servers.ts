@@ -69,7 +69,7 @@ async function choose(call: Invocation): Promise<ToolServerView> {
 export const TOOL_SERVER_COMMANDS: readonly Command[] = [
   {
     name: 'tool-servers list',
-    summary: 'Lists foreign MCP servers, and how many of their tools are sold or held back.',
+    summary: 'Lists registered MCP servers, and how many of their tools are sold or held back.',
     run: (call) =>
       told(call.api.call<Page<ToolServerView>>('GET', '/tool-servers'), ({ items }) =>
         table(items, {
@@ -84,17 +84,17 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
   },
   {
     name: 'tool-servers show',
-    summary: 'A foreign MCP server: its tools, and what changed since they were agreed to.',
+    summary: 'Shows an MCP server: its tools, and what changed since you agreed to them.',
     args: ['server'],
     run: (call) => show(call.api.call('GET', at`/tool-servers/${call.args[0]}`)),
   },
   {
     name: 'tool-servers register',
-    summary: 'Registers a foreign MCP server, or changes its address, credential or limits.',
+    summary: 'Registers an MCP server, or changes its address, credential or limits.',
     args: ['server'],
     options: {
-      url: takes('address', 'Its address, of MCP over HTTP.'),
-      title: takes('text', 'What agents read of where its tools come from.'),
+      url: takes('address', 'Its address (MCP over Streamable HTTP).'),
+      title: takes('text', 'The name of the server that agents read in its tools.'),
       credential: takes('NAME', 'A stored credential, or a variable of the environment.'),
       'key-stdin': flag('Reads its credential from standard input and stores it encrypted.'),
       timeout: takes('ms', 'A call that takes longer is an error; 60000 by default.'),
@@ -105,17 +105,17 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
   },
   {
     name: 'tool-servers refresh',
-    summary: 'Reads again what a foreign MCP server lists.',
+    summary: 'Reads the list of tools of an MCP server again.',
     args: ['server'],
     run: (call) => show(call.api.call('POST', at`/tool-servers/${call.args[0]}/refresh`)),
   },
   {
     name: 'tool-servers choose',
-    summary: 'Sells a tool of a foreign MCP server, changes its price, or agrees to what it has become.',
+    summary: 'Sells a tool of an MCP server, changes its price, or agrees to its changed definition.',
     args: ['server', 'tool'],
     options: {
       price: takes('call=credits,row=credits', 'By call, and by result if "row" is given.'),
-      cost: takes('call=credits,…', 'What the server takes, for margins.'),
+      cost: takes('call=credits,…', 'What the server charges you, for margins.'),
       results: takes('number', 'Results beyond these are not charged; 100 by default.'),
       agree: flag('Agrees to the description and schemas that the server lists now.'),
       off: flag('Stops offering it.'),
@@ -126,7 +126,7 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
   },
   {
     name: 'tool-servers remove',
-    summary: 'Removes a foreign MCP server and its tools from the catalog.',
+    summary: 'Removes an MCP server and its tools from the catalog.',
     args: ['server'],
     run: (call) => told(call.api.call('DELETE', at`/tool-servers/${call.args[0]}`), () => 'Removed.'),
   },

@@ -128,7 +128,7 @@ export const VENDOR_COMMANDS: readonly Command[] = [
     summary: 'The credentials of one vendor: lists them, or adds, changes or removes one of several.',
     args: ['vendor'],
     about:
-      'A credential that is rejected or limited pauses alone, and the others go on. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
+      'A rejected or limited credential pauses, and the others stay in use. Without --key-stdin the value is taken from this shell where it has a variable of that name; otherwise the gateway must have it.',
     options: {
       login: takes(
         'name',
@@ -467,7 +467,7 @@ export const BYOK_COMMANDS: readonly Command[] = [
     summary: 'Tests an account’s BYOK key at a vendor and stores it, encrypted; or changes the fallback.',
     args: ['account', 'vendor'],
     about:
-      'Calls of the account then go by it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
+      'Calls of the account then use it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
     options: {
       'key-stdin': flag('Reads the key from standard input'),
       fallback: takes(

@@ -313,7 +313,7 @@ function createOffice(
     pause: (id, by) => write(id, by, { statement: PAUSE, values: [], action: 'export.pause' }),
     resume: (id, by) => write(id, by, { statement: RESUME, values: [], action: 'export.resume' }),
     async backfill(id, { fromMs, toMs }, by) {
-      if (toMs <= fromMs) throw invalid('to: must lie behind from.', 'to')
+      if (toMs <= fromMs) throw invalid('to: must be after from.', 'to')
       if (toMs - fromMs > BACKFILL_DAYS_MAX * 86_400_000) throw invalid('from: is too long ago.', 'from')
       const to = Math.min(toMs, world.nowMs())
       const begun: Backfill = { number: newId(world), from: fromMs, to, id: '', account: '', sent: 0 }

@@ -101,10 +101,10 @@ async function get<T extends z.ZodType>(
   }
   if (status !== 200)
     throw new Fault('conflict', {
-      message: `The vendor refused its report with status ${status}. Check the address and the admin credential.`,
+      message: `The vendor rejected the request for its report with status ${status}. Check the address and the admin credential.`,
     })
   const parsed = shape.safeParse(jsonOf(text))
-  if (!parsed.success) throw new Fault('conflict', { message: 'The vendor’s report has another form than expected.' })
+  if (!parsed.success) throw new Fault('conflict', { message: 'The vendor’s report is not in the expected format.' })
   return parsed.data
 }
 

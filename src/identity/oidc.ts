@@ -194,11 +194,11 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
       try {
         const metadata = (await discover(provider)).serverMetadata()
         if (!metadata.authorization_endpoint || !metadata.token_endpoint || !metadata.jwks_uri)
-          return 'Its description lacks an authorization, token or key address.'
+          return 'Its metadata lacks an authorization, token or key address.'
         return undefined
       } catch (error) {
         const { why } = whyOf(error)
-        return `Its description could not be read at ${provider.issuer}: ${why}`
+        return `Its metadata could not be read at ${provider.issuer}: ${why}`
       }
     },
   }

@@ -151,7 +151,7 @@ export function passwordProblem(password: string, email: string): string | undef
   if (chars.length < PASSWORD_CHARS_MIN) return `It must have at least ${PASSWORD_CHARS_MIN} characters.`
   if (chars.length > PASSWORD_CHARS_MAX) return `It must have at most ${PASSWORD_CHARS_MAX} characters.`
   return isGuessable(chars.join('').toLowerCase(), email.toLowerCase())
-    ? 'It is too easy to guess. A few unrelated words in a row are easy to keep in mind and hard to guess.'
+    ? 'It is too easy to guess. A few unrelated words in a row are easy to remember and hard to guess.'
     : undefined
 }
 

@@ -266,7 +266,7 @@ function proofsOf(
 export function requireCovered(mayGive: MayGive, role: AnyRole, account?: string): void {
   if (!mayGive(role, account))
     throw new Fault('access_denied', {
-      message: `Nobody gives or takes a role that may do more than their own: ${role}.`,
+      message: `You cannot give or take a role with more rights than your own: ${role}.`,
     })
 }
 

@@ -57,7 +57,7 @@ export const PERSON_MAILS = {
     make: ({ name }) => ({
       subject: `Your login at ${name} was deleted`,
       paragraphs: [
-        `You deleted your login at ${name}. Your sessions and keys have ended. Records of money are kept as the law asks.`,
+        `You deleted your login at ${name}. Your sessions and keys have ended. Records of money are kept as the law requires.`,
       ],
     }),
   },

@@ -108,11 +108,13 @@ export function createProviders({ database, audit, credentials, guard }: Provide
     for (const { domain, account, role, ssoOnly } of domains) {
       const [row] = await tx.query(PUT_DOMAIN, [domain, id, account, role, ssoOnly])
       if (!row)
-        throw new Fault('conflict', { message: `The domain ${domain} stands twice, or belongs to another provider.` })
+        throw new Fault('conflict', {
+          message: `The domain ${domain} is listed twice, or belongs to another provider.`,
+        })
     }
     for (const { group, account, role } of groups) {
       const [row] = await tx.query(PUT_GROUP, [id, group, account, role])
-      if (!row) throw invalid(`groups: ${group} stands twice for the same place.`, 'groups')
+      if (!row) throw invalid(`groups: ${group} is listed twice for the same account or the gateway.`, 'groups')
     }
   }
 

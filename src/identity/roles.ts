@@ -68,7 +68,7 @@ const TABLE = {
   plans: { about: 'plans of the catalog, and batches of codes', read: ['finance', 'auditor'], write: ['finance'] },
   invoices: { about: 'invoices and credit notes', read: [...STAFF, ...MANAGERS, 'billing'] },
   'billing-details': {
-    about: 'whom the account’s invoices are made out to',
+    about: 'the billing details on the account’s invoices',
     read: [...STAFF, ...MANAGERS, 'billing'],
     write: ['finance', 'owner', 'billing'],
   },
@@ -106,9 +106,9 @@ const TABLE = {
     write: [],
     sensitive: ['write'],
   },
-  recordings: { about: 'what a call sent and was sent, where that is kept', read: USERS, write: USERS },
+  recordings: { about: 'logged requests and answers of calls', read: USERS, write: USERS },
   'content-logging': {
-    about: 'whether and how long content is kept',
+    about: 'content logging: whether it is on, and for how long',
     read: [...STAFF, ...USERS, 'viewer'],
     write: MANAGERS,
   },
@@ -118,7 +118,7 @@ const TABLE = {
     write: USERS,
   },
   'byok-keys': {
-    about: 'the account’s own vendor keys',
+    about: 'the account’s BYOK keys',
     read: [...STAFF, ...USERS, 'viewer'],
     write: MANAGERS,
     sensitive: ['write'],
@@ -136,7 +136,7 @@ const TABLE = {
   },
   alerts: { about: 'alerts that were raised', read: EVERYBODY, write: USERS },
   'alert-settings': {
-    about: 'alert rules and whom they tell',
+    about: 'alert rules and their receivers',
     read: ['support', 'auditor', ...MANAGERS],
     write: MANAGERS,
   },
@@ -163,7 +163,7 @@ const TABLE = {
     write: ['owner'],
     sensitive: ['write'],
   },
-  'password-links': { about: 'links by which somebody chooses a new password', write: [], sensitive: ['write'] },
+  'password-links': { about: 'links to choose a new password', write: [], sensitive: ['write'] },
   'login-providers': {
     about: 'single sign-on, and who needs a second factor',
     read: ['auditor'],
@@ -171,7 +171,7 @@ const TABLE = {
     sensitive: ['write'],
   },
   'login-links': {
-    about: 'links that sign somebody in, and second factors taken away',
+    about: 'login links, and resets of second factors',
     write: [],
     sensitive: ['write'],
   },

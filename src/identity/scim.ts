@@ -240,7 +240,7 @@ export function createScim(deps: ScimDeps): Scim {
     const notOurs = () =>
       new ScimError(
         403,
-        'This person was not made by SCIM or belongs to others too; they change their e-mail address themselves.',
+        'This person was not created by SCIM or belongs to another account too; only they can change their e-mail address.',
         'mutability',
       )
     if (!row.managed) throw notOurs()
@@ -265,7 +265,7 @@ export function createScim(deps: ScimDeps): Scim {
     const domain = domainOf(email)
     if (!known) {
       if ((await database.query(OTHERS_DOMAIN, [domain, scope.account]))[0])
-        throw new ScimError(409, 'This e-mail domain belongs to another place here.', 'uniqueness')
+        throw new ScimError(409, 'This e-mail domain belongs to another account.', 'uniqueness')
       const id = await database.transaction((tx) => insertPerson(tx, world, { email, role: null, password: null }))
       return { id, managed: true }
     }

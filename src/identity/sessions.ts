@@ -247,7 +247,7 @@ const FRESH_MINUTES = 10
 export function requireFresh(session: Session | null): void {
   if (session && !session.fresh)
     throw new Fault('proof_required', {
-      message: `Confirm that it is you: this asks for a proof that is not older than ${FRESH_MINUTES} minutes.`,
+      message: `Confirm that it is you: this needs a confirmation that is at most ${FRESH_MINUTES} minutes old.`,
       headers: { [PROOF_HEADER]: session.proofs.join(' ') },
     })
 }
@@ -257,7 +257,7 @@ export function requireFactor(session: Session): void {
   if (!session.lacksFactor) return
   const proofs = session.proofs.filter((proof) => proof !== 'password' && proof !== 'sso')
   throw new Fault('proof_required', {
-    message: 'Your role asks for a second factor. Add a passkey or an authenticator app on your profile page first.',
+    message: 'Your role requires a second factor. Add a passkey or an authenticator app on your profile page first.',
     headers: { [PROOF_HEADER]: proofs.length > 0 ? proofs.join(' ') : 'enrol' },
   })
 }

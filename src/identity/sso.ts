@@ -203,13 +203,13 @@ export function createSso(deps: SsoDeps): Sso {
     if (email === undefined || !claims.emailVerified || !readMailbox(email))
       throw new Fault('access_denied', {
         message:
-          'The provider does not say that your e-mail address is verified, so nobody can be found or created by it.',
+          'The login provider does not confirm that your e-mail address is verified, so it cannot be used to sign in.',
       })
     const domain = domainOf(email)
     const [others] = await database.query(OTHERS_DOMAIN, [domain, provider.id])
     if (others)
       throw new Fault('access_denied', {
-        message: 'Another login provider vouches for addresses of this domain. Sign in by that one.',
+        message: 'Another login provider is responsible for addresses of this domain. Sign in with that one.',
       })
     const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
     if (known) {
@@ -475,7 +475,7 @@ function wantedBy({ domains, groups }: StoredProvider, claims: Claims): Wanted {
 
 function notBegun(why: string): Fault {
   return new Fault('access_denied', {
-    message: 'This sign-in was not begun in this browser, was finished already, or took too long. Start again.',
+    message: 'This sign-in was not started in this browser, was finished already, or took too long. Start again.',
     internal: { why },
   })
 }

@@ -238,7 +238,7 @@ function checkScopes(scopes: readonly string[], account: string | null, { may }:
   const beyond = rightsIn(scopes, most).filter((permission) => !may(permission))
   if (beyond.length > 0)
     throw new Fault('access_denied', {
-      message: `A token cannot have more rights than its maker. You do not have ${beyond.slice(0, 5).join(', ')}${beyond.length > 5 ? ' and more' : ''}.`,
+      message: `A token cannot have more rights than its creator. You do not have ${beyond.slice(0, 5).join(', ')}${beyond.length > 5 ? ' and more' : ''}.`,
     })
 }
 
@@ -251,11 +251,11 @@ function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { token }
   const until = token?.bounds.expiresAtMs ?? null
   const from = token?.bounds.ipRanges ?? null
   if (until !== null && expiresAtMs !== null && expiresAtMs > until)
-    throw new Fault('access_denied', { message: 'expiresAt: a token cannot outlive the token that makes it.' })
+    throw new Fault('access_denied', { message: 'expiresAt: a token cannot outlive the token that creates it.' })
   const beyond = from && ipRanges?.find((range) => !isRangeWithin(range, from))
   if (beyond)
     throw new Fault('access_denied', {
-      message: `ipRanges: the token that makes it cannot be used from all of ${beyond}.`,
+      message: `ipRanges: the token that creates it cannot be used from all of ${beyond}.`,
     })
   return { expiresAtMs: expiresAtMs ?? until, ipRanges: ipRanges ?? from }
 }

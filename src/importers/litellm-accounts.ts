@@ -198,7 +198,7 @@ function readKey(
     last4: plain(key.key_name).slice(-4) || String(key.token).slice(-4),
     expiresAt: expires === undefined ? null : new Date(expires).toISOString(),
   }
-  say(at, 'taken', `Kept by its hash; its holders go on using it.${inWords(limits)}`)
+  say(at, 'taken', `Imported by its hash; callers keep using it.${inWords(limits)}`)
   warnShort(at, planned, say)
   return { planned, rest }
 }
@@ -260,7 +260,7 @@ function periodOf(row: ForeignRow, at: string, say: Say): 'spendPerDay' | 'spend
       ? 'spendPerMonth'
       : undefined
   const words = period
-    ? `It begins anew every ${duration} there; here it is ${period}, by the calendar in UTC, and counts from now on.`
+    ? `It renews every ${duration} there; here it is ${period}, by the calendar in UTC, and counts from now on.`
     : `There are budgets for a day and for a month here, and none for ${duration}: what it has left is all there is.`
   say(`${at}.budget_duration`, 'changed', words)
   return period

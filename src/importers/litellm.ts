@@ -315,7 +315,7 @@ const LEFT: Readonly<Record<string, string>> = {
   database_url: 'Keys, teams and budgets are taken over with --database.',
   max_budget: 'Set a limit instead: tollgate limits, or spendPerMonth of an account or key.',
   num_retries: 'A route is left for the next one when its vendor fails; one that is alone is tried twice.',
-  drop_params: 'What a model refuses is a trait of its family here.',
+  drop_params: 'Parameters that a model rejects are a trait of its family here.',
 }
 
 interface Router {
@@ -350,7 +350,7 @@ function addFallbacks({ models }: CatalogInput, value: unknown, { groups, placem
           name,
           other.routes.map((route) => ({ ...route, model: route.model ?? name })),
         )
-        say(at, 'changed', `When ${from} fails, the routes of ${name} are asked; the caller pays the price of ${from}.`)
+        say(at, 'changed', `When ${from} fails, the routes of ${name} are tried; the caller pays the price of ${from}.`)
       }
     }
     models[uid] = { ...model, routes: behind(uid, model.routes, [...others.values()]) }

@@ -111,7 +111,7 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, options: N
       const read = { group: name, model, type, vendorName, vendor, preset, weight, order, cost: undefined, pricing }
       const made = withDeployment(document, read, place, reading)
       if (made.problems.length > 0) {
-        say(at, 'left', `There is no ratio or price for it in the database, and no list price is noted: ${NO_PRICE}`)
+        say(at, 'left', `There is no ratio or price for it in the database, and no list price is known: ${NO_PRICE}`)
         continue
       }
       last.set(uid, { priority: channel.priority, order })
@@ -123,7 +123,7 @@ export function importNewApi(rows: NewApiRows, current: CatalogInput, options: N
 }
 
 const NO_PRICE =
-  'save the ratios once in its console, which writes them down, or connect it with "tollgate connect --price".'
+  'save the ratios once in its console, which stores them, or connect it with "tollgate connect --price".'
 
 /** The routes of all channels that have a model of this name. */
 function routesTo(name: string, channels: readonly Channel[]) {
@@ -397,7 +397,7 @@ function accountOf(
     `An account that begins with ${formatCredits(credits)} credits, which is the quota that it has left.`,
   )
   if (!isUnset(user.group) && user.group !== 'default')
-    say(`${at}.group`, 'left', 'There are no groups here; models are named at keys, and prices are the same for all.')
+    say(`${at}.group`, 'left', 'There are no groups here; keys list their models, and prices are the same for all.')
   if (!isUnset(user.email)) say(`${at}.email`, 'left', 'People are invited: tollgate members invite <account> <e-mail>')
   return {
     ...{ at, credits, limits: {}, name: plain(user.display_name) || name },
@@ -451,7 +451,7 @@ function keyOf(
     ? {}
     : { spendTotal: formatCredits(balanceOf(token.remain_quota, reading)) }
   const words = limits.spendTotal === undefined ? '' : ` Limit: spendTotal ${limits.spendTotal}, what it has left.`
-  say(at, 'taken', `Kept by its hash; its holders go on using it.${words}`)
+  say(at, 'taken', `Imported by its hash; callers keep using it.${words}`)
   const known = { sha256: hash('sha256', PREFIX + value, 'hex'), last4: value.slice(-4) }
   warnShort(at, known, say, value)
   return {

@@ -178,7 +178,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
           })
         if (!found.sealed)
           throw new Fault('conflict', {
-            message: 'This delivery cannot be repeated: the version that sent it did not keep what it sent.',
+            message: 'This delivery cannot be repeated: the version that sent it did not store the message.',
           })
         const detail = { account: found.account_id || 'gateway', event: found.event, status: found.status }
         await audit.write(tx, by, { action: 'delivery.repeat', object: id, detail })

@@ -102,8 +102,7 @@ export async function attemptDelivery(
 ): Promise<Outcome> {
   const nothing = { statusCode: null, response: null }
   const content = unsealMessage(message.id, message.sealed, deps.secrets)
-  if (!content)
-    return { ...nothing, delivered: false, final: true, error: 'What was to be sent can no longer be read.' }
+  if (!content) return { ...nothing, delivered: false, final: true, error: 'The message can no longer be read.' }
   try {
     const { status, excerpt } = await send({ ...message, ...content }, deps, signal)
     const delivered = status === null || (status >= 200 && status < 300)

@@ -16,7 +16,7 @@ export const FAULTS = {
   body_too_slow: { code: 10000, status: 408, blame: 'caller', text: 'The request body arrived too slowly.' },
   method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not support that method.' },
   no_websocket: { code: 10000, status: 426, blame: 'caller', text: 'WebSockets are not offered here.' },
-  websocket_required: { code: 10000, status: 426, blame: 'caller', text: 'This address takes WebSockets only.' },
+  websocket_required: { code: 10000, status: 426, blame: 'caller', text: 'This address accepts only WebSockets.' },
   guardrail_blocked: {
     code: 10000,
     status: 400,
@@ -107,7 +107,7 @@ export const FAULTS = {
     code: 50000,
     status: 422,
     blame: 'upstream',
-    text: 'The answer of the model is not the JSON that was asked for. It was charged, as the vendor billed it.',
+    text: 'The model’s answer is not the requested JSON. It was charged as the vendor billed it.',
   },
   unavailable: {
     code: 50001,
@@ -206,10 +206,10 @@ export const ADVICE: Record<FaultName, string> = {
   request_too_large: 'Send less. The message names the limit if there is one.',
   body_too_slow: 'Send it again over a faster connection, or send less.',
   method_not_allowed: 'Use one of the methods in the `allow` header.',
-  no_websocket: 'Send a POST, with `"stream": true` for events. Programs that know both ways change by themselves.',
+  no_websocket: 'Send a POST, with `"stream": true` for events. Programs that support both switch automatically.',
   websocket_required: 'Open a WebSocket to it, with the key in the `Authorization` header of the handshake.',
   guardrail_blocked:
-    'The message names the guardrail, and may say why. Change the texts; a repetition is blocked again. Ask the operator if it should not be.',
+    'The message names the guardrail, and may say why. Change the texts; a repetition is blocked again. Ask the operator if you think that the block is wrong.',
   schema_invalid:
     'The vendor understood the request but cannot process it. Read the message and change the fields that it names.',
   key_missing:
@@ -227,7 +227,7 @@ export const ADVICE: Record<FaultName, string> = {
   byok_key_rejected:
     'The owner of the account must replace or remove its BYOK key for this vendor, or allow calls with the gateway’s credential at the full price.',
   tool_sign_in_needed:
-    'The message has the address at which the person of this key (for keys of nobody: somebody who manages the account) signs in, once.',
+    'The message has the address at which the member of this key signs in, once. For a key without a member, an owner or admin of the account signs in.',
   not_found: 'Check the path. Analytics and social paths are listed in the reference.',
   model_unknown: 'Take the id from `GET /v1/models`. Display names are not ids.',
   job_unknown: 'Use the digits of `data.jobId` as a string: they are too long for a JavaScript number.',
@@ -245,7 +245,7 @@ export const ADVICE: Record<FaultName, string> = {
   upstream_failed: 'Try again after a moment. If it keeps failing, tell the operator the request id.',
   upstream_garbled: 'Try again. If it keeps failing, tell the operator the request id.',
   answer_unfit:
-    'The model did not keep to the schema. Let the answer be repaired (`x-tollgate-json: repair`), simplify the schema, or use another model.',
+    'The model did not follow the schema. Let the answer be repaired (`x-tollgate-json: repair`), simplify the schema, or use another model.',
   unavailable: 'Wait for `retry-after` seconds and try again. Nothing was charged.',
   upstream_unavailable: 'Wait for `retry-after` seconds and try again, or use another model.',
   upstream_timeout: 'Try again, ask for less output, or use `stream: true`, so that the answer begins sooner.',

@@ -91,7 +91,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
       : database.query<{ id: string }>(WRITE, [toJson(rows), accounts, leases]))
     if (done.length === ops.length) return ops.map(() => true)
     const written = new Set(done.map(({ id }) => id))
-    return ops.map((op) => written.has(op.value.id) || new Error('its lease is no more'))
+    return ops.map((op) => written.has(op.value.id) || new Error('its lease has ended'))
   }
 
   /** Those that are due are posted, the first ones first. */

@@ -314,7 +314,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       }
     } catch (error) {
       // What was changed is stored, and must not be answered as if it were not.
-      options.log?.error({ account, error }, 'calls may be admitted for a while by what was leased before a change')
+      options.log?.error({ account, error }, 'calls may be admitted for a while with leases from before a change')
     }
   }
 
@@ -502,8 +502,8 @@ function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' |
   if (reserved.outcome !== 'away' && reserved.outcome !== 'tight') return reserved
   throw new Fault('unavailable', {
     message:
-      'Credits of this account are held by a part of the gateway that does not answer. They come back within 20 seconds. Nothing was charged; try again shortly.',
-    ...{ retryAfterSeconds: AWAY_SECONDS, internal: { why: 'credits lie with a silent process' } },
+      'Credits of this account are held by a gateway process that does not respond. They are released within 20 seconds. Nothing was charged; try again shortly.',
+    ...{ retryAfterSeconds: AWAY_SECONDS, internal: { why: 'credits are held by a process that does not respond' } },
   })
 }
 

@@ -132,7 +132,7 @@ test('an unverified e-mail address joins nothing and makes nobody', async () => 
     corp.people.set(subject, claims)
     const answer = await comeBy(subject)
     assert.equal(answer.status, 403, subject)
-    assert.match(answer.error!.message, /not say that your e-mail address is verified/)
+    assert.match(answer.error!.message, /not confirm that your e-mail address is verified/)
   }
   // A text is not the truth, and what only Entra ID may say does not help others.
   for (const claims of [{ email_verified: 'true' }, { email_verified: 1 }, { email_verified: false, xms_edov: true }])
@@ -250,7 +250,7 @@ test('neither a second provider nor another e-mail address at the provider makes
   // Another provider vouches for the same address, even as verified.
   const second = await comeBadly({ sub: 'attacker', email: 'victor@corp.example' })
   assert.equal(second.answer.status, 403)
-  assert.match(second.answer.error!.message, /Another login provider vouches/)
+  assert.match(second.answer.error!.message, /Another login provider is responsible/)
   assert.equal((await second.browser('GET', '/session')).status, 401)
 
   // The attacker is known here, and takes the victim's address at their provider.
@@ -528,7 +528,7 @@ test('a provider that does not answer is said to be away, and the secret is neve
   })
   assert.ok(stored[0] && !stored[0].sealed.toString('latin1').includes(CLIENT_SECRET))
   const tested = await asOperator(server)<{ ok: boolean; message: string }>('POST', '/login-providers/corp/test')
-  assert.deepEqual(tested.data, { ok: true, message: 'It answers, and describes what is needed.' })
+  assert.deepEqual(tested.data, { ok: true, message: 'It answers, and its metadata has everything that is needed.' })
   bad.metadata.issuer = 'https://somebody.else.example'
   await put('bad', { name: 'Bad', issuer: bad.issuer })
   assert.equal((await asOperator(server)<{ ok: boolean }>('POST', '/login-providers/bad/test')).data.ok, false)

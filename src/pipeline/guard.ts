@@ -235,7 +235,7 @@ async function askAbout(
     if (out.signal.aborted) throw out.signal.reason
     const { onFailure } = rule.hook ?? rule.moderate ?? {}
     const why = error instanceof Fault ? { fault: error.kind, ...error.details.internal } : { error }
-    deps.log.warn({ requestId, rule: name, on, ...why }, 'a guardrail could not be asked')
+    deps.log.warn({ requestId, rule: name, on, ...why }, 'a guardrail check failed')
     guard?.guard.note(name, on, 'unchecked')
     if (onFailure === 'allow') return undefined
     const isPaid = on === 'answer' && 'stream' in paidRequest && paidRequest.stream

@@ -280,7 +280,7 @@ function modelsOf(incoming: Preferring, deps: ReadDeps): readonly string[] | und
   const listed = body.json.member('models') ? body.json.value.models : undefined
   if (named === undefined && (listed === undefined || listed === null)) return undefined
   if (named !== undefined && listed !== undefined)
-    throw invalid(`"${FALLBACK}" and "models" mean the same; give one.`, FALLBACK)
+    throw invalid(`"${FALLBACK}" and "models" have the same meaning; send only one of them.`, FALLBACK)
   const at = named === undefined ? 'models' : FALLBACK
   const list = named === undefined ? listed : named.split(',').map((name) => name.trim())
   if (!isNames(list)) throw invalid(`"${at}" must be a list of models.`, at)

@@ -284,7 +284,7 @@ async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'd
   if (!objectOwner) return arrived
   if (arrived.preference && !arrived.routes.some(({ vendor }) => vendor === objectOwner.vendor))
     throw new Fault('access_denied', {
-      message: 'What this request continues is stored at a vendor to which the call may not go.',
+      message: 'This request continues a response that is stored at a vendor which the call may not use.',
     })
   // What an own key made, that key can read; what the gateway's made, no other.
   const own = objectOwner.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined

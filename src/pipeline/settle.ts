@@ -80,7 +80,7 @@ function logOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps:
   const { requestId, paidRequest } = answered
   deps.log.warn(
     { requestId, product: paidRequest.product, vendor, loss: formatCredits(loss), anomaly: true },
-    'vendor billed more than the cap that it was told',
+    'vendor billed more than the output cap in the request',
   )
   deps.monitor.overrun(vendor, loss)
 }

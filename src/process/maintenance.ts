@@ -113,7 +113,8 @@ export function startMaintenance(
     await deliveries.prune()
     await sales.payments.prune()
     for (const one of hourly) await one.prune()
-    if (left.length > 0) log.warn({ left }, 'months of usage wait to be made or dropped until nobody reads usage')
+    if (left.length > 0)
+      log.warn({ left }, 'partitions of usage wait to be created or dropped, because usage is being read')
   }
   return [
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),

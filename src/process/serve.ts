@@ -34,7 +34,7 @@ export async function serve(config: Config): Promise<void> {
   const opened = new AsyncDisposableStack()
   try {
     await Promise.race([start(config, stop, opened), cutShort(stop)])
-    say(`\n${await stop.asked}: finishing what runs (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
+    say(`\n${await stop.asked}: finishing running calls (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
   } catch (error) {
     // After a stop request, any step of the startup may fail.
     if (!stop.signal.aborted) throw error
@@ -84,7 +84,7 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
     say,
     seconds: (world.elapsedMs() - startedMs) / 1000,
-    store: embedded ? `Postgres ${embedded.version}, its own, in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
+    store: embedded ? `Postgres ${embedded.version} (built in), in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
   })
   opened.defer(buildConsole(gateway, log))
 }
@@ -157,7 +157,7 @@ function buildConsole(gateway: Gateway, log: Log): () => void {
     if (code !== 0)
       log.warn(
         { problem: problem.slice(-500) },
-        'the console could not be built; a build from before is served, if there is one',
+        'the console could not be built; an earlier build is served, if there is one',
       )
     gateway.office.consoleFiles.forget()
   })
@@ -304,24 +304,24 @@ export async function firstMinute({ gateway, directory, url, store, seconds, say
   say(`  API       ${url}`)
   say(`  Console   ${url}/console`)
   say(`  Docs      ${url}/docs`)
-  say(`  Store     ${store}`)
+  say(`  Database  ${store}`)
   if (simulated.length > 0)
     say(
       `  Vendors   ${simulated.length} of ${Object.keys(catalog.current.document.vendors).length} are simulated (${simulated.map(([name]) => name).join(', ')}): no vendor key needed, answers are not real.`,
     )
   if (directory.tokenIsNew) {
     say('')
-    say(`  Operator token, for /admin/v1 and the command line; kept in the data directory, shown once:`)
+    say(`  Operator token, for /admin/v1 and the command line; stored in the data directory, shown once:`)
     say(`    ${directory.operatorToken}`)
   }
   if (setup !== undefined) {
     say('')
-    say('  Your console login is made with this link, which works once:')
+    say('  Create your console login with this link, which works once:')
     say(`    ${setupLink(url, setup)}`)
   }
   if (first) {
     say('')
-    say('  An account with 1000 credits was made for you. Its key, shown once:')
+    say('  An account with 1000 credits was created for you. Its key, shown once:')
     say(`    ${first.key}`)
     say('')
     say('  Try it:')

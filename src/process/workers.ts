@@ -106,9 +106,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
         resolve(`http://${address ?? '127.0.0.1'}:${port}`)
       })
       worker.once('exit', (code, signal) =>
-        reject(
-          new Error(`A worker ended (${signal ?? `code ${code}`}) before it listened; what it said stands above.`),
-        ),
+        reject(new Error(`A worker ended (${signal ?? `code ${code}`}) before it listened; its output is above.`)),
       )
     })
   }
@@ -118,7 +116,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     if (worker.isDead()) return Promise.resolve()
     return new Promise((resolve) => {
       const cancel = world.after(leaveMs, () => {
-        log.error({ pid: worker.process.pid, leaveMs }, 'a worker did not leave in time; it is killed')
+        log.error({ pid: worker.process.pid, leaveMs }, 'a worker did not stop in time; it is killed')
         worker.process.kill('SIGKILL')
       })
       worker.once('exit', () => {

@@ -64,7 +64,7 @@ test('what a process that was killed has leased or held is no reason for a 402: 
     (error: unknown) => error,
   )
   assert.ok(refused instanceof Fault && refused.status === 503, String(refused))
-  assert.match(refused.message, /come back within 20 seconds/)
+  assert.match(refused.message, /are released within 20 seconds/)
   await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
   await living.sweep()
   const served = await reserve(living, acc, row!.posted)

@@ -146,10 +146,10 @@ function pause(one: Pause, { why, seconds }: Aside, nowMs: number): void {
 
 function noneLeft(vendor: string, aside: readonly Left[], nowMs: number): Fault {
   if (aside.length === 0)
-    return new Fault('upstream_unavailable', { internal: { vendor, why: 'none of its credentials is there' } })
+    return new Fault('upstream_unavailable', { internal: { vendor, why: 'none of its credentials has a value' } })
   const limited = aside.some(({ why }) => why === 'limited')
   const retryAfterSeconds = Math.max(1, Math.ceil((Math.min(...aside.map(({ untilMs }) => untilMs)) - nowMs) / 1000))
-  const why = 'all of its credentials are put aside'
+  const why = 'all of its credentials are disabled'
   return new Fault(limited ? 'upstream_rate_limited' : 'upstream_unavailable', {
     retryAfterSeconds,
     internal: { vendor, why },

@@ -86,8 +86,8 @@ export function requireChoice({ json, spec, principal, header }: Choosing, { rou
     CHOICE_HEADERS.find((name) => header?.(name) !== undefined)
   if (param === undefined) return
   const who = byCatalog
-    ? 'This gateway does not let callers choose vendors or further models ("routing.callerChoice" in its catalog is false)'
-    : 'This key may not choose vendors or further models ("routing.callerChoice" of the key is false)'
+    ? 'This gateway does not let callers choose vendors or fallback models ("routing.callerChoice" in its catalog is false)'
+    : 'This key may not choose vendors or fallback models ("routing.callerChoice" of the key is false)'
   throw new Fault('access_denied', { message: `${who}. Leave out "${param}".`, param })
 }
 
@@ -171,7 +171,7 @@ function readProvider(json: JsonText): ProviderBody {
     const unknown = isObject(inside) ? Object.keys(inside).find((name) => !known.includes(name)) : undefined
     if (unknown !== undefined) {
       const at = `${path}.${unknown}`
-      throw invalid(`"${at}" cannot be honoured here; "${path}" takes ${known.join(', ')}.`, at)
+      throw invalid(`"${at}" is not supported here; "${path}" accepts ${known.join(', ')}.`, at)
     }
   }
   return provider ?? {}
@@ -262,7 +262,7 @@ function inCredits(prices: NonNullable<ProviderBody['max_price']>, { routing }: 
   const perDollar = routing?.creditsPerDollar
   if (perDollar === undefined)
     throw invalid(
-      `"provider.max_price" is in dollars, and this gateway does not say how many credits a dollar is. Say it in credits, in the header "${MAX_PRICE}".`,
+      `"provider.max_price" is in dollars, and this gateway has no rate from dollars to credits. Give the price in credits, in the header "${MAX_PRICE}".`,
       'provider.max_price',
     )
   const credits = Object.entries(DOLLAR_UNITS).flatMap(([name, unit]) => {

@@ -170,7 +170,7 @@ export function createProber(deps: ProberDeps): Prober {
     if (row.since.getTime() === row.probed_at?.getTime())
       log[state === 'answering' ? 'info' : 'warn'](
         { vendor, state, message },
-        'what probes of a vendor find has changed',
+        'the probe state of a vendor has changed',
       )
     learn(row, everySeconds, askedMs)
   }
@@ -229,7 +229,7 @@ function probeOf(name: string, { catalog, sources, vendors }: ProberDeps): Probe
   const credential = there.find((one) => vendors.credentials.health(name, one).why === null) ?? there[0]
   const target = targetAt(credential)
   const call = probeCall(target)
-  if (!call) return 'It has no request that is known to cost nothing.'
+  if (!call) return 'The gateway knows no free request for this vendor.'
   return { target, call, ...(credential !== undefined && all.length > 1 ? { credential } : {}) }
 
   function targetAt(one: string | undefined): Target {

@@ -204,7 +204,7 @@ export function refusalOf(
     return `It answers ${status} and points elsewhere${headers.location ? `, to ${originOf(headers.location, target)}` : ''}; redirects are not followed.`
   if (status === 401 || status === 403) return `It does not accept the credential.${words}`
   if (status === 402) return `The account there has no money left.${words}`
-  if (status === 429) return `It knows the credential, but takes no more calls for now.${words}`
+  if (status === 429) return `It accepts the credential, but its rate limit is reached.${words}`
   if ((status === 404 || status === 400) && isUnknownModel(said?.words ?? [], said?.message ?? '', target.model)) {
     const like = nearest(target.model, models)
     const has = like.length > 0 ? ` It lists ${like.join(', ')}.` : ''
@@ -212,7 +212,7 @@ export function refusalOf(
   }
   if (LOST.has(status)) return `There is nothing at this address (${status}).${words}`
   if (status >= 500) return `It answers with a fault of its own (${status}).${words}`
-  return `It refuses the call (${status}).${words}`
+  return `It rejects the call (${status}).${words}`
 }
 
 function originOf(location: string, { baseUrl }: Target): string {
@@ -246,14 +246,14 @@ const BY_CODE: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/^(ENOTFOUND|EAI_NODATA|EAI_NONAME)$/, (host) => `The name ${host} is not known (DNS). Is the address right?`],
   [/^EAI_AGAIN$/, (host) => `The name servers did not answer for ${host} (DNS).`],
   [/^ECONNREFUSED$/, (host) => `Nothing listens at ${host}: the connection was refused.`],
-  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, (host) => `There is no way to ${host} in the network.`],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, (host) => `There is no route to ${host} in the network.`],
   [/ALTNAME/, (host) => `TLS: the certificate there is not for ${host}.`],
   [/NOT_YET_VALID/, (host) => `TLS: the certificate of ${host} is not valid yet. Is the clock of this machine right?`],
   [/EXPIRED/, (host) => `TLS: the certificate of ${host} has expired.`],
-  [/SELF_SIGNED|UNABLE_TO|CERT_/, (host) => `TLS: the certificate of ${host} is signed by nobody who is trusted here.`],
-  [/^(EPROTO|ERR_SSL|ERR_TLS)/, (host) => `TLS: ${host} does not speak it. Should the address begin with http://?`],
+  [/SELF_SIGNED|UNABLE_TO|CERT_/, (host) => `TLS: the certificate of ${host} is not signed by a trusted authority.`],
+  [/^(EPROTO|ERR_SSL|ERR_TLS)/, (host) => `TLS: ${host} does not support it. Should the address begin with http://?`],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, (host) => `${host} closed the connection without an answer.`],
-  [/^HPE_/, (host) => `What answers at ${host} does not speak HTTP. Should the address begin with https://?`],
+  [/^HPE_/, (host) => `The server at ${host} does not use HTTP. Should the address begin with https://?`],
 ]
 
 /** The cause of an exchange without an answer. */
@@ -265,8 +265,8 @@ function causeOf(error: unknown, baseUrl: string): string {
   const { phase, code } = fault.details.internal ?? {}
   if (fault.kind === 'upstream_timeout')
     return phase === 'connect'
-      ? `${host} did not take the connection in time.`
-      : `${host} took the connection, but did not answer in time.`
+      ? `${host} did not accept the connection in time.`
+      : `${host} accepted the connection, but did not answer in time.`
   if (fault.kind === 'upstream_garbled')
     return 'It answers, but not in this format. Is the address that of an API, and the format right?'
   const codes = [code, codeOf(fault.cause)].filter((one) => typeof one === 'string')

@@ -105,7 +105,7 @@ export interface Payments {
   refund(id: string, amount: string | undefined, by: By): Promise<PaymentView>
   /** Grants credits for a quarantined payment after all. */
   accept(id: string, to: { account: string; credits: Credits }, by: By): Promise<PaymentView>
-  /** Leaves a quarantined payment without credits. */
+  /** Dismisses a quarantined payment without granting credits. */
   dismiss(id: string, by: By): Promise<PaymentView>
   prune(): Promise<void>
 }
@@ -221,7 +221,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     const [open] = await database.query<{ count: number }>(OPEN_COUNT, [account])
     if ((open?.count ?? 0) >= OPEN_MAX)
       throw new Fault('rate_limited', {
-        message: 'Too many purchases of this account were begun and not paid. Try again in an hour.',
+        message: 'Too many purchases of this account were started and not paid. Try again in an hour.',
         retryAfterSeconds: 3600,
       })
     const order = orderOf(sales, { pack, amount, plan })
@@ -312,7 +312,7 @@ export function createPayments(options: PaymentsOptions): Payments {
       remote && isFixed(detail.charge)
         ? await remote.charged({ payment: id, providerId, customerId: detail.charge.customerId, createdAt })
         : undefined
-    if (!facts) return failed(row, 'The payment provider knows nothing of it.')
+    if (!facts) return failed(row, 'The payment provider does not know this payment.')
     const { row: now } = await apply(facts)
     return now?.state === 'pending' ? undefined : now
   }
@@ -359,7 +359,7 @@ export function createPayments(options: PaymentsOptions): Payments {
       const left = row.amount_minor - row.refunded_minor
       const minor = amount === undefined ? left : parseMoney(amount, row.currency)
       if (row.paid_at === null || left === 0n || row.dispute === 'open' || row.dispute === 'lost')
-        throw new Fault('conflict', { message: 'There is nothing of this payment that could be refunded.' })
+        throw new Fault('conflict', { message: 'Nothing of this payment can be refunded.' })
       if (minor === undefined || minor <= 0n || minor > left)
         throw invalid(`amount: must be above 0 and at most ${formatMoney(left, row.currency)}.`, 'amount')
       const { remote } = providers[row.provider]

@@ -100,7 +100,7 @@ export function createTopUps(options: {
       return undefined
     }
     if (!sales?.amounts || sales.currency !== currency)
-      return pause('The price of credits has changed: set it up anew.')
+      return pause('The price of credits has changed: set it up again.')
     if (used + minor > ceiling) return pause(ceilingReached(row))
     // Until this one has ended, whatever becomes of it.
     await tx.query(WAIT, [account])

@@ -40,7 +40,7 @@ export function boundConnections(
       saidMs = world.elapsedMs()
       log.warn(
         { address, connections: count },
-        'an address holds as many connections as it may (TOLLGATE_CONNECTIONS_PER_ADDRESS), and more are refused; if it is a proxy of yours, name it in TOLLGATE_TRUST_PROXY',
+        'an address holds as many connections as it may (TOLLGATE_CONNECTIONS_PER_ADDRESS), and more are closed; if it is a proxy of yours, name it in TOLLGATE_TRUST_PROXY',
       )
       return
     }

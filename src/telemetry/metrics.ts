@@ -93,13 +93,13 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   const impossible = new CounterTally({
     name: 'tollgate_usage_impossible_total',
-    help: 'Reports of usage that a call cannot have had, charged as far as the hold covered it, by product.',
+    help: 'Impossible reports of usage, charged up to the hold, by product.',
     labelNames: ['product'],
     registry,
   })
   const overruns = new CounterTally({
     name: 'tollgate_vendor_overruns_total',
-    help: 'Calls for which a vendor billed more than the cap that it was told, by vendor.',
+    help: 'Calls for which a vendor billed more than the output cap in the request, by vendor.',
     labelNames: ['vendor'],
     registry,
   })
@@ -167,7 +167,7 @@ function createDeliveryMeter(registry: Registry): Metrics['delivery'] {
 function createProbeMeter(registry: Registry, { probes: read }: MetricSources): Metrics['probe'] {
   new Gauge({
     name: 'tollgate_vendor_probe',
-    help: 'What probes of a vendor find: 0 it answers, 1 it fails, 2 it rejects the credential. Absent: it is not probed.',
+    help: 'Result of the probes of a vendor: 0 it answers, 1 it fails, 2 it rejects the credential. Absent: it is not probed.',
     labelNames: ['vendor'],
     registers: [registry],
     aggregator: 'max',
@@ -191,13 +191,13 @@ function createProbeMeter(registry: Registry, { probes: read }: MetricSources): 
 function createShadowMeter(registry: Registry): Metrics['shadow'] {
   const copies = new CounterTally({
     name: 'tollgate_shadow_calls_total',
-    help: 'Copies of calls that nobody waits for, by model and outcome: answered, failed, dropped (not sent).',
+    help: 'Shadow copies of calls, by model and outcome: answered, failed, dropped (not sent).',
     labelNames: ['product', 'outcome'],
     registry,
   })
   const costs = new CounterTally({
     name: 'tollgate_shadow_cost_credits_total',
-    help: "What copies of calls cost the operator, at their routes' cost.",
+    help: 'Cost of shadow copies for the operator, at the cost of their routes.',
     labelNames: ['product'],
     registry,
   })
@@ -266,13 +266,13 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   gauge('tollgate_ledger_pending', 'Ledger operations that wait for a flush.', sources.ledgerPending)
   gauge(
     'tollgate_ledger_isolated',
-    'Ledger operations that wait in the queues of their own accounts: locked ones, and those with large texts.',
+    'Ledger operations in queues of single accounts: locked accounts, and accounts with large texts.',
     sources.ledgerIsolated,
   )
   gauge('tollgate_database_waiting', 'Queries that wait for a connection.', sources.databaseWaiting)
   gauge(
     'tollgate_event_loop_lag_seconds',
-    'How late timers run; of several processes the latest.',
+    'How late timers run; with several processes, the largest value.',
     () => sources.loopLagMs() / 1000,
     'max',
   )
@@ -286,10 +286,11 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
         this.inc(read())
       },
     })
-  counter('tollgate_shed_total', 'Calls refused because of overload.', sources.shed)
-  const dropped = 'Refusals that are not in the usage list, because the database was away or too many came at once.'
+  counter('tollgate_shed_total', 'Calls rejected because of overload.', sources.shed)
+  const dropped =
+    'Rejected calls that are missing in the usage list, because the database was not available or too many came at once.'
   counter('tollgate_refusals_dropped_total', dropped, sources.refusalsDropped)
-  const unkept = 'Calls of which nothing was kept although their account wants it, because there was no room.'
+  const unkept = 'Calls whose content was not logged although content logging is on, because the buffer was full.'
   counter('tollgate_contents_dropped_total', unkept, sources.contentsDropped)
   new Gauge({
     ...PROCESSES,
@@ -301,7 +302,7 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   })
   new Gauge({
     name: 'tollgate_vendor_breaker',
-    help: '0 closed, 1 half-open, 2 open; of several processes the worst.',
+    help: '0 closed, 1 half-open, 2 open; with several processes, the highest value.',
     labelNames: ['vendor'],
     registers,
     aggregator: 'max',
@@ -367,10 +368,8 @@ function registerVerification(registry: Registry, read: MetricSources['verified'
   about('tollgate_ledger_verified_timestamp_seconds', 'When the last verification of the ledger ended.', (last) =>
     secondsOf(last.endedAt),
   )
-  about(
-    'tollgate_ledger_verified_problems',
-    'How many problems it found; -1 when it could not come to an end.',
-    (last) => (last.ok === null ? -1 : last.problems.length),
+  about('tollgate_ledger_verified_problems', 'How many problems it found; -1 if it did not finish.', (last) =>
+    last.ok === null ? -1 : last.problems.length,
   )
   about(
     'tollgate_ledger_verified_seconds',

@@ -124,7 +124,7 @@ test('routes are put in another order by keyboard and by drag, one is switched o
   await dialog.getByText('Route 1: its cost is not known.').waitFor()
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Move route 2 up' }).press('Enter')
-  await dialog.getByLabel('Its name there').first().fill('gpt-5.4-mini')
+  await dialog.getByLabel('Model name at the vendor').first().fill('gpt-5.4-mini')
   await dialog.getByRole('switch', { name: 'Use route 2' }).click()
   await dialog.getByRole('button', { name: 'Save the routes' }).click()
   await dialog.waitFor({ state: 'detached' })

@@ -57,7 +57,7 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await dialog.waitFor({ state: 'detached' })
   await page.getByText('corp.example').first().waitFor()
   await button(page, 'Test').click()
-  await page.getByText('It answers, and describes what is needed.').waitFor()
+  await page.getByText('It answers, and its metadata has everything that is needed.').waitFor()
 
   corp.people.set('nora', { email: 'nora@corp.example', email_verified: true })
   const visitor = await home.visitor()
@@ -174,7 +174,7 @@ test('a passkey signs in by itself, is asked for after the password and before a
   await page.getByText('Your recovery codes').waitFor()
   const codes = (await page.getByRole('dialog').locator('pre').textContent())?.trim().split('\n') ?? []
   assert.equal(codes.length, 10)
-  await button(page, 'I have kept them').click()
+  await button(page, 'I have saved them').click()
   await page.getByText('10 recovery codes left.').waitFor()
 
   const signOut = async () => {

@@ -246,7 +246,7 @@ test('usage is sent to a destination that is added by form: its rejection is rea
   assert.deepEqual(await home.violations(page), [])
   await page.getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-  await page.getByText('Usage goes nowhere yet').waitFor()
+  await page.getByText('Usage is not exported yet').waitFor()
 })
 
 test('a vendor’s report that is uploaded shows what differs, and leads to the calls behind it', async () => {

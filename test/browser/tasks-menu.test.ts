@@ -62,7 +62,7 @@ test('pages of one section are tabs of each other', async () => {
   await page.getByRole('navigation', { name: 'Jobs' }).getByRole('link', { name: 'Batches' }).click()
   await page.getByRole('heading', { level: 1, name: 'Batches' }).waitFor()
   await page.locator('.nav-link[aria-current]', { hasText: 'Jobs' }).waitFor()
-  // Nothing is sold here, so there is nothing to buy.
+  // Credits are not sold here, so there is nothing to buy.
   await page.getByRole('link', { name: 'Billing' }).first().click()
   await page.getByRole('heading', { level: 1, name: 'Balance & plan' }).waitFor()
   const tabs = page.getByRole('navigation', { name: 'Billing' }).getByRole('link')

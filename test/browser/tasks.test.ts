@@ -182,7 +182,7 @@ test('where the calls of a key go is set on its form, shown again, and changed t
   await page.getByLabel('Allowed vendors').fill('alpha, beta')
   await page.getByLabel('Allowed regions').fill('eu')
   await page.getByLabel('Highest prices').fill('input=300, output=1500')
-  await page.getByLabel('Calls may choose vendors and further models').uncheck()
+  await page.getByLabel('Calls may choose vendors and fallback models').uncheck()
   await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('button', { name: 'I have copied it' }).click()
   const stored = async () => {

@@ -75,11 +75,11 @@ function Actions({ account, batch, onDone }: { account: string; batch: BatchDeta
           onClose={() => setAsking(false)}
           run={async () => {
             await api.cancelBatch(account, id)
-            toast('No more lines are begun.')
+            toast('No more lines are started.')
             onDone()
           }}
         >
-          <p>No more of its lines are begun. Those that were answered are kept, and paid for.</p>
+          <p>No more of its lines are started. Answered lines stay available and are charged.</p>
         </Confirm>
       ) : null}
     </>
@@ -100,7 +100,7 @@ function Lines(props: { account: string; batch: BatchDetail; outcome: 'failed' |
   return (
     <TableCard
       title={TITLES[outcome]}
-      {...(isFailed ? { lead: 'Lines without a call were rejected before anything was held: they are free.' } : {})}
+      {...(isFailed ? { lead: 'Lines without a call were rejected before credits were held. They cost nothing.' } : {})}
       label={TITLES[outcome]}
       list={list}
       rowKey={({ line }) => String(line)}
@@ -151,11 +151,11 @@ function Details({ account, batch }: { account: string; batch: BatchDetail }) {
               </a>
             ),
           ],
-          ['Asked for by', batch.key === 'console' ? 'the console' : <code key="k">{batch.key}</code>],
+          ['Created with', batch.key === 'console' ? 'the console' : <code key="k">{batch.key}</code>],
           [
             'Calls',
             <Link key="u" to={`${base}/usage?period=90d&client=${encodeURIComponent(batch.id)}`}>
-              In the usage
+              Show its calls
             </Link>,
           ],
           ['Created', <When key="c" at={batch.createdAt} />],

@@ -39,7 +39,7 @@ export function BatchesPage({ account }: { account: string }) {
   return (
     <Page
       title="Batches"
-      lead="Many requests in one file, worked off in the background within the account’s limits. Each line is a call of its own, with its own charge."
+      lead="Many requests in one file, processed in the background within the account’s limits. Each line is a call of its own, with its own charge."
       actions={
         <>
           <SelectField

@@ -101,7 +101,7 @@ export function BudgetsPage({ account }: { account: string }) {
   return (
     <Page
       title="Budgets"
-      lead="How much an end user, a tag, a key or a team may use. A hard budget rejects the call that would pass it."
+      lead="How much an end user, a tag, a key or a team may use. A hard budget rejects calls that would exceed it."
       actions={may ? newOne : null}
     >
       <TableCard
@@ -110,7 +110,7 @@ export function BudgetsPage({ account }: { account: string }) {
         rowKey={({ id }) => id}
         empty={
           <Empty icon="statement" title="No budgets yet" action={may ? newOne : null}>
-            <p>A budget without a value is a default: each new end user gets one of its own by the first call.</p>
+            <p>A budget without a value is a default: each end user gets a budget of their own with the first call.</p>
           </Empty>
         }
         columns={[
@@ -265,7 +265,7 @@ function Kind({ hard, onHard }: { hard: string; onHard: (text: string) => void }
       onText={onHard}
       options={[
         ['hard', 'Calls are rejected (429)'],
-        ['soft', 'Calls go on; only alerts'],
+        ['soft', 'Calls continue; alerts only'],
       ]}
     />
   )
@@ -278,7 +278,7 @@ function Percent({ percent, onPercent }: { percent: string; onPercent: (text: st
       value={percent}
       onText={onPercent}
       inputMode="numeric"
-      placeholder="As the rule for limits"
+      placeholder="As in the alert rule for limits"
     />
   )
 }
@@ -386,7 +386,7 @@ function EndBudget({ account, budget, onClose }: { account: string; budget: Budg
       onClose={onClose}
     >
       <p>
-        <b>{budget.name}</b> counts no more, and what it has counted is forgotten.
+        <b>{budget.name}</b> stops counting, and its counts are deleted.
       </p>
     </Confirm>
   )

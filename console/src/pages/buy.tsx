@@ -38,7 +38,7 @@ function Offers({ account, sales }: { account: string; sales: Sales }) {
   const { currency, amounts, packs, missing } = sales
   if (currency === null || (packs.length === 0 && !amounts))
     return (
-      <Empty icon="statement" title="Nothing is sold here">
+      <Empty icon="statement" title="Credits are not sold here">
         <p>Ask the operator of this gateway for credits.</p>
       </Empty>
     )
@@ -173,7 +173,7 @@ function AccountPayments({ account }: { account: string }) {
       list={list}
       empty={
         <Empty icon="statement" title="No payments yet">
-          <p>What is bought for this account appears here, with its receipt.</p>
+          <p>Payments for this account appear here, with their receipts.</p>
         </Empty>
       }
       columns={COLUMNS}

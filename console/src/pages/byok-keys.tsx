@@ -23,7 +23,7 @@ export function ByokKeysCard({ account }: { account: string }) {
   return (
     <Card
       title="Your BYOK keys"
-      lead="Calls go by your key, at your cost there, and cost a fee here instead of the price."
+      lead="Calls use your key: you pay the vendor directly, and a fee here instead of the price."
     >
       <Table
         label="BYOK keys"
@@ -41,7 +41,7 @@ export function ByokKeysCard({ account }: { account: string }) {
                       ? 'The vendor’s address has changed: enter it again'
                       : taken
                         ? 'In use'
-                        : 'Not taken any more'}
+                        : 'No longer accepted'}
                   </Badge>{' '}
                   {last4 ? <code>…{last4}</code> : null}
                 </>
@@ -115,7 +115,7 @@ function StoreDialog({ account, own, onClose }: DialogProps) {
         type="password"
         autoComplete="off"
         required
-        hint="Tested by the smallest real call, stored encrypted, never shown again."
+        hint="Tested with the smallest real call, stored encrypted, never shown again."
       />
       <FallbackBox fallback={fallback} onCheck={setFallback} />
     </FormDialog>
@@ -164,7 +164,7 @@ function RemoveDialog({ account, own, onClose }: DialogProps) {
       }}
       onClose={onClose}
     >
-      <p>Calls cost the price again. Jobs that it began can no longer be read, and are refunded.</p>
+      <p>Calls cost the price again. Jobs that use the key can no longer be read and are refunded.</p>
     </Confirm>
   )
 }

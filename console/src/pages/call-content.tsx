@@ -74,7 +74,7 @@ function Bodies({ content: { request, answer, expiresAt } }: { content: Content 
       {answer ? (
         <Code label={`Answer: ${answer.status}${cut(answer)}`} text={readable(answer.body)} wrap />
       ) : (
-        <p className="muted">Nothing was answered: the caller left before.</p>
+        <p className="muted">There is no answer: the caller disconnected first.</p>
       )}
     </div>
   )

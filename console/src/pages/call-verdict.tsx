@@ -14,10 +14,10 @@ const BLAMES = {
 
 const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
   refused: 'Another vendor would reject the same request, so none was tried.',
-  exhausted: 'There was no other route to take.',
+  exhausted: 'There was no other route.',
   slow: 'There was no time left for another attempt.',
-  left: 'The caller had left.',
-  outrun: 'Another vendor was faster; this call was broken off and not charged.',
+  left: 'The caller had disconnected.',
+  outrun: 'Another vendor was faster, so this attempt was aborted and not charged.',
   broke: 'The answer had already begun, so it could not be started again.',
 }
 
@@ -86,7 +86,7 @@ function ForOperators({ attempt }: { attempt: Attempt }) {
 }
 
 const DID = {
-  redacted: 'took something out of',
+  redacted: 'redacted texts in',
   replaced: 'replaced texts of',
   blocked: 'blocked',
   unchecked: 'was not available to check',
@@ -122,7 +122,7 @@ function describeAttempt(attempt: Attempt): string {
   const by = attempt.credential ? ` (${attempt.credential})` : ''
   const model = attempt.product ? ` for ${attempt.product}` : ''
   const who = `${attempt.vendor ? `${attempt.vendor}${by}` : `The vendor of route ${attempt.route}`}${model}`
-  if (attempt.skipped) return `${who} was passed over${attempt.cause ? `: ${attempt.cause}` : ''}.`
+  if (attempt.skipped) return `${who} was skipped${attempt.cause ? `: ${attempt.cause}` : ''}.`
   if (attempt.deadlineMs !== undefined)
     return `${who} had not answered after ${formatMs(attempt.deadlineMs)}${attempt.phase ? ` (${PHASES[attempt.phase] ?? attempt.phase})` : ''}.`
   const cause = attempt.cause ? ` (${attempt.cause})` : ''
@@ -193,7 +193,7 @@ function spansOf(call: UsageDetail): Span[] {
         tone: 'calm',
       })
     spans.push({
-      name: `${attempt.vendor ?? `Route ${attempt.route}`}${attempt.product ? `, ${attempt.product}` : ''}${attempt.skipped ? ', passed over' : ''}`,
+      name: `${attempt.vendor ?? `Route ${attempt.route}`}${attempt.product ? `, ${attempt.product}` : ''}${attempt.skipped ? ', skipped' : ''}`,
       from: attempt.startMs,
       to: attempt.startMs + attempt.ms,
       note: attempt.skipped

@@ -176,8 +176,8 @@ function Money({ call }: { call: UsageDetail }) {
       <Charge call={call} />
       {call.estimated ? (
         <Note>
-          The vendor reported no usage for this call, or more than it can have had, so the quantities were counted by
-          the gateway and marked as estimated. An estimate is never charged above the hold.
+          The vendor reported no usage for this call, or an impossible amount, so the gateway counted the quantities and
+          marked them as estimated. An estimate is never charged above the hold.
         </Note>
       ) : null}
       {loss > 0n ? (

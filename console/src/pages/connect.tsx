@@ -56,13 +56,13 @@ function Consent({ uid, asked }: { uid: string; asked: Connect }) {
     <Card title={asked.client}>
       <Facts
         items={[
-          ['Its name is vouched for by', asked.vouchedBy ?? 'nobody'],
+          ['Its name is confirmed by', asked.vouchedBy ?? 'nobody'],
           ['You are sent back to', asked.redirectsTo],
         ]}
       />
       {asked.vouchedBy === null ? (
         <Note tone="warn">
-          Anybody can give a program this name. Allow it only if you have just begun to connect it yourself.
+          Any program can use this name. Allow it only if you have just started to connect it yourself.
         </Note>
       ) : null}
       <form id="allow" className="stack" onSubmit={onSubmit}>

@@ -95,7 +95,7 @@ function DeliveryList({ account }: { account: string | undefined }) {
         to={to}
         empty={
           <Empty icon="send" title={filtered ? 'No deliveries match' : 'Nothing has been sent yet'}>
-            <p>Jobs with a callback address and alerts with receivers make deliveries. They are kept for 30 days.</p>
+            <p>Jobs with a callback address and alerts with receivers cause deliveries. They are kept for 30 days.</p>
           </Empty>
         }
         columns={[

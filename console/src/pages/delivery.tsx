@@ -133,9 +133,9 @@ function Attempts({ delivery: { history, attempts } }: { delivery: DeliveryDetai
 }
 
 function Body({ delivery: { body, bodyBytes, kind } }: { delivery: DeliveryDetail }) {
-  if (body === null) return <Note>What was sent was not kept: it cannot be shown or repeated.</Note>
+  if (body === null) return <Note>The message was not stored, so it cannot be shown or repeated.</Note>
   return (
-    <Card title="What is sent" lead={`${formatWhole(bodyBytes ?? 0)} bytes. Secrets in addresses are left out here.`}>
+    <Card title="Message" lead={`${formatWhole(bodyBytes ?? 0)} bytes. Secrets in addresses are left out here.`}>
       <Code label={kind === 'email' ? 'Text' : 'Body'} text={pretty(body)} wrap />
     </Card>
   )

@@ -32,7 +32,7 @@ const TITLES: Readonly<Record<FaultName, string>> = {
   upstream_invalid: 'Rejected by the vendor',
   upstream_failed: 'Vendor error',
   upstream_garbled: 'Unreadable vendor response',
-  answer_unfit: 'Answer is not the JSON asked for',
+  answer_unfit: 'Answer does not match the JSON schema',
   unavailable: 'Gateway unavailable',
   upstream_unavailable: 'Vendor unavailable',
   upstream_timeout: 'Vendor timeout',

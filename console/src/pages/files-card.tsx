@@ -59,7 +59,7 @@ export function FilesCard({ account }: { account: string }) {
     <>
       <TableCard
         title="Files"
-        lead="What was uploaded for batches, and their results. Each is deleted by itself when its time is over."
+        lead="Files uploaded for batches, and their results. Files are deleted automatically when they expire."
         label="Files"
         list={list}
         rowKey={(file) => file.id}
@@ -96,7 +96,7 @@ export function FilesCard({ account }: { account: string }) {
           }}
         >
           <p>
-            <b>{leaving.filename}</b> cannot be brought back. What a batch of it has cost stays in the usage.
+            <b>{leaving.filename}</b> cannot be restored. The cost of its batches stays in the usage.
           </p>
         </Confirm>
       ) : null}

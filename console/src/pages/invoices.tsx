@@ -46,7 +46,7 @@ export function InvoiceTable({ of, filter }: { of: string | undefined; filter: I
           <p>
             {Object.values(filter).some(Boolean)
               ? 'Try a longer period or all kinds.'
-              : 'Each payment gets one, once somebody has said who issues them.'}
+              : 'Each payment gets an invoice once the issuer is set.'}
           </p>
         </Empty>
       }
@@ -107,7 +107,7 @@ function BillingDetailsCard({ account, details }: { account: string; details: Bi
       title="Billing details"
       lead={
         details.missing === null
-          ? 'Whom invoices are made out to. Those that were issued stay as they are.'
+          ? 'The recipient of invoices. Issued invoices do not change.'
           : 'Nothing can be bought before these are complete.'
       }
     >

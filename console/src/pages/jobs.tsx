@@ -21,7 +21,7 @@ export function JobsPage({ account }: { account: string }) {
   return (
     <Page
       title="Videos"
-      lead="Video jobs are worked on in the background. Their credits are held until the job ends, and given back when it fails."
+      lead="Video jobs run in the background. Their credits are held until the job ends, and released if it fails."
       actions={
         <SelectField
           label="Status"

@@ -160,7 +160,7 @@ function MemberField(props: { account: string; member: string; onMember: (id: st
   const members = useQuery(may ? `members/${account}` : undefined, (signal) => api.members(account, signal))
   if (!members.data?.items.length) return null
   const options = members.data.items.map(({ userId, email }) => [userId, email] as const)
-  return <SelectField label="Whose it is" value={member} onText={onMember} options={[['', 'Nobody’s'], ...options]} />
+  return <SelectField label="Member" value={member} onText={onMember} options={[['', 'No member'], ...options]} />
 }
 
 /** Where its calls may come from, what they must carry, and whether they use the response cache. */
@@ -227,7 +227,7 @@ function Expiry({ expires, onExpires, date, onDate }: ExpiryProps) {
         <TextField
           label="Last day"
           quiet
-          hint={`To its end, ${zoneName()}.`}
+          hint={`Until the end of this day, ${zoneName()}.`}
           type="date"
           value={date}
           onText={onDate}

@@ -55,7 +55,7 @@ export function RoutingFields(props: { texts: RoutingTexts; onTexts: (texts: Rou
         onText={(maxPrice) => onTexts({ ...texts, maxPrice })}
       />
       <Checkbox
-        label="Calls may choose vendors and further models"
+        label="Calls may choose vendors and fallback models"
         checked={texts.callerChoice}
         onCheck={(callerChoice) => onTexts({ ...texts, callerChoice })}
       />

@@ -209,7 +209,7 @@ function PriceCard({ pricing }: { pricing: Pricing | null }) {
   const units = UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined))
   const several = pricing.tiers.length > 1
   return (
-    <Card flush title="Price" lead="In credits. A failed call costs nothing that was not delivered.">
+    <Card flush title="Price" lead="In credits. A failed call is charged only for what was delivered.">
       <Table
         label="Prices"
         rows={pricing.tiers.map((tier, index) => ({ tier, index }))}
@@ -232,7 +232,7 @@ function MultiplierCard({ model: { pricing, batchFactor } }: { model: PublicMode
   const rows = pricing ? multipliersOf(pricing, batchFactor) : []
   if (rows.length === 0) return null
   return (
-    <Card flush title="Multipliers" lead="What each rate above is multiplied by. A quote says what it comes to.">
+    <Card flush title="Multipliers" lead="Each rate above is multiplied by this. A quote shows the result.">
       <Table
         label="Multipliers"
         rows={rows}

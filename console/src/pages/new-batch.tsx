@@ -92,14 +92,13 @@ export function NewBatch({ account, onClose }: { account: string; onClose: () =>
         name="file"
         accept=".jsonl,.ndjson,application/jsonl,text/plain"
         required
-        hint="A request in each line, as JSON: up to 50,000 lines and 100 MB. It is checked before anything is begun."
+        hint="A request in each line, as JSON: up to 50,000 lines and 100 MB. The file is checked before the batch starts."
         onText={drop}
       />
       {ready ? (
         <Note>
-          Nothing is wrong with <b>{checked.file.filename}</b>: {requests(checked.check.total)} to{' '}
-          <code>{checked.endpoint}</code>. Each is charged when it is answered, at the price that its model has in
-          batches.
+          <b>{checked.file.filename}</b> is valid: {requests(checked.check.total)} to <code>{checked.endpoint}</code>.
+          Each is charged when it is answered, at the price that its model has in batches.
         </Note>
       ) : null}
       {checked && !ready ? <Problems check={checked.check} /> : null}
@@ -113,8 +112,8 @@ export function Problems({ check: { errors } }: { check: Pick<FileCheck, 'errors
   return (
     <div className="stack">
       <Note tone="warn">
-        Nothing was begun, and nothing was charged. Correct{' '}
-        {errors.length === 1 ? 'what is wrong' : `these ${errors.length} problems`} and upload the file again.
+        The batch was not started, and nothing was charged. Correct{' '}
+        {errors.length === 1 ? 'this problem' : `these ${errors.length} problems`} and upload the file again.
       </Note>
       <Table
         label="Problems"

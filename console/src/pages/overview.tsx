@@ -281,7 +281,7 @@ function FirstSteps({ account }: { account: string }) {
         </li>
         <li>
           <h3>Or try it here</h3>
-          <p className="muted">The playground talks to the same endpoints and shows what each answer costs.</p>
+          <p className="muted">The playground uses the same endpoints and shows what each answer costs.</p>
           <LinkButton to={`${base}/playground`} icon="play">
             Open the playground
           </LinkButton>

@@ -29,7 +29,7 @@ export function PendingInvites({
   return (
     <TableCard
       title="Pending invitations"
-      lead="Nobody has followed these links yet."
+      lead="These links have not been used yet."
       label="Pending invitations"
       list={list}
       rowKey={(row) => row.id}

@@ -33,7 +33,7 @@ export function PlanCard({ account, of: { plan, plans }, card }: Part & { of: Ac
   return (
     <Card
       title="Plan"
-      lead={plan ? undefined : 'A plan brings credits every month. What is left of them ends with the month.'}
+      lead={plan ? undefined : 'A plan brings credits every month. Unused credits end with the month.'}
     >
       {plan ? <CurrentPlan plan={plan} plans={plans} /> : null}
       {plan && may ? (
@@ -81,7 +81,7 @@ function CurrentPlan({ plan, plans }: { plan: Plan; plans: readonly PlanOffer[] 
           plan.due
             ? ['Paid until', day]
             : plan.next === null
-              ? ['Ends', `${day}. Credits that are left of it end then.`]
+              ? ['Ends', `${day}. Its unused credits end then.`]
               : plan.next === plan.id
                 ? [plan.trial ? 'Trial ends' : 'Renews', `${day}${price}`]
                 : ['Changes', `${day}, to ${next?.name ?? plan.next}${price}`],
@@ -173,7 +173,7 @@ function Cancel({ account, plan, onClose }: { account: string; plan: Plan; onClo
     >
       {plan.due
         ? 'It ends now, because its new month is not paid.'
-        : `It stays until ${formatDay(plan.endsAt)} and is not renewed. Credits of the plan that are left then end with it; others stay.`}
+        : `It stays until ${formatDay(plan.endsAt)} and is not renewed. Unused credits of the plan end with it; other credits stay.`}
     </Confirm>
   )
 }
@@ -185,8 +185,8 @@ function termsOf(wanted: PlanOffer, plan: Plan | null, card: SavedCard): string 
     return `${plan.name} stays until ${formatDay(plan.endsAt)}. Then it is ${wanted.name}: ${priceOf(wanted)}.`
   if (isFree(wanted)) return `It begins now and costs nothing.`
   if (wanted.trialDays !== null)
-    return `It begins now with ${plural(wanted.trialDays, 'day')} for nothing. Then it costs ${priceOf(wanted)}${card ? ', charged to the saved card' : ''}, unless it is cancelled before.`
-  const begins = plan ? `It begins now, and what is left of ${plan.name} stays until its own end.` : 'It begins now.'
+    return `It begins now with ${plural(wanted.trialDays, 'free day')}. Then it costs ${priceOf(wanted)}${card ? ', charged to the saved card' : ''}, unless it is cancelled before.`
+  const begins = plan ? `It begins now. Unused credits of ${plan.name} stay until their own end.` : 'It begins now.'
   return card
     ? `${begins} ${wanted.price} ${wanted.currency} are charged now, and every month, to ${card.brand} •••• ${card.last4}.`
     : `${priceOf(wanted)}. The payment page opens next; the plan begins when it is paid.`

@@ -57,7 +57,8 @@ function Cards({ security }: { security: Security }) {
           onClose={close}
         >
           <p>
-            <b>{dialog.factor.name}</b> no longer signs you in. With the last one your recovery codes go too.
+            <b>{dialog.factor.name}</b> no longer signs you in. If it is the last one, your recovery codes are deleted
+            too.
           </p>
         </Confirm>
       ) : null}
@@ -73,7 +74,7 @@ function Cards({ security }: { security: Security }) {
           onClose={close}
         >
           <p>
-            You no longer come in by <b>{dialog.identity.name}</b>.
+            You no longer sign in by <b>{dialog.identity.name}</b>.
           </p>
         </Confirm>
       ) : null}
@@ -102,7 +103,7 @@ function Factors({
     <Card
       flush={factors.length > 0}
       title="Second factors"
-      lead="Asked for after your password, and again before sensitive acts. A passkey also signs you in by itself."
+      lead="Asked for after your password, and again before sensitive actions. A passkey also signs you in by itself."
       actions={
         <>
           {security.passkeysPossible && hasPasskeys() ? (
@@ -119,7 +120,7 @@ function Factors({
       }
     >
       {isRequired && factors.length === 0 ? (
-        <Note tone="warn">Your role asks for a second factor. Add one to go on.</Note>
+        <Note tone="warn">Your role requires a second factor. Add one to continue.</Note>
       ) : null}
       {error ? <Fault error={error} /> : null}
       {factors.length === 0 ? (
@@ -216,7 +217,7 @@ function NewTotp({
 
 function Codes({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
   return (
-    <Notice title="Your recovery codes" done="I have kept them" once onClose={onClose}>
+    <Notice title="Your recovery codes" done="I have saved them" once onClose={onClose}>
       <Note tone="warn">
         Each replaces your second factor once, for example when you lose your phone. They are shown this once; earlier
         ones no longer work.
@@ -238,7 +239,7 @@ function Identities({ security, open }: { security: Security; open: (dialog: Dia
     <Card
       flush={security.identities.length > 0}
       title="Single sign-on"
-      lead="Logins at login providers by which you come in."
+      lead="Login providers that you use to sign in."
       actions={providers.map(({ id, name }) => (
         <Button key={id} busy={connect.busy} onClick={() => void connect.go(id)}>
           Connect {name}

@@ -29,7 +29,7 @@ export function Setup() {
       {token ? (
         <form onSubmit={onSubmit}>
           <TextField label="Email" name="email" type="email" autoComplete="username" required autoFocus />
-          <NewPassword hint="A few words in a row are easy to keep in mind." />
+          <NewPassword hint="A few words in a row are easy to remember." />
           <TextField label="Password again" name="again" type="password" autoComplete="new-password" required />
           {error ? <Fault error={error} /> : null}
           <Button type="submit" look="primary" busy={busy}>

@@ -63,7 +63,7 @@ export function SignInsPage({ account }: { account: string }) {
   return (
     <Page
       title="Tool sign-ins"
-      lead="Some tools act for a person at their server. Keys that are yours use your own sign-in; keys that belong to nobody use the shared one."
+      lead="Some tools act for a person at their server. Your keys use your own sign-in; keys without a member use the shared one."
     >
       <TableCard
         label="Tool sign-ins"
@@ -81,7 +81,7 @@ export function SignInsPage({ account }: { account: string }) {
             cell: ({ server, mine }) => <SignIn {...{ account, server }} shared={false} at={mine} />,
           },
           {
-            head: 'For keys of nobody',
+            head: 'For keys without a member',
             cell: ({ server, shared }) => <SignIn {...{ account, server }} shared at={shared} />,
           },
         ]}

@@ -109,7 +109,7 @@ function FinishForm({ token, link: { email, terms } }: { token: string; link: Si
   return (
     <form onSubmit={onSubmit}>
       <TextField label="Email" value={email} type="email" autoComplete="username" readOnly />
-      <NewPassword autoFocus hint="A few words in a row are easy to keep in mind." />
+      <NewPassword autoFocus hint="A few words in a row are easy to remember." />
       <TextField
         label="Account name"
         name="account"

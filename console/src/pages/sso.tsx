@@ -74,7 +74,7 @@ function Connect({ ways }: { ways: readonly ProofWay[] }) {
   return (
     <SignedOutPage
       title="Connect your login"
-      lead="Somebody has your email address here already. If it is you, enter the password that you used so far; from then on you come in by your login provider."
+      lead="A login with your email address already exists. If it is yours, enter its password; from then on you sign in with your login provider."
       foot={<Link to="/login">Back to the sign-in page</Link>}
     >
       <form onSubmit={onSubmit}>

@@ -16,7 +16,7 @@ import { useTagNames } from './sums.tsx'
 
 export function StatementPage({ account }: { account: string }) {
   return (
-    <Page title="Statement" lead="What moved the credits of a month, in UTC. It adds up to the last decimal.">
+    <Page title="Statement" lead="All movements of credits in a month (UTC), exact to the last decimal.">
       <StatementPanel account={account} />
     </Page>
   )

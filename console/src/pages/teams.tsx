@@ -148,7 +148,7 @@ function MembersForm({ account, team, onClose }: { account: string; team: Team; 
       }}
       onClose={onClose}
     >
-      <p>Somebody with the role member who is in a team sees and makes keys of their teams only.</p>
+      <p>People with the role member who are in a team see and create only keys of their teams.</p>
       <TextField
         label="Group of your directory (SCIM)"
         hint="Its members are the members of the team. Empty: choose them here."

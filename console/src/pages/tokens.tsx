@@ -27,13 +27,13 @@ export function TokensPage({ account }: { account: string }) {
   return (
     <Tokens
       account={account}
-      lead="For programs that manage this account by the operator API. Calls of models use keys."
+      lead="For programs that manage this account with the operator API. Calls to models need keys."
     />
   )
 }
 
 export function OperatorTokensPage() {
-  return <Tokens lead="For programs that manage the gateway by the operator API, and for the command line." />
+  return <Tokens lead="For programs that manage the gateway with the operator API, and for the command line." />
 }
 
 function Tokens({ account, lead }: { account?: string; lead: string }) {

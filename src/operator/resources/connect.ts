@@ -300,7 +300,7 @@ async function placeOf(body: Place): Promise<PlaceFound> {
   const formats = (body.formats?.map((protocol) => ({ protocol })) ?? preset?.formats ?? []).slice()
   const [first, ...rest] = formats
   if (!first)
-    throw new Fault('request_invalid', { message: 'Give "formats": what the vendor speaks.', param: 'formats' })
+    throw new Fault('request_invalid', { message: 'Give "formats": the API formats of the vendor.', param: 'formats' })
   const credential = body.credential.name ?? preset?.vendor.credential ?? madeName(vendorName, body)
   return {
     vendorName,
@@ -358,7 +358,7 @@ export function checkedAddress(given: string): string {
   const url = URL.parse(given)
   if (url && isMetadataHost(url.hostname))
     throw new Fault('request_invalid', {
-      message: 'No vendor is at an address of link-local metadata.',
+      message: 'Link-local addresses (cloud metadata) cannot be vendors.',
       param: 'baseUrl',
     })
   const usable = url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
@@ -383,7 +383,7 @@ function credentialNotes(name: string | undefined, { credential }: ConnectBody, 
   if (source === 'env')
     return credential.value === undefined
       ? []
-      : [`${name} is in the gateway's environment, which wins: the one that was given is not stored.`]
+      : [`${name} is in the gateway's environment, which takes precedence: the given value is not stored.`]
   if (credential.value !== undefined) return [`${name} is stored encrypted.`]
   return source === 'stored' ? [] : [`${name} is neither stored nor in the gateway's environment: calls will fail.`]
 }
@@ -459,7 +459,7 @@ type Take = (document: unknown, current: CatalogInput, tx: Queryable) => Promise
 
 const overtaken = (basedOn: number, version: number) =>
   new Fault('conflict', {
-    message: `The change was made for version ${basedOn} of the catalog, and version ${version} is in force by now. Nothing was changed; look at it again.`,
+    message: `The change was made for version ${basedOn} of the catalog, and version ${version} is current by now. Nothing was changed; review it again.`,
   })
 
 export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
@@ -493,7 +493,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       body: z.strictObject({
         document: json,
         note: text(200, 0).default(''),
-        basedOn: z.number().int().min(1).optional().describe('Refused with 409 if another version is in force by now.'),
+        basedOn: z.number().int().min(1).optional().describe('Rejected with 409 if another version is current by now.'),
         credentials: givenValues,
       }),
       bodyBytesMax: DOCUMENT_BYTES_MAX,

@@ -315,7 +315,7 @@ const domain = z
     error: 'must be a domain such as example.com',
     abort: true,
   })
-  .refine((value) => !isShared(value), 'belongs to many who do not know each other; nobody vouches for all of them')
+  .refine((value) => !isShared(value), 'is shared by many organizations, so it cannot be mapped to one account')
 const account = z.string().regex(/^[\w-]{1,100}$/)
 const accountRole = z.enum(ACCOUNT_ROLES)
 const MAPPINGS_MAX = 500
@@ -358,7 +358,7 @@ const providerInput = z.strictObject({
         })
         .refine(
           (one) => (one.account === null ? OPERATOR_ROLES : ACCOUNT_ROLES).some((role) => role === one.role),
-          'this role does not exist there: in an account it is one of an account, without one of those who run the gateway',
+          'this role does not exist here: with an account give a role of an account, without one a role of the gateway',
         ),
     )
     .max(MAPPINGS_MAX)
@@ -398,7 +398,10 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
       answer: providerTest,
       async run({ params }) {
         const problem = await oidc.problem(providers.clientOf(await providers.get(params.id)))
-        return { ok: problem === undefined, message: problem ?? 'It answers, and describes what is needed.' }
+        return {
+          ok: problem === undefined,
+          message: problem ?? 'It answers, and its metadata has everything that is needed.',
+        }
       },
     }),
     resource('GET /login-policy', 'login-providers:read', { answer: loginPolicy, run: () => providers.policy() }),

@@ -108,7 +108,8 @@ async function said<T>(run: () => Promise<T>): Promise<T> {
 async function tableOf(given: Source, guard: PriceDeps['guard']): Promise<PriceTable> {
   const { table, url, publicKey, signature, sha256 } = given
   if (table === undefined && url === undefined) return shippedTable()
-  if (table !== undefined && url !== undefined) throw invalid('"table" and "url" mean the same; give one.', 'url')
+  if (table !== undefined && url !== undefined)
+    throw invalid('"table" and "url" are alternatives; send only one of them.', 'url')
   const bytes = url === undefined ? Buffer.from(table ?? '') : await fetched(url, TABLE_BYTES_MAX, guard)
   if (sha256 !== undefined) return readPriceTable(bytes, { sha256 })
   const proof = signature ?? (url === undefined ? undefined : (await fetched(`${url}.sig`, 1_000, guard)).toString())

@@ -98,7 +98,7 @@ export function toolConnectionResources(deps: ToolConnectionDeps): Resource[] {
           const flow = await flows.finish<Begun>('tool-connection', answer.get('state') ?? undefined)
           const account = accountIn(params)
           if (flow?.person !== person.id || flow.data.session !== session || flow.data.account !== account)
-            throw new Fault('not_found', { message: 'This sign-in was not begun here, or has expired. Start again.' })
+            throw new Fault('not_found', { message: 'This sign-in was not started here, or has expired. Start again.' })
           await toolConnections.finish(flow.data.sealed, { account, person: flow.data.person }, answer, by)
           return listed(account, actor)
         },

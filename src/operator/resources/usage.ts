@@ -209,7 +209,7 @@ export function contentResources({ contents, contentRules: rules, statements }: 
 }
 
 function nothingKept(): Fault {
-  return new Fault('not_found', { message: 'Nothing was kept of what this call sent and was sent.' })
+  return new Fault('not_found', { message: 'No content is stored for this call.' })
 }
 
 export interface BatchResourceDeps {

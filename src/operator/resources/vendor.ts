@@ -183,7 +183,7 @@ function notStored(name: string, names: readonly string[]): Fault {
 
 function severalMove(name: string, names: readonly string[]): Fault {
   return invalid(
-    `"${name}" has several credentials (${names.join(' and ')}), and one value cannot stand for all of them at another host. Remove all but one (DELETE /vendors/${name}/credentials/{credential}, or tollgate vendors credentials ${name} --remove NAME), change the address with the value of the one that is left, then add the others again with theirs.`,
+    `"${name}" has several credentials (${names.join(' and ')}), and one value cannot replace all of them at another host. Remove all but one (DELETE /vendors/${name}/credentials/{credential}, or tollgate vendors credentials ${name} --remove NAME), change the address with the value of the one that is left, then add the others again with theirs.`,
     'credential.value',
   )
 }
@@ -192,7 +192,7 @@ async function requireNoByokKeys(queryable: Queryable, name: string): Promise<vo
   const [own] = await queryable.query<{ count: number }>(BYOK_KEYS, [name])
   if (own && own.count > 0)
     throw new Fault('conflict', {
-      message: `${own.count} accounts have stored a key of their own for "${name}", which is sealed under that name: it keeps its name while they do.`,
+      message: `${own.count} accounts have stored a BYOK key for "${name}", which is encrypted under that name, so the vendor cannot be renamed.`,
     })
 }
 

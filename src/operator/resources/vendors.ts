@@ -417,7 +417,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
     const vendor = document.vendors[vendorName]
     const tested = testedRoute(vendorName, document)
     if (!vendor || !tested || !takesByokKeys(vendorName, document))
-      throw new Fault('conflict', { message: `Own keys for "${vendorName}" are not taken here.` })
+      throw new Fault('conflict', { message: `BYOK keys for "${vendorName}" are not accepted here.` })
     const wait = tests.spend(account, 1)
     if (wait !== undefined)
       throw new Fault('rate_limited', {
@@ -493,12 +493,12 @@ function feeView(fee: ByokFee | undefined): ByokKeyView['fee'] {
 
 /** For the account, which knows the vendor's name and nothing else of it. */
 function inWords({ ok, status }: VendorTest, vendor: string): { ok: boolean; refused: boolean; message: string } {
-  if (ok) return { ok, refused: false, message: `${vendor} takes the key.` }
+  if (ok) return { ok, refused: false, message: `${vendor} accepts the key.` }
   if (status === 401 || status === 403) return { ok, refused: true, message: `${vendor} does not accept the key.` }
   if (status === 402)
-    return { ok, refused: false, message: `${vendor} knows the key, but its account has no money left.` }
+    return { ok, refused: false, message: `${vendor} accepts the key, but its account has no money left.` }
   if (status === 429)
-    return { ok, refused: false, message: `${vendor} knows the key, but takes no more calls of it for now.` }
+    return { ok, refused: false, message: `${vendor} accepts the key, but its rate limit is reached.` }
   const why = status === null ? 'did not answer' : `answered with a fault (${status})`
-  return { ok, refused: false, message: `Whether the key is right could not be found out: ${vendor} ${why}.` }
+  return { ok, refused: false, message: `The key could not be checked: ${vendor} ${why}.` }
 }

@@ -63,7 +63,7 @@ export async function readForm(
     reader.end()
   } catch (error) {
     if (!(error instanceof FormError)) throw error
-    throw invalid(`The body is no whole form: ${error.message}.`)
+    throw invalid(`The form in the body is incomplete: ${error.message}.`)
   }
   return parts.form()
 }

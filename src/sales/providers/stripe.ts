@@ -315,7 +315,7 @@ export function createStripe(options: StripeOptions): Provider {
   }
 }
 
-const REFUSED: ChargeRefused = { refused: 'Stripe takes no charge of the saved card. Save another one.' }
+const REFUSED: ChargeRefused = { refused: 'Stripe cannot charge the saved card. Save another one.' }
 
 function metadataOf({ payment, account, offer }: { payment: string; account: string; offer?: string | undefined }) {
   return {
@@ -384,7 +384,7 @@ function asFault(error: unknown): unknown {
   const internal = { type, message, statusCode }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500 && statusCode !== 429)
     return new Fault('upstream_failed', {
-      message: 'Stripe refused this. The log has its reason.',
+      message: 'Stripe rejected this. The log has the reason.',
       internal,
       cause: error,
     })

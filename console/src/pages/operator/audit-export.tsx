@@ -20,7 +20,7 @@ export function AuditExportCard() {
       {(data) => (
         <Card
           title="Export"
-          lead="Every row as a JSON line, to a webhook or to S3. Each has its hash, by which a receiver sees that none is missing."
+          lead="Every row as a JSON line, to a webhook or to S3. Each row has a hash, so a receiver can detect missing rows."
           actions={
             <Allowed right="audit-export:write">
               {data.target ? <Button onClick={() => setDialog('end')}>End export</Button> : null}
@@ -142,7 +142,7 @@ function SetDialog({ view, onClose }: { view: AuditExportView; onClose: () => vo
         options={[
           ...(view.target ? ([['', 'Where it is']] as const) : []),
           ['start', 'The whole log'],
-          ['now', 'What comes from now on'],
+          ['now', 'Only new rows'],
         ]}
       />
     </FormDialog>

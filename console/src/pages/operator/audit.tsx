@@ -31,7 +31,7 @@ export function AuditPage() {
       <div className="filters">
         <ExactField name="action" label="Action" value={filter.action} placeholder="key, or key.revoke" />
         <ExactField name="actor" label="Who" value={filter.actor} placeholder="An e-mail address" />
-        <ExactField name="object" label="Object" value={filter.object} placeholder="The id it was done to" />
+        <ExactField name="object" label="Object" value={filter.object} placeholder="Id of the changed object" />
         <ExactField name="token" label="Token" value={filter.token} placeholder="The token’s name" />
         <RangeFields from={filter.from} to={filter.to} />
         {filtered ? (

@@ -165,7 +165,7 @@ function linksOf(text: string): Branding['links'] {
 export function MailsPage() {
   const mails = useQuery('branding/mails', api.mails)
   return (
-    <Page title="Mails" lead="What people get by mail, with an example instead of their link.">
+    <Page title="Mails" lead="The mails that people get, with example links.">
       <Loaded query={mails}>{({ items }) => <Mails mails={items} />}</Loaded>
     </Page>
   )

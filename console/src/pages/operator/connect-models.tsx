@@ -113,8 +113,8 @@ export function ConnectModels({ offers, onOffers, markup, onMarkup, preset, pric
           fault={faultOf(markup)}
           hint={
             preset?.prices
-              ? `List prices noted on ${preset.prices.noted}, from ${preset.prices.from}.`
-              : 'No list price noted.'
+              ? `List prices as of ${preset.prices.noted}, from ${preset.prices.from}.`
+              : 'No list price known.'
           }
           onText={onMarkup}
         />
@@ -175,7 +175,7 @@ function UidField({ row, onChange }: RowProps) {
 
 function CostFields({ row, onChange }: RowProps) {
   if (row.list) return <Price pricing={row.list} />
-  if (!row.chosen) return <span className="muted small">No list price noted</span>
+  if (!row.chosen) return <span className="muted small">No list price known</span>
   return (
     <>
       <Rate

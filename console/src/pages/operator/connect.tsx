@@ -335,7 +335,7 @@ function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>
             type="password"
             autoComplete="off"
             value={place.key}
-            hint="Stored encrypted, never shown again. Where the gateway’s environment has a variable of the credential’s name, that one wins."
+            hint="Stored encrypted, never shown again. An environment variable of the gateway with the credential’s name takes precedence."
             onText={(key) => onChange({ key })}
           />
         ) : null}
@@ -347,7 +347,7 @@ function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>
             placeholder={name}
             hint={
               place.way === 'env'
-                ? 'A variable of the gateway’s environment. It wins over a stored credential of the same name.'
+                ? 'An environment variable of the gateway. It takes precedence over a stored credential of the same name.'
                 : undefined
             }
             onText={(variable) => onChange({ variable })}

@@ -28,7 +28,7 @@ const credential = (placeholder: string, hint?: string): FieldWords => ({
 })
 const source: FieldWords = {
   ...{ label: 'Source', placeholder: 'tollgate', isOptional: true },
-  hint: 'Of the events: tells several gateways apart.',
+  hint: 'The source of the events, to distinguish several gateways.',
 }
 
 /** The compiler sees to it that every setting has its field. */

@@ -49,7 +49,7 @@ export function ExportsPage() {
         rowKey={(row) => row.id}
         to={to}
         empty={
-          <Empty icon="send" title="Usage goes nowhere yet">
+          <Empty icon="send" title="Usage is not exported yet">
             <p>Send it to a webhook, OpenMeter, Lago, Stripe’s meters or a bucket.</p>
           </Empty>
         }
@@ -200,8 +200,8 @@ export function ExportPage({ export: id }: { export: string }) {
             <Stats>
               <Stat label="State" value={<StateBadge row={row} />} />
               <Stat label="Sent" value={formatWhole(row.sent)} note="events accepted" />
-              <Stat label="Waiting" value={waitingWords(row)} note="calls behind the cursor" />
-              <Stat label="Skipped" value={formatWhole(row.skipped)} note="accounts that it does not know" />
+              <Stat label="Waiting" value={waitingWords(row)} note="calls that are not sent yet" />
+              <Stat label="Skipped" value={formatWhole(row.skipped)} note="calls of accounts without a customer" />
             </Stats>
             <Details row={row} />
             {row.kind === 's3' ? null : <Customers row={row} />}
@@ -242,7 +242,7 @@ function Actions({ row }: { row: Export }) {
   })
   const testing = useAction(async () => {
     const { ok, error } = await api.testExport(row.id)
-    toast(ok ? 'The receiver takes it.' : (error ?? 'The receiver does not take it.'), { bad: !ok })
+    toast(ok ? 'The receiver accepts usage.' : (error ?? 'The receiver does not accept usage.'), { bad: !ok })
   })
   if (!mayWrite) return null
   const error = deed.error ?? testing.error
@@ -285,7 +285,7 @@ function Actions({ row }: { row: Export }) {
           onClose={close}
         >
           <p>
-            Nothing is sent to <b>{row.name}</b> any more, and its cursor is forgotten. The receiver keeps what it has.
+            Nothing is sent to <b>{row.name}</b> any more, and its cursor is deleted. The receiver keeps what it has.
           </p>
         </Confirm>
       ) : null}
@@ -307,8 +307,8 @@ function BackfillForm({ row, onClose }: { row: Export; onClose: () => void }) {
       onClose={onClose}
     >
       <p>
-        Sends the calls that began on these days, also those from before the destination existed, beside what is new.
-        What the receiver has already comes with the same id.
+        Sends the calls that began on these days, also those from before the destination existed, in addition to new
+        calls. A call that the receiver already has is sent with the same id.
       </p>
       <Days days={days} onDays={setDays} />
     </FormDialog>
@@ -360,12 +360,12 @@ function Customers({ row }: { row: Export }) {
         lead={
           row.kind === 'stripe'
             ? 'Stripe gets the calls of these accounts only.'
-            : 'Accounts are known by their ids unless you name them otherwise.'
+            : 'The destination gets the ids of accounts, unless you give them other names.'
         }
         label="Customers"
         list={list}
         rowKey={({ account }) => account}
-        empty={<Empty icon="accounts" title="No account has a name there" />}
+        empty={<Empty icon="accounts" title="No account has another name" />}
         columns={[
           {
             head: 'Account',

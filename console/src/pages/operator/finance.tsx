@@ -44,7 +44,7 @@ export function MarginPage() {
   return (
     <Page
       title="Margin"
-      lead="What calls brought and what vendors took for them, by the month in which they were charged (UTC)."
+      lead="Charges for calls and what vendors billed for them, by the month in which the calls were charged (UTC)."
     >
       <div className="filters">
         <MonthField label="From" name="from" months={months} month={from} />
@@ -93,9 +93,9 @@ export function MarginPage() {
 
 const WHY: Readonly<Record<UnbilledRow['kind'], string>> = {
   copy: 'Copy of calls (shadow traffic)',
-  outrun: 'Broken off: another vendor was faster',
-  late: 'Broken off: first token too late',
-  left: 'Broken off: the caller left before the first token',
+  outrun: 'Aborted: another vendor was faster',
+  late: 'Aborted: first token too late',
+  left: 'Aborted: the caller hung up before the first token',
   guardrail: 'Checks by a moderation model',
 }
 
@@ -117,9 +117,9 @@ function UnbilledCard({ from, to }: { from: string; to: string }) {
       list={list}
       rowKey={(row) => JSON.stringify([row.day, row.kind, row.vendor, row.product, row.model, row.credential])}
       empty={
-        <Empty icon="ledger" title="Nothing that no caller pays">
+        <Empty icon="ledger" title="No unbilled costs">
           <p>
-            Copies of calls, calls that were broken off before their first token, and checks are listed here by the day.
+            Copies of calls, calls aborted before their first token, and moderation checks are listed here by day.
           </p>
         </Empty>
       }
@@ -166,7 +166,7 @@ function Totals({ of }: { of: Margins['totals'] }) {
       <Stat
         label="Cost"
         value={<Amount value={of.cost} decimals={2} />}
-        note={of.unbilled === '0' ? known : `${known}; ${of.unbilled} of it for what no caller pays`}
+        note={of.unbilled === '0' ? known : `${known}; ${of.unbilled} of it unbilled`}
       />
       <Stat
         label="Margin"

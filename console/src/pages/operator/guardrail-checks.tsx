@@ -29,7 +29,7 @@ export function RedactionCard({ draft, onChange }: Props) {
     })
   return (
     <>
-      <Card right="catalog:write" title="What to take out">
+      <Card right="catalog:write" title="What to redact">
         <div className="grid-2">
           {PATTERNS.map(([name, label, hint]) => (
             <Checkbox
@@ -114,7 +114,7 @@ function OwnPatterns({
         />
       ))}
       <p className="field-hint">
-        The word stands in the placeholder, such as [TICKET_5F0C2A91B7D3]. Patterns are regular expressions in the
+        The word is part of the placeholder, such as [TICKET_5F0C2A91B7D3]. Patterns are regular expressions in the
         syntax of RE2.
       </p>
       <div className="row">
@@ -192,7 +192,7 @@ function FailureFields({ draft, onChange, defaultMs }: Omit<Props, 'catalog'> & 
           {
             value: 'allow',
             label: 'Let the call through',
-            hint: 'It goes on without this check. The page of the call says so.',
+            hint: 'The call continues without this check, and its page says so.',
           },
         ]}
         onPick={(onFailure) => onChange({ onFailure })}
@@ -266,7 +266,7 @@ export function ModerationCard({ draft, catalog, onChange }: Props) {
           label="Categories"
           value={draft.categories}
           placeholder="hate, violence"
-          hint="Only these block. Empty: whatever the model flags."
+          hint="Only these categories block. Empty: everything that the model flags."
           onText={(categories) => onChange({ categories })}
         />
       </div>

@@ -80,7 +80,7 @@ function RemoveDialog({ name, catalog, onClose }: { name: string; catalog: Catal
       }}
       onClose={onClose}
     >
-      <p>Calls are no longer checked by it. The catalog version before can be applied again.</p>
+      <p>Calls are no longer checked by it. You can roll back to the previous version of the catalog.</p>
     </Confirm>
   )
 }
@@ -136,7 +136,7 @@ const KINDS: readonly { value: Kind; label: string; hint: string }[] = [
   {
     value: 'redact',
     label: 'Redaction',
-    hint: 'Takes out what patterns find. Vendors see placeholders; callers get their own text back.',
+    hint: 'Replaces what patterns match. Vendors see placeholders; callers see their own text.',
   },
   {
     value: 'hook',
@@ -198,7 +198,7 @@ function ScopeCard({ draft, onChange }: FieldsProps) {
     <Card
       right="catalog:write"
       title="For which calls"
-      lead="Leave a field empty for all. A call must fit every field that you fill in."
+      lead="Leave a field empty for all. A call must match every field that you fill in."
     >
       <div className="grid-2">
         <TextField

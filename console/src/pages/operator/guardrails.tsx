@@ -20,7 +20,7 @@ export function GuardrailsPage() {
   return (
     <Page
       title="Guardrails"
-      lead="Rules that check what callers send and what vendors answer. They take out personal data and secrets, ask a service of yours, or ask a moderation model. Without rules nothing is checked."
+      lead="Rules that check what callers send and what vendors answer. They redact personal data and secrets, or check texts with a service of yours or a moderation model. Without rules nothing is checked."
       actions={
         <LinkButton right="catalog:write" look="primary" icon="plus" to={`${HOME}/new`}>
           Add a guardrail

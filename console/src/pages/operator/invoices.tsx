@@ -73,11 +73,11 @@ const FIELDS: readonly (readonly [field: IssuerField, label: string, hint?: stri
   ['country', 'Country', 'A code such as DE or US.'],
   ['email', 'E-mail'],
   ['vatId', 'VAT id', 'With the letters of the country.'],
-  ['taxNumber', 'Tax number', 'Where there is no VAT id.'],
+  ['taxNumber', 'Tax number', 'If there is no VAT id.'],
   ['registration', 'Registration number'],
   ['series', 'Series', 'The first part of each number: INV.'],
   ['taxRate', 'VAT in percent', 'In the issuer’s own country.'],
-  ['exemption', 'Exemption', 'Why no VAT is charged at all. Empty: it is.'],
+  ['exemption', 'Exemption', 'The reason why no VAT is charged. Empty: VAT is charged.'],
   ['iban', 'IBAN', 'On invoices for months.'],
   ['bic', 'BIC'],
 ]

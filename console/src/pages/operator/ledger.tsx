@@ -21,7 +21,7 @@ export function LedgerPage() {
   return (
     <Page
       title="Ledger check"
-      lead="Replays what moved: balances equal the sum of their transfers, holds resolve once, limits and hours count what was used, grants are in the audit, and each charge follows from its usage and its price."
+      lead="Recomputes the ledger: balances equal the sum of their transfers, holds resolve once, limits and hours count what was used, grants are in the audit, and each charge follows from its usage and its price."
       actions={
         <>
           <Button right="ledger:write" busy={wait} onClick={() => go(true)}>
@@ -63,7 +63,7 @@ function Checks({ checks: { running, last, nextAt } }: { checks: LedgerChecks })
       ) : running ? null : (
         <Card>
           <Empty icon="ledger" title="Not checked yet">
-            <p>The check only reads, and goes on from where the last one came to.</p>
+            <p>The check only reads, and continues where the last one ended.</p>
           </Empty>
         </Card>
       )}
@@ -93,11 +93,11 @@ function Result({ check }: { check: LedgerCheck }) {
               ? 'The ledger is in order'
               : failure === null
                 ? `${plural(problems.length, 'problem')} found`
-                : 'The last check could not come to an end'}
+                : 'The last check did not finish'}
           </p>
           <p className="muted">
             {failure === null ? null : `${failure}. `}
-            {check.full ? 'Everything was checked' : 'What was new was checked'} in {formatMs(tookMs)}, ended{' '}
+            {check.full ? 'Everything was checked' : 'New entries were checked'} in {formatMs(tookMs)}, ended{' '}
             {endedAt ? <When at={endedAt} /> : null}.
           </p>
         </div>

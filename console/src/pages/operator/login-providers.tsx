@@ -251,7 +251,7 @@ function Mappings({ provider }: { provider: LoginProvider | undefined }) {
         mono
         defaultValue={provider?.groups.map(groupLine).join('\n') ?? ''}
         placeholder={'platform = acc_01… admin\ngateway-support = support'}
-        hint="One a line: group = account role. Without an account it is a role of those who run the gateway."
+        hint="One a line: group = account role. Without an account it is a role in the gateway."
       />
     </>
   )

@@ -25,7 +25,7 @@ export function OperatorsPage() {
   return (
     <Page
       title="Operators"
-      lead="Those who run this gateway, and what their roles let them do."
+      lead="The people who run this gateway, and their roles."
       actions={
         mayWrite ? (
           <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
@@ -91,7 +91,7 @@ export function OperatorsPage() {
           danger
           run={async () => {
             await api.removeOperator(leaving.userId)
-            toast(`${leaving.email} is no operator any more.`)
+            toast(`${leaving.email} is no longer an operator.`)
             refresh('operators')
           }}
           onClose={() => setLeaving(undefined)}

@@ -23,7 +23,7 @@ const PROVIDERS = [
   {
     value: 'webhook',
     label: 'Another payment provider',
-    hint: 'Its page takes the money; it tells of it by a signed webhook.',
+    hint: 'Customers pay on its page; it reports payments by signed webhooks.',
   },
 ] as const
 
@@ -260,9 +260,9 @@ function StripeCard({ settings: { secrets, webhookUrls, tax } }: { settings: Pay
           label="Tax"
           defaultValue={tax}
           options={[
-            ['off', 'Stripe works out no tax'],
+            ['off', 'Stripe computes no tax'],
             ['exclusive', 'Stripe adds tax to the prices'],
-            ['inclusive', 'Prices include tax, which Stripe works out'],
+            ['inclusive', 'Prices include tax, which Stripe computes'],
           ]}
         />
       </div>

@@ -38,7 +38,7 @@ export function PaymentsPage() {
     return payment.state === 'paid' ? [item('refund', 'Refund')] : []
   }
   return (
-    <Page title="Payments" lead="Every payment, and what became of it.">
+    <Page title="Payments" lead="All payments and their states.">
       <div className="filters">
         <SelectField label="State" value={state} onText={setState} options={[['', 'All'], ...PAYMENT_STATES]} />
       </div>

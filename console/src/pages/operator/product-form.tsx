@@ -34,7 +34,7 @@ export function NewProductPage() {
   return (
     <Page
       title="New product"
-      lead="An HTTP API of somebody else, sold behind the same keys and balances."
+      lead="A third-party HTTP API, sold with the same keys and balances."
       back={{ to: '/operator/products', label: 'Products' }}
     >
       <Loaded query={catalog}>{(data) => <ProductForm catalog={data} start={EMPTY} />}</Loaded>

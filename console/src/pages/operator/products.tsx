@@ -48,7 +48,7 @@ export function ProductsPage() {
   return (
     <Page
       title="Products"
-      lead="APIs of others, sold as endpoints of this gateway: checked, held for and charged like its own, documented, and tools for agents."
+      lead="Third-party APIs, sold as endpoints of this gateway: checked, charged and documented like its own, and offered to agents as tools."
       actions={
         <LinkButton right="catalog:write" look="primary" icon="plus" to={`${HOME}/new`}>
           Add a product
@@ -173,7 +173,7 @@ function Operations({ id, document: { products, endpoints } }: { id: string; doc
           },
         },
         {
-          head: 'Try and look',
+          head: 'Try it',
           cell: ({ name, body }) => (
             <span className="row">
               <a href={docs(`${id}/${name}`)}>Docs</a>
@@ -211,7 +211,7 @@ function RemoveDialog({ id, onClose }: { id: string; onClose: () => void }) {
       onClose={onClose}
     >
       <Loaded query={check}>{({ changes }) => <Sentences lines={changes} />}</Loaded>
-      <p>What was paid stays in the ledger. The version before can be applied again.</p>
+      <p>Charges stay in the ledger. You can roll back to the previous version of the catalog.</p>
     </Confirm>
   )
 }

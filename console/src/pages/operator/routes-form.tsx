@@ -89,7 +89,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
         />
         <Checkbox
           label="Keep a conversation on one route"
-          hint="So that the vendor’s prompt cache pays."
+          hint="So that the vendor’s prompt cache is used."
           checked={routing.sticky === true}
           onCheck={(sticky) => setRouting((old) => ({ ...old, sticky }))}
         />
@@ -198,7 +198,7 @@ function RouteFields({ route, at, vendors, formats, pricing, type, onChange }: R
         onText={(protocol) => onChange({ protocol: protocol as CatalogRoute['protocol'] })}
       />
       <TextField
-        label="Its name there"
+        label="Model name at the vendor"
         mono
         value={route.model ?? ''}
         placeholder="the same"
@@ -241,5 +241,5 @@ function marginInWords(type: CatalogModel['type'], pricing: Pricing, cost: Prici
   if (!cost) return `Route ${at + 1}: its cost is not known.`
   const [price, paid] = [typicalAmount(type, pricing), typicalAmount(type, cost)]
   const share = price === 0n ? 0 : Number(((price - paid) * 10_000n) / price) / 10_000
-  return `A typical call costs ${formatCredits(paid)} and brings ${formatCredits(price)}: margin ${formatPercent(share)}.`
+  return `A typical call costs ${formatCredits(paid)} and is charged ${formatCredits(price)}: margin ${formatPercent(share)}.`
 }

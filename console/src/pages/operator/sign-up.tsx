@@ -132,7 +132,7 @@ function WhoCard({ draft, onDraft }: Part) {
           value={draft.domains}
           onText={(domains) => onDraft({ domains })}
           rows={3}
-          hint="One a line, each with all names below it."
+          hint="One per line; subdomains are included."
         />
       ) : null}
       <TextArea
@@ -140,7 +140,7 @@ function WhoCard({ draft, onDraft }: Part) {
         value={draft.refused}
         onText={(refused) => onDraft({ refused })}
         rows={4}
-        hint="One a line, each with all names below it: paste a list of disposable mail providers."
+        hint="One per line; subdomains are included. Paste a list of disposable mail providers."
       />
     </Card>
   )
@@ -214,7 +214,7 @@ function Invitations() {
   return (
     <TableCard
       title="Pending invitations"
-      lead="Nobody has followed these links yet."
+      lead="These links have not been used yet."
       label="Pending invitations"
       list={list}
       rowKey={(row) => row.id}

@@ -89,7 +89,7 @@ function BillingCard({ billing }: { billing: Billing }) {
             onText={setContact}
             maxLength={100}
             placeholder="billing@example.com"
-            hint="On statements, and told to callers of a suspended account."
+            hint="Shown on statements and to callers of a suspended account."
           />
         </div>
         {error ? <Fault error={error} /> : null}
@@ -136,7 +136,7 @@ function SystemBody({ system }: { system: System }) {
       <Card
         flush
         title="Processes"
-        lead="Processes that share this database. One that falls silent loses its holds after 20 seconds."
+        lead="Processes that share this database. A process that stops responding loses its holds after 20 seconds."
       >
         <Table
           label="Processes"

@@ -42,7 +42,7 @@ export function ToolServersPage() {
   return (
     <Page
       title="Tools"
-      lead="Tools of other MCP servers, sold beside our own at /mcp. You choose them, set prices, and agree to what each says of itself."
+      lead="Tools of other MCP servers, sold beside our own at /mcp. You choose them, set prices, and agree to the description of each."
       actions={
         mayWrite ? (
           <Button look="primary" icon="plus" onClick={() => setAdding(true)}>
@@ -140,7 +140,7 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
       />
       <Checkbox
         label="Each person signs in there (OAuth)"
-        hint="Calls use the caller’s own sign-in. A credential, or your own sign-in, is then for looking at its tools only."
+        hint="Calls use the caller’s own sign-in. A credential, or your own sign-in, is then used only to list its tools."
         checked={personal}
         onCheck={setPersonal}
       />
@@ -213,7 +213,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
                   'Credential',
                   row.credential ? `${row.credential.name}${row.credential.present ? '' : ' (missing)'}` : 'none',
                 ],
-                row.personal && ['Your sign-in, for looking', <LookSignIn key="look" server={name} />],
+                row.personal && ['Your sign-in, to list tools', <LookSignIn key="look" server={name} />],
                 ['Calls since the start', `${row.calls.requests}, ${row.calls.errors} failed`],
                 ['Last failure', row.calls.lastError ?? 'none'],
               ]}
@@ -238,7 +238,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
           }}
           onClose={() => setOpen(undefined)}
         >
-          <p>Its tools are no longer offered. What was paid stays in the ledger.</p>
+          <p>Its tools are no longer offered. Charges stay in the ledger.</p>
         </Confirm>
       ) : null}
     </Page>
@@ -262,7 +262,10 @@ function ToolTable({ tools, onOpen }: { tools: readonly ForeignTool[]; onOpen: (
       dim={({ state }) => state === 'unusable'}
       columns={[
         { head: 'Tool', main: true, cell: (row) => <Named name={row.tool} sub={row.id} /> },
-        { head: 'In its own words', cell: (row) => <span className="clamp">{row.problem ?? row.description}</span> },
+        {
+          head: 'Description by the server',
+          cell: (row) => <span className="clamp">{row.problem ?? row.description}</span>,
+        },
         { head: 'State', tight: true, cell: (row) => <StateBadge state={row.state} /> },
         { head: 'Credits a call', right: true, cell: (row) => rateOf(row, 'call') || '–' },
         { head: 'A result', right: true, cell: (row) => rateOf(row, 'row') || '–' },
@@ -311,7 +314,7 @@ function ToolForm({ server, tool, onClose }: { server: string; tool: ForeignTool
     >
       {tool.changes.length > 0 ? (
         <Note tone="warn">
-          The server has changed this tool. Agents read what you agree to.
+          The server has changed this tool. Agents see only what you agree to.
           <ul>
             {tool.changes.map(({ field, before, after }) => (
               <li key={field}>

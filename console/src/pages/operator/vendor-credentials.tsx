@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Vendor, VendorCredential } from '../../wire.ts'
 
-const WHY = { refused: 'not accepted', spent: 'its account has no money', limited: 'used too much' } as const
+const WHY = { refused: 'not accepted', spent: 'its account has no money', limited: 'rate limited' } as const
 
 export function CredentialTable({ vendor }: { vendor: Vendor }) {
   const [asking, setAsking] = useState<{ what: 'change' | 'remove'; credential: VendorCredential }>()
@@ -130,7 +130,7 @@ export function CredentialDialog({
           name="name"
           mono
           required
-          hint="Upper-case letters, digits and _; also the name of an environment variable, which wins over what is stored."
+          hint="Upper-case letters, digits and _; also the name of an environment variable, which takes precedence over the stored value."
         />
       )}
       <TextField
@@ -201,7 +201,8 @@ function RemoveDialog({
       onClose={onClose}
     >
       <p>
-        Calls to <b>{vendor.name}</b> use the others from now on. Video jobs that it made can be read by no other.
+        Calls to <b>{vendor.name}</b> use the others from now on. No other credential can read video jobs that it
+        created.
       </p>
       <Checkbox label="Also if jobs of it are running" checked={force} onCheck={setForce} />
     </Confirm>

@@ -34,7 +34,7 @@ export function VendorReportsPage() {
   return (
     <Page
       title="Vendors’ reports"
-      lead="What a vendor bills should be what was recorded: compared by day (UTC), model and credential."
+      lead="Compares a vendor’s bill with the recorded calls, by day (UTC), model and credential."
       actions={
         mayWrite ? (
           <>
@@ -137,7 +137,7 @@ function ReportForm({ onClose }: { onClose: () => void }) {
           name="creditsPerUnit"
           inputMode="decimal"
           placeholder="100"
-          hint="Known where a credit is worth this currency."
+          hint="Not needed if the value of a credit is set in this currency."
         />
       </div>
       {source === 'csv' ? (
@@ -250,7 +250,7 @@ export function VendorReportPage({ report: id }: { report: string }) {
       </div>
       <TableCard
         title="Compared"
-        lead="In each cell theirs stands above ours. Costs are credits. Open a line to see the calls behind it."
+        lead="Each cell shows the vendor’s figure above ours. Costs are credits. Open a line to see the calls behind it."
         label="Compared"
         list={list}
         rowKey={(row) => `${row.day} ${row.model} ${row.credential}`}
@@ -339,7 +339,7 @@ function Calls({ id, of }: { id: string; of: LineName }) {
       to={(row) => `/a/${encodeURIComponent(row.account)}/usage/${encodeURIComponent(row.id)}`}
       empty={
         <Empty icon="usage" title="No calls were recorded">
-          <p>Nobody called this model through the gateway on that day with this credential.</p>
+          <p>The gateway has no calls of this model with this credential on that day.</p>
         </Empty>
       }
       columns={[
@@ -384,7 +384,7 @@ function RemoveButton({ id }: { id: string }) {
           }}
           onClose={() => setAsking(false)}
         >
-          <p>What the vendor said is forgotten. Recorded calls stay.</p>
+          <p>The report is deleted. Recorded calls stay.</p>
         </Confirm>
       ) : null}
     </>

@@ -31,7 +31,7 @@ const NUMBER_NAMES = Object.keys(NUMBERS) as NumberName[]
 const ON_ABORT = [
   ['', 'As the format suggests'],
   ['cancel', 'Stop the vendor, charge what was delivered'],
-  ['drain', 'Listen on, charge what the vendor reports'],
+  ['drain', 'Read the answer to its end, charge what the vendor reports'],
 ] as const
 
 interface Draft {
@@ -119,7 +119,7 @@ function MoreFields({ draft, onChange }: { draft: Draft; onChange: (next: Partia
       <div className="stack">
         <NumberFields numbers={draft.numbers} onNumbers={(numbers) => onChange({ numbers })} />
         <SelectField
-          label="When a caller leaves"
+          label="When a caller hangs up"
           value={draft.onAbort}
           options={ON_ABORT}
           onText={(onAbort) => onChange({ onAbort })}
@@ -133,7 +133,7 @@ function MoreFields({ draft, onChange }: { draft: Draft; onChange: (next: Partia
           onText={(headers) => onChange({ headers })}
         />
         <Checkbox
-          label="Send members of a request that the gateway does not know"
+          label="Send request fields that the gateway does not know"
           checked={draft.passesUnknown}
           onCheck={(passesUnknown) => onChange({ passesUnknown })}
         />

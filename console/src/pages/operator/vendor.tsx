@@ -271,7 +271,7 @@ function CredentialsCard({ vendor }: { vendor: Vendor }) {
       title="Credentials"
       lead={
         vendor.credentials.length > 1
-          ? 'Calls are shared by weight. One that is rejected or limited pauses alone. A call’s page says which one it used.'
+          ? 'Calls are shared by weight. A rejected or limited credential pauses, and the others stay in use. A call’s page says which one it used.'
           : undefined
       }
       actions={

@@ -112,7 +112,7 @@ function ToolResults({
         <TextArea
           key={call.id}
           label={`Result of ${call.name}`}
-          hint="What your program would send back. The model then goes on."
+          hint="What your program would send back. The model then continues."
           value={texts[call.id] ?? ''}
           onText={(text) => setTexts({ ...texts, [call.id]: text })}
           mono

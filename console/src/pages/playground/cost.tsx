@@ -54,8 +54,7 @@ export function QuoteHint(props: { account: string; body: Body | undefined; endp
   const { quoted, isTooLarge } = useQuotes(account, body && [body], endpoint)
   return (
     <p className="cost-hint" role="status">
-      <Icon name="info" size={14} />{' '}
-      {isTooLarge ? 'Too large to ask for the cost beforehand.' : quoteWords(quoted?.[0])}
+      <Icon name="info" size={14} /> {isTooLarge ? 'Too large for a quote before the call.' : quoteWords(quoted?.[0])}
     </p>
   )
 }
@@ -66,7 +65,7 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
   const { quoted, isTooLarge } = useQuotes(account, bodies)
   const quotes = quoted?.flatMap(({ quote }) => quote ?? []) ?? []
   const rows = names.map((name, index) => [name, quoteWords(quoted?.[index])] as const)
-  if (isTooLarge) return <p className="cost-hint">Too large to ask for the cost beforehand.</p>
+  if (isTooLarge) return <p className="cost-hint">Too large for a quote before the call.</p>
   return (
     <dl className="compare-costs" aria-live="polite">
       {rows.map(([name, words]) => (
@@ -85,7 +84,7 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
   )
 }
 
-/** A price that is known beforehand, or what is held at most. */
+/** The exact price if it is known before the call, otherwise the hold. */
 function costWords(quotes: readonly Quote[]): string {
   const most = creditsText(sumCredits(quotes.map(({ costAtMost }) => costAtMost)))
   const isFixed = quotes.every(({ costAtMost, holdAtLeast }) => costAtMost === holdAtLeast)

@@ -76,7 +76,7 @@ function readOne(fields: Fields, names: readonly string[]): { url: string; name:
   const given = names.filter((name) => fields.get(name) !== undefined)
   const [name, ...others] = given
   if (name === undefined) return undefined
-  if (others.length > 0) throw invalid(`Give only one of ${quoted(given)}: they mean the same.`, others[0])
+  if (others.length > 0) throw invalid(`Send only one of ${quoted(given)}: they have the same meaning.`, others[0])
   return { url: readUrl(fields.get(name), name), name }
 }
 
@@ -84,7 +84,7 @@ function readMany(fields: Fields, names: readonly string[]): { url: string; name
   const given = names.filter((name) => fields.get(name) !== undefined)
   const [name, ...others] = given
   if (name === undefined) return []
-  if (others.length > 0) throw invalid(`Give only one of ${quoted(given)}: they mean the same.`, others[0])
+  if (others.length > 0) throw invalid(`Send only one of ${quoted(given)}: they have the same meaning.`, others[0])
   const value = fields.get(name)
   const list = Array.isArray(value) ? value : [value]
   return list.map((entry, index) => {
@@ -229,7 +229,10 @@ function readAlias(fields: Fields, names: readonly string[]): { name: string; va
   const value = fields.get(used)
   for (const other of others)
     if (String(fields.get(other)) !== String(value))
-      throw invalid(`"${used}" and "${other}" mean the same but have different values; give one.`, other)
+      throw invalid(
+        `"${used}" and "${other}" have the same meaning but different values; send only one of them.`,
+        other,
+      )
   return { name: used, value }
 }
 
