@@ -501,7 +501,7 @@ export type ChatRequest = {
   }[]
   /** Commonly 0 to 2; the model has the last word. */
   temperature?: number
-  /** Commonly 0 to 1; some models refuse it. */
+  /** Commonly 0 to 1; some models reject it. */
   top_p?: number
   /** Commonly -2 to 2. */
   frequency_penalty?: number
@@ -615,7 +615,7 @@ export type ResponsesRequest = {
   reasoning?: Record<string, unknown>
   /** Commonly 0 to 2; the model has the last word. */
   temperature?: number
-  /** Commonly 0 to 1; some models refuse it. */
+  /** Commonly 0 to 1; some models reject it. */
   top_p?: number
   /** true answers with server-sent events. */
   stream?: boolean
@@ -717,7 +717,7 @@ export type MessagesRequest = {
   stop_sequences?: string[]
   /** Commonly 0 to 2; the model has the last word. */
   temperature?: number
-  /** Commonly 0 to 1; some models refuse it. */
+  /** Commonly 0 to 1; some models reject it. */
   top_p?: number
   /** true answers with server-sent events. */
   stream?: boolean

@@ -1027,7 +1027,7 @@ class ChatParams(TypedDict, total=False):
     messages: Required[Sequence[Mapping[str, Any]]]
     #: Commonly 0 to 2; the model has the last word.
     temperature: float
-    #: Commonly 0 to 1; some models refuse it.
+    #: Commonly 0 to 1; some models reject it.
     top_p: float
     #: Commonly -2 to 2.
     frequency_penalty: float
@@ -1085,7 +1085,7 @@ class ResponsesParams(TypedDict, total=False):
     reasoning: Mapping[str, Any]
     #: Commonly 0 to 2; the model has the last word.
     temperature: float
-    #: Commonly 0 to 1; some models refuse it.
+    #: Commonly 0 to 1; some models reject it.
     top_p: float
     #: true answers at once with a response that is `queued`; ask for it by its id until it has ended.
     background: bool
@@ -1114,7 +1114,7 @@ class MessagesParams(TypedDict, total=False):
     stop_sequences: Sequence[str]
     #: Commonly 0 to 2; the model has the last word.
     temperature: float
-    #: Commonly 0 to 1; some models refuse it.
+    #: Commonly 0 to 1; some models reject it.
     top_p: float
     #: user_id: your own name for the end user.
     metadata: Mapping[str, Any]
