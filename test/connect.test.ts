@@ -155,7 +155,7 @@ test('what is wrong with a vendor is said in words: key, model, path, format, re
     [{ baseUrl: `http://${nobody}/v1`, credential }, /connection was refused/],
     [{ baseUrl: `http://${mute}/v1`, credential }, /closed the connection without an answer/],
     [{ baseUrl: 'https://no-such-name.invalid/v1', credential }, /DNS/],
-    [{ baseUrl: `https://${host}/v1`, credential }, /^TLS: .*does not speak it/],
+    [{ baseUrl: `https://${host}/v1`, credential }, /^TLS: .*does not support it/],
   ]
   for (const [body, message, suggested] of cases) {
     const { ok, message: said, addressSuggested, steps } = await testOf(body)

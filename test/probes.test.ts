@@ -296,7 +296,7 @@ test('a vendor without a free request says so, and is not probed', async () => {
   assert.deepEqual([(await probe('odd')).state, (await probe('odd')).failures], ['unsupported', 0])
   for (const [name, said] of [
     ['keyless', /^Its credential has no value/],
-    ['cloudy', /^It has no request that is known to cost nothing/],
+    ['cloudy', /^The gateway knows no free request for this vendor/],
     ['idle', /^No model or endpoint has a route to it/],
   ] as const) {
     await tick()

@@ -26,7 +26,7 @@ import { hashRequest } from './idempotency.ts'
 export interface Accounts {
   /** Answers the new account's id. */
   create(input: AccountInput, by: By): Promise<string>
-  /** The same as part of another transaction. Its last statement writes to the audit log, whose lock comes last. */
+  /** The same as part of another transaction. Its last statement writes to the audit log, because the lock of the audit log must be taken last. */
   createIn(tx: Queryable, input: AccountInput, by: By): Promise<string>
   /** The same with an Idempotency-Key, from which the id follows: with that of an earlier creation, that account as it is. */
   createOnce(key: string, input: AccountInput, by: By): Promise<{ id: string; again: boolean }>
@@ -37,11 +37,10 @@ export interface Accounts {
   ): Promise<void>
   /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
   credit(id: string, input: CreditInput, by: By): Promise<{ account: AccountView; again: boolean }>
-  /** Its calls get 403 with the reason, in every process within two seconds. What runs ends and is paid for; money stays. */
+  /** Its calls get 403 with the reason, in every process within two seconds. Running calls end and are charged; the credits stay. */
   suspend(id: string, reason: string, by: By): Promise<void>
   /**
-   * Ends its keys, and pays out or writes off its balance. It is suspended first, so that what runs can end; while something still holds credits, nothing is
-   * moved and the account stays suspended.
+   * Ends its keys, and pays out or writes off its balance. It is suspended first, so that running calls can end. While a call still holds credits, nothing is moved and the account stays suspended.
    */
   close(id: string, input: { reason: string; balance: 'payout' | 'writeoff' }, by: By): Promise<void>
   /** Of one that was suspended or closed. Keys that ended with it stay ended. */
@@ -74,10 +73,10 @@ interface AccountInput {
   readonly limits?: LimitsPatch | null | undefined
 }
 
-/** What a test account begins with, and is refilled to unless somebody says otherwise. */
+/** The starting balance of a test account, and the default of a refill. */
 export const TEST_CREDITS: Credits = 1_000_000_000n
 
-/** Test calls cost nobody anything, so that something else bounds them: these, where the account has no such limits of its own. */
+/** Test calls cost nothing, so these limits bound them if the account has no such limits of its own. */
 const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
 
 const INSERT = statement(
@@ -107,12 +106,12 @@ const RUNNING = statement(
   `select (select count(*)::int from hold where account_id = $1) + (select count(*)::int from lease where account_id = $1)
      + (select count(*)::int from journal where account_id = $1) as count`,
 )
-/** How often a closing looks whether what runs has ended. */
+/** How often closing checks whether running calls have ended. */
 const CLOSING_LOOKS = 4
 const CLOSING_WAIT_MS = 500
 
 const LEASED = statement('account_leased', 'select 1 from lease where account_id = $1 and amount > 0 limit 1')
-/** How often credits that are to be taken back are looked for among what is leased. */
+/** How often taking back credits waits for leases to return them. */
 const LOOKS = 3
 
 const FIND_KEY = statement(
@@ -167,7 +166,7 @@ export function createAccounts(options: {
     { id, name, credits, note = 'first credits', limits, key, status }: NewAccount,
     by: By,
   ): Promise<boolean> {
-    // Who comes second with one id waits here until the first has committed.
+    // A second request with the same id waits here until the first has committed.
     const values = [id, name, JSON.stringify(limits), status?.status ?? 'open', status?.status_reason ?? null]
     const [made] = await tx.query(INSERT, values)
     if (!made) return false
@@ -196,7 +195,7 @@ export function createAccounts(options: {
     if (changed) await storeLimits(tx, { kind: 'account', account: id }, limits)
   }
 
-  /** What limits the account limits its test account too, which counts by itself. */
+  /** The limits of an account also apply to its test account, which counts separately. */
   async function setBoth(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
     await set(tx, id, { name, limits })
     if (!isTestAccount(id))
@@ -209,19 +208,19 @@ export function createAccounts(options: {
     { amount, note, key, isCorrection, lot }: CreditInput,
     by: By,
   ): Promise<AccountView> {
-    // What is taken back corrects something anyway.
+    // Taking credits back is always a correction.
     const kind = isCorrection && amount > 0n ? 'correction' : undefined
     const after = await ledger.grant(
       { account: row.id, amount, note, actor: by.actor, kind, lot: lot && { ...lot, source: 'given' } },
       tx,
     )
     const moved = after?.moved ?? 0n
-    // Whoever asked for more has to see what there is, and to ask for that.
+    // A request for more than is available is rejected with the available amount.
     if (moved !== amount) throw lessAvailable(-moved, -amount)
     await audit.write(tx, by, {
       action: 'account.credit',
       object: row.id,
-      // By its transfer, the ledger's verification finds that each of the two has the other.
+      // The audit row names the transfer, so that verification can match grants with audit rows.
       detail: {
         amount: formatCredits(moved),
         note,
@@ -235,7 +234,7 @@ export function createAccounts(options: {
     return shown(tx, row.id)
   }
 
-  /** Undefined where some of what is to be taken back is leased, and it is not the `last` look. */
+  /** Undefined if some of the credits are leased and this is not the `last` try. */
   async function credit(
     tx: Queryable,
     id: string,
@@ -273,7 +272,7 @@ export function createAccounts(options: {
     return id
   }
 
-  /** With its test account, whose calls are its calls too. Every process forgets what it knew of the keys, and gives back what it has leased. */
+  /** Includes its test account. Every process drops its cached keys of the account and returns its leases. */
   async function changeStatus(id: string, change: (tx: Queryable, row: FoundRow) => Promise<NewStatus | undefined>) {
     await database.transaction(async (tx) => {
       await changes.bump(tx, 'keys')
@@ -378,7 +377,7 @@ export function createAccounts(options: {
           after: { name, limits: showLimits(limits) },
         })
       })
-      // From the answer on they hold in all processes.
+      // They apply in all processes before the answer is sent.
       if (input.limits !== undefined) await Promise.all([id, testAccountOf(id)].map((one) => ledger.recalled(one)))
     },
 
@@ -388,7 +387,7 @@ export function createAccounts(options: {
       if (input.lot?.endsAt && input.lot.endsAt.getTime() <= world.nowMs())
         throw invalid('endsAt: must lie in the future.', 'endsAt')
       if (input.amount >= 0n) await ledger.posted(id)
-      // What processes have leased of the account comes back before the transaction: it needs the account's lock. Others may lease some in between.
+      // Leases of the account are returned before the transaction starts, because returning them needs the account's lock. Other processes may lease again in between.
       for (let looks = 1; ; looks++) {
         if (input.amount < 0n) await ledger.returned(id)
         const isLast = looks === LOOKS
@@ -426,7 +425,7 @@ export function createAccounts(options: {
           before: { limits: showLimits(was) },
           after: { limits: showLimits(limits) },
         })
-        // After the audit, for which it may have to wait: everybody's calls wait for this.
+        // Written after the audit row: the audit lock may take a while, and all calls wait for this row.
         beforeCommit(tx, () => storeLimits(tx, { kind: 'system' }, limits))
         return showLimits(limits)
       })
@@ -494,7 +493,7 @@ export function accountUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no account with this id.' })
 }
 
-/** What was changed here now would be missing there. */
+/** A change made here now would be missing in the target database. */
 export function accountMoving(): Fault {
   return new Fault('conflict', {
     message: 'This account is being moved to another database, or has been. Change it there, or try again later.',
@@ -516,7 +515,7 @@ export async function lockAccount(tx: Queryable, id: string, what?: 'new key'): 
   if (what && found.status === 'closed') throw accountClosed()
 }
 
-// Locked at once as the limits will need it: a weaker lock that grows later may meet a flush half-way.
+// Takes at once the lock that the limits need: upgrading a weaker lock later could deadlock with a flush.
 const LOCK_OPEN = statement(
   'key_account',
   'select frozen_until > now() as frozen, status from account where id = $1 for update',

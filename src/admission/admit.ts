@@ -15,13 +15,13 @@ import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import { accountInactive, type Principal } from './api-key.ts'
 import type { Labels } from './labels.ts'
 
-/** What may be asked of a vendor: a request in the words of one model, with that model's price. */
+/** A request for one model, with that model's price. */
 export interface Offered {
   readonly paidRequest: PaidRequestFacts
   readonly product: Product
-  /** It may go by keys of the account's own. */
+  /** It may use BYOK keys of the account. */
   readonly own?: OwnUse | undefined
-  /** The same request to other models, in the order to try them. The hold covers the dearest. */
+  /** The same request to fallback models, in the order to try them. The hold covers the most expensive one. */
   readonly fallbacks?: readonly Offered[] | undefined
 }
 
@@ -31,11 +31,11 @@ export interface Application extends Offered {
   readonly catalog: Catalog
   /** The caller's own bound on what the call may cost. */
   readonly costMax?: Credits | undefined
-  /** Held besides: what the gateway itself may add to the request. */
+  /** Held in addition: tokens that the gateway itself may add to the request. */
   readonly room?: Credits | undefined
-  /** It is held first, and made a job later. */
+  /** The hold is made first, and becomes a job later. */
   readonly isApart?: boolean | undefined
-  /** Who spends it, and for what: by these its budgets are found. */
+  /** The labels of the call, which select its budgets. */
   readonly labels?: Labels | undefined
   /** `keepsAll`: its answer is stored however large it is, because it is made again otherwise. */
   readonly idempotency?:
@@ -47,9 +47,9 @@ export interface Admitted {
   readonly id: string
   readonly held: Credits
   readonly rate: { max: number; left: number } | null
-  /** Set when the caller gave no output limit: what the hold covers, for each choice. The vendor is told it. */
+  /** Set if the caller gave no output limit: the output tokens that the hold covers, for each choice. The vendor gets it as the cap. */
   readonly outputTokensCap?: number
-  /** The cap is below what the model could write: what the account or a limit leaves has decided it. */
+  /** The cap is below what the model could write, because the balance or a limit allows no more. */
   readonly isCut?: boolean
 }
 
@@ -58,7 +58,7 @@ interface Estimate {
   readonly want: Credits
   /** The least that is worth holding. */
   readonly floor: Credits
-  /** What the call cannot exceed: the same as `want`, unless the caller gave no output limit. */
+  /** The most that the call can cost: equal to `want`, unless the caller gave no output limit. */
   readonly most: Credits
 }
 
@@ -74,7 +74,7 @@ export function estimate({ paidRequest, product, own, fallbacks }: Offered): Est
   return { want: dearest('want'), floor: dearest('floor'), most: dearest('most') }
 }
 
-/** The caller's own bound leaves no room beyond it: what is held may be spent on output too. */
+/** Nothing is added beyond the caller's own maximum, because everything that is held may be spent on output. */
 function withRoom({ want, floor, most }: Estimate, { room = 0n, costMax = want + room }: Application): Estimate {
   const left = costMax > want ? costMax - want : 0n
   const more = room < left ? room : left
@@ -182,7 +182,7 @@ function capOf(offered: Offered, held: Credits): { readonly outputTokensCap: num
 
 const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has from account where id = $1', SHORT_MS)
 
-/** Rejects for an account that can pay for nothing: for what is costly before it is known what a call costs. */
+/** Rejects an account that cannot pay for any call, before expensive work such as reading a large body. */
 export function createCreditCheck(
   database: Pick<Database, 'query'>,
   byokKeys: Pick<ByokKeys, 'has'>,
@@ -199,7 +199,7 @@ export function createCreditCheck(
   }
 }
 
-/** How many output tokens of each choice the held amount covers beside the rest of the worst case, at whichever price it comes to. */
+/** How many output tokens of each choice the held amount covers besides the rest of the worst case, at the price that applies. */
 function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
   const { mostTokens = 0, unit = 'output' } = paidRequest.outputOpen ?? {}
   const most = Math.max(mostTokens, paidRequest.worst[unit] ?? 0)
@@ -214,7 +214,7 @@ function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[]
 
 /** The name of all counters of budgets: functions/budget.sql. */
 const BUDGET = 'budget'
-/** The clients' own retries give up before such a budget has room again. */
+/** SDK retries give up before such a budget has room again. */
 const PATIENCE_SECONDS = 60
 
 /** Which budget, what is left of it, and when it renews. */
@@ -223,7 +223,7 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
   const show = (amount: string) =>
     unit === 'credits' ? `${formatCredits(BigInt(amount))} credits` : `${amount} ${unit}`
   const label = budget?.scope ?? 'value'
-  // Without quotation marks: what stands in them is left out where the rejection is kept, since it may be a caller's text.
+  // Without quotation marks: quoted text is removed when the rejection is stored, because it may come from a caller.
   const whose = `${name} for ${label} "${value ?? ''}"`
   const rest = show(BigInt(left) > 0n ? left : '0')
   const renews = span === 'total' ? 'It does not renew.' : `It has room again in ${waitSeconds} s.`
@@ -243,7 +243,7 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
   })
 }
 
-/** It was ended a moment ago. */
+/** The budget was ended a moment ago. */
 const UNKNOWN = { name: '', value: null, unit: 'requests', span: 'day', windowSeconds: null } as const
 
 function limitFault(limit: string, max: string, waitSeconds: number): Fault {
@@ -252,7 +252,7 @@ function limitFault(limit: string, max: string, waitSeconds: number): Fault {
   const shown = spend ? `${formatCredits(BigInt(max))} credits` : max
   const headers: Record<string, string> = { 'x-tollgate-limit': limit }
   if (limit === 'requestsPerMinute') Object.assign(headers, rateHeaders({ max: Number(max), left: 0 }, waitSeconds))
-  // Trying again within the SDKs' patience cannot help against a spent budget.
+  // SDK retries cannot succeed while a budget is used up.
   if (spend) headers['x-should-retry'] = 'false'
   return new Fault('rate_limited', {
     message: `Rate limit exceeded: ${shown} ${words}. Try again in ${waitSeconds} s.`,

@@ -1,5 +1,5 @@
-// Keys: `tg_live_` or `tg_test_` + 32 characters + a checksum, stored as a digest, looked up once and then known by that digest.
-// Beside them those that another gateway made: only a hash of each was handed over, and the digest is made of that.
+// API keys: `tg_live_` or `tg_test_` + 32 characters + a checksum, stored as a digest and cached by it. Imported keys of other gateways
+// are known only by their hash; their digest is made from that hash.
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
@@ -21,7 +21,7 @@ import type { KeyRouting, RecordingPolicy } from './views.ts'
 export interface Principal {
   readonly keyId: string
   readonly accountId: string
-  /** The first of the keys that it replaced; absent: it replaced none. */
+  /** The key from which it was rotated first; absent: it was not rotated. */
   readonly firstKeyId?: string | undefined
   /** Uids of models, `socialapi` and `siteanalytics`; null: everything. */
   readonly models: ReadonlySet<string> | null
@@ -29,17 +29,17 @@ export interface Principal {
   readonly endpoints: ReadonlySet<string> | null
   /** Names of labels that its calls must carry. Absent: none. */
   readonly requiredLabels?: readonly string[] | undefined
-  /** Where its key belongs, as labels of its calls: `:team`, `:project`, `:member`. Absent: nowhere. */
+  /** The team, project and member of the key, as labels of its calls: `:team`, `:project`, `:member`. Absent: none. */
   readonly place?: Readonly<Record<string, string>> | undefined
-  /** Whether the member whose it is made it, so that nobody else knows its value: it then uses what is theirs alone. */
+  /** Whether its member created the key, so nobody else knows its value. Only then may it use the member's personal sign-ins. */
   readonly isOwn?: boolean | undefined
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
   /** Whether its calls use the response cache; absent: the model's default. */
   readonly responseCache?: boolean | undefined
-  /** Where its calls may go. Absent: anywhere. */
+  /** The routing restriction of its calls. Absent: none. */
   readonly routing?: KeyRouting | undefined
-  /** What is kept of its calls. Absent: nothing. */
+  /** Its content logging policy. Absent: nothing is logged. */
   readonly content?: RecordingPolicy | undefined
 }
 
@@ -51,7 +51,7 @@ interface KeyHeader {
   readonly xApiKey: string | undefined
 }
 
-/** What a connection said last, and the hash of it: whoever says the same again need not have it hashed again. */
+/** The last key header of a connection and its hash, so that the same header is not hashed again. */
 export interface KeyMemory {
   header?: KeyHeader
   name?: string | undefined
@@ -63,12 +63,12 @@ export interface ApiKeys {
     header: KeyHeader,
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     from: { readonly ip: string },
-    /** Where tokens of OAuth stand for a key too. */
+    /** Whether OAuth access tokens are accepted as well as keys. */
     options?: { readonly tokens: boolean },
   ): Promise<Principal> | Principal
-  /** Whoever is known here and may call from anywhere; undefined: only `authenticate` can tell. */
+  /** The principal of a cached key without an address restriction; undefined: `authenticate` must be called. */
   known(header: KeyHeader, memory: KeyMemory): Principal | undefined
-  /** Who has this key, while it lives: for what is done later in its name. */
+  /** The principal of a key that is still valid, for background work in its name. */
   holder(keyId: string, account: string): Promise<Principal | undefined>
   /** Writes who was used lately. */
   flushLastUsed(): Promise<void>
@@ -90,7 +90,7 @@ export function makeKey(world: World, account = ''): string {
   return `${isTestAccount(account) ? 'tg_test_' : 'tg_live_'}${body}${checksum(body)}`
 }
 
-/** By which what OAuth gives out is kept. */
+/** The digest under which OAuth tokens are stored. */
 export function tokenDigest(id: string): Buffer {
   return hash('sha256', id, 'buffer')
 }
@@ -99,7 +99,7 @@ export function digestOf(pepper: Buffer, key: string): Buffer {
   return sign(pepper, key)
 }
 
-/** Of a key of which only the SHA-256 is known, in hexadecimal. Peppered all the same: whoever reads the database cannot guess by it. */
+/** For a key of which only the SHA-256 (hexadecimal) is known. It is keyed with the secret too, so the database alone does not allow guessing. */
 export function importedDigest(pepper: Buffer, sha256: string): Buffer {
   return sign(pepper, `sha256 ${sha256}`)
 }
@@ -114,7 +114,7 @@ function checksum(body: string): string {
   return text
 }
 
-/** Junk is told apart without asking the database. */
+/** Values that cannot be keys are rejected without a database lookup. */
 function looksLikeKey(key: string): boolean {
   const match = SHAPE.exec(key)
   return match !== null && checksum(match[1]!) === match[2]
@@ -176,14 +176,14 @@ interface KeyRow {
   contact: string | null
 }
 
-/** The key's own rule before its account's. */
+/** The key's own policy takes precedence over the account's. */
 const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from recording_policy r
      where r.account_id = k.account_id and r.scope in ('account', k.id) order by r.scope = 'account' limit 1)`
 /** A test account's keys are in the teams of its owner. */
 const PLACE = `k.team_id, k.member_id, k.member_id = k.maker_id as is_own, (select t.parent_id from team t where t.id = k.team_id and t.account_id = regexp_replace(k.account_id, '_test$', '')) as parent_id`
 const FIND = statement(
   'key_find',
-  // How long the key lives on is the database's word: the clocks of processes may differ, and may be set.
+  // The database computes the remaining lifetime: the clocks of processes may differ or be changed.
   `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
    from api_key k join account a on a.id = k.account_id where k.digest = $1`,
@@ -233,7 +233,7 @@ export function createApiKeys(options: {
   const unknown = new Map<string, number>()
   const underWay = new Map<string, Promise<Known | undefined>>()
   const used = new Set<string>()
-  /** An answer that was on its way when keys changed may be from before: it is neither kept nor shared. */
+  /** An answer that was in flight when keys changed may be outdated: it is neither cached nor shared. */
   let changesSeen = 0
   changes.watch('keys', () => {
     changesSeen += 1
@@ -264,7 +264,7 @@ export function createApiKeys(options: {
     return entry
   }
 
-  // A plain hash names the entry in memory; the peppered digest, four times dearer, is made only to ask the database.
+  // A plain hash identifies the entry in memory. The keyed digest, four times as expensive, is computed only for a database lookup.
   const nameOf = (key: string) => hash('sha256', key, 'base64')
   const queryFor = (key: string, isToken: boolean): [Statement, Buffer] => {
     if (isToken) return [FIND_BY_TOKEN, tokenDigest(key)]
@@ -273,11 +273,11 @@ export function createApiKeys(options: {
   const isBehind = () => changes.ageMs() > BEHIND_MS
   const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
 
-  /** A key that nobody knows costs its address a part of its budget; beyond that only keys that exist are looked up. */
+  /** An unknown key uses up part of its address's budget; beyond the budget only existing keys are looked up. */
   async function lookUpFor(ip: string, query: [Statement, Buffer], name: string): Promise<Known | undefined> {
     const address = networkOf(ip)
     const waitSeconds = guesses.spend(address, 1)
-    // Many may share an address with whoever guesses: their keys go on working.
+    // Others may share an address with an attacker: their valid keys keep working.
     if (waitSeconds !== undefined && !(await filter.has(query[1]))) throw tooManyGuesses(waitSeconds)
     let isGuess = false
     try {
@@ -295,7 +295,7 @@ export function createApiKeys(options: {
     from: { readonly ip: string },
   ): Known | undefined | Promise<Known | undefined> {
     const isToken = tokens && TOKEN.test(key)
-    // Where only keys are taken, no token is found by its name.
+    // Where only keys are accepted, OAuth tokens are not looked up.
     const name = isToken ? `token ${nameOf(key)}` : nameOf(key)
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
@@ -304,13 +304,13 @@ export function createApiKeys(options: {
     if (!isToken && !looksLikeKey(key) && !IMPORTED.test(key)) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
     if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
-    // Many calls with the same key that nobody knows yet ask once.
+    // Concurrent calls with the same uncached key share one lookup.
     let asking = underWay.get(name)
     if (!asking) {
       const query = queryFor(key, isToken)
       asking = (entry ? lookUp(...query, name) : lookUpFor(from.ip, query, name))
         .catch((error: unknown) => {
-          // The database is away: what was known a moment ago is good enough to read with; paying needs the database anyway.
+          // The database is not available: a recently cached key is good enough for reading; paid calls need the database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
           throw error
         })
@@ -389,13 +389,13 @@ function tooManyGuesses(retryAfterSeconds: number): Fault {
 
 const CONSOLE = 'console'
 
-/** Someone at the console: the account's own, without a key. Without a place: nobody's, for what is only read. */
+/** A person at the console: acts for the account without a key. Without a place: no member, for reading only. */
 export function playerOf(account: string, place: PersonPlace = NOWHERE): Principal {
   const unrestricted = { models: null, endpoints: null, addresses: null, place: labelsOfPlace(place), isOwn: true }
   return { keyId: CONSOLE, accountId: account, ...unrestricted, expiresAtMs: Number.POSITIVE_INFINITY }
 }
 
-/** What must be kept with an order of the console: a key's place can be looked up later, a person's cannot. */
+/** Stored with background work from the console: a key's team can be looked up later, a person's cannot. */
 export function keptPlace({ keyId, place }: Principal): Principal['place'] {
   return keyId === CONSOLE ? place : undefined
 }
@@ -443,7 +443,7 @@ function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
 // at most once a second.
 
 interface KeyFilter {
-  /** False: no such key existed a moment ago. True for all that exist, and for one in thousands that do not. */
+  /** False: no such key existed a moment ago. True for all existing keys, and for one in thousands that do not exist (a false positive). */
   has(digest: Buffer): boolean | Promise<boolean>
 }
 

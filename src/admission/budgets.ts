@@ -1,5 +1,5 @@
-// Budgets as an account's managers and operators see them: made, listed, changed, ended. A change locks the account as the ledger does, gives the account's budgets a new
-// version, which every process must know before its next hold, and recalls what was leased under the old ones.
+// Management of budgets: create, list, change, end. A change locks the account like the ledger does, gives the account's budgets a new version,
+// which every process must know before its next hold, and recalls leases made under the old budgets.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -48,7 +48,7 @@ export interface Budgets {
   ): Promise<BudgetValueView>
 }
 
-/** Each of them is asked for every call. */
+/** Every call checks each of them. */
 const BUDGETS_MAX = 64
 
 interface BudgetRow {
@@ -87,7 +87,7 @@ interface BudgetsOptions {
 }
 
 export function createBudgets({ database, world, audit, ledger }: BudgetsOptions): Budgets {
-  /** The transaction of a change. Whoever has its answer knows that no process admits calls any more by what it leased before. */
+  /** The transaction of a change. When it is answered, no process admits calls with earlier leases any more. */
   async function changing<T>(account: string, run: (tx: Queryable) => Promise<T>): Promise<T> {
     const changed = await database.transaction(async (tx) => {
       await lockAccount(tx, account)

@@ -1,5 +1,5 @@
-// Client secrets: what a browser may open Realtime sessions with, for a minute, in the name of a key that it never sees. They are sealed, not
-// stored: every process can read them, and nobody else. So nothing remembers that one was used.
+// Client secrets: a browser can open Realtime sessions with one for a minute, in the name of a key that it never sees. They are encrypted tokens
+// that every process can read, and are not stored. So nothing records that one was used.
 import { Fault } from '../kernel/fault.ts'
 import { seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
@@ -21,7 +21,7 @@ export interface ClientSecret {
 
 export interface ClientSecrets {
   make(secret: ClientSecret): string
-  /** Throws key_unknown for what is none, or has expired. */
+  /** Throws key_unknown for an invalid or expired secret. */
   open(value: string, origin: string | undefined): ClientSecret
 }
 

@@ -31,7 +31,7 @@ const STORED_OF = statement(
   'idempotency_stored_of',
   'select key, hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null',
 )
-/** Large, and alone: nobody else's settlement waits for it. It counts when the settlement has said its status. */
+/** A large answer is written by itself, so that no other settlement waits for it. It becomes valid when the settlement writes its status. */
 const PUT = statement(
   'idempotency_put',
   'update idempotency set sealed = $3 where account_id = $1 and hold_id = $2 and status is null',
@@ -71,7 +71,7 @@ interface StoredRow {
   readonly sealed: Buffer | null
 }
 
-/** A charged answer that the caller did not get: each surface tells the fault in its own form. */
+/** A charged answer that the caller did not get: each API format reports the fault in its own form. */
 const FAULT_TYPE = 'application/vnd.tollgate.fault+json'
 
 type StoredFault = Pick<FaultDetails, 'message' | 'vendorCode' | 'headers'> & { readonly kind: FaultName }
@@ -111,7 +111,7 @@ export async function replay(call: Replayable, { database, sealer }: Stores): Pr
   call.out.send(row.status, { 'content-type': row.content_type, 'idempotent-replayed': 'true' }, body)
 }
 
-/** What was paid for with these keys, for somebody who will not call again. */
+/** The charged answers of these keys, for background work. */
 export async function storedAnswers(
   { database, sealer }: Stores,
   account: string,
@@ -132,7 +132,7 @@ export async function runsWith(database: Database, account: string, key: string)
   return (await database.query(RUNS, [account, key])).length > 0
 }
 
-/** What was stored with this key of ours goes, once its call has ended. */
+/** Deletes what is stored under this internal key, once its call has ended. */
 export async function dropStoredAnswer(database: Database, account: string, key: string): Promise<void> {
   await database.query(DROP, [account, key])
 }
@@ -149,7 +149,7 @@ interface WholeAnswer {
   readonly body: () => Buffer | undefined
 }
 
-/** What a replay will answer with; undefined: nobody can ask for one, or it is too much to go with the settlement. */
+/** The answer for a replay; undefined: there is no idempotency key, or the answer is too large to be stored with the settlement. */
 export function replayOf(
   call: RepeatableCall,
   { status, contentType, body }: WholeAnswer,
@@ -161,7 +161,7 @@ export function replayOf(
   return { status, contentType, sealed: sealedFor(call, bytes, sealer) }
 }
 
-/** A repetition of what was charged but not delivered hears the same fault. */
+/** A repetition of a call that was charged but not delivered gets the same fault. */
 export function faultReplayOf(call: RepeatableCall, fault: Fault, sealer: ContentSealer): ReplayAnswer | undefined {
   const { kind, status, message, details } = fault
   const { vendorCode, headers } = details
@@ -169,7 +169,7 @@ export function faultReplayOf(call: RepeatableCall, fault: Fault, sealer: Conten
   return replayOf(call, { status, contentType: FAULT_TYPE, body }, sealer)
 }
 
-/** What would be made again is there, however large, before it is paid for. */
+/** An answer that would otherwise be made again is stored before it is charged, whatever its size. */
 export async function storeLargeReplay(
   call: RepeatableCall,
   answer: WholeAnswer,
@@ -191,7 +191,7 @@ export async function pruneReplays(database: Database): Promise<void> {
   await pruneAll(database, PRUNE)
 }
 
-/** Where the bytes of streams are counted that are under way; `carry` says whether there is room for so many more. */
+/** Counts the bytes of running streams; `carry` says whether there is room for more. */
 interface Room {
   carry(bytes: number): boolean
 }

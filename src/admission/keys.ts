@@ -1,5 +1,5 @@
-// Keys as their owners see them: made once, restricted, exchanged for another, revoked. The value leaves only in the
-// answer that makes it; what stays is a digest. Every process hears of a change within a second, this one at once.
+// Management of keys: create, restrict, rotate, revoke. The value is only in the answer that creates it; a digest is stored. A change takes
+// effect at once in this process and within a second in all others.
 
 import { checkAccessNames } from '../catalog/endpoint-access.ts'
 import { endpointsOf } from '../catalog/product.ts'
@@ -35,7 +35,7 @@ interface KeyInput {
   readonly ipRanges?: readonly string[] | null | undefined
   /** Whether its calls use the response cache; null: the model's default. */
   readonly responseCache?: boolean | null | undefined
-  /** Where its calls may go; null: anywhere. */
+  /** The routing restriction of its calls; null: none. */
   readonly routing?: KeyRouting | null | undefined
 }
 
@@ -65,16 +65,16 @@ export interface Keys {
   ): Promise<Page<KeyView>>
   get(id: string): Promise<{ account: string; key: KeyView } | undefined>
   create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
-  /** Its holders go on using it. If the account has it already, it stays as it is. */
+  /** Callers keep using it. If the account has it already, it stays as it is. */
   import(account: string, input: ImportedKeyInput, by: By): Promise<KeyView>
   change(id: string, input: KeyPatch, by: By): Promise<KeyView>
   revoke(id: string, by: By): Promise<KeyView>
   /** Ends the key of a grant, if there is one that lives. */
   revokeGrant(grant: string, by: By): Promise<void>
-  /** Ends what a person let programs do with an account, as part of another transaction; `noticed` is to be called when that is committed. */
+  /** Ends the OAuth connections of a person to an account, as part of another transaction; call `noticed` after the commit. */
   endConnections(tx: Queryable, of: { account: string; person: string }, by: By): Promise<void>
   noticed(): Promise<void>
-  /** A new key like the old one but for what is named, while the old one goes on working for the overlap. */
+  /** A new key with the settings of the old one, except those given. The old key keeps working for the overlap. */
   rotate(id: string, input: KeyPatch & { readonly overlapSeconds: number }, by: By): Promise<NewKey>
 }
 
@@ -185,7 +185,7 @@ export function createKeys(options: {
     return view
   }
 
-  /** One key for each consent. The new one goes on with what the earlier has spent, as a rotated one does. */
+  /** One key per consent. The new key continues the spending of the earlier one, like a rotated key. */
   async function replaceConsent(tx: Queryable, made: { account: string; grant: string; key: string }, by: By) {
     for (const { id } of await tx.query<{ id: string }>(OF_CONSENT, [made.account, made.grant])) {
       await tx.query(REPLACE, [id, made.key, world.nowMs()])
@@ -307,7 +307,7 @@ export function createKeys(options: {
         const { limits } = next
         const permits = [next.responseCache, next.endpoints, next.requiredLabels, next.teamId, next.memberId]
         const what = [next.name, next.models, next.ipRanges, JSON.stringify(limits), next.expiresAtMs]
-        // Whoever gives a key to another does not make it theirs: it may be known to more people than them.
+        // A key that is assigned to another member does not count as created by them, because others may know its value.
         const isGiven = next.memberId !== row.member_id && next.memberId !== by.person
         const fields = [...what, ...permits, routingText(next), isGiven]
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
@@ -367,7 +367,7 @@ export function createKeys(options: {
   }
 }
 
-/** A key that replaced others goes on with what they have spent; otherwise rotating would lift a limit. */
+/** A rotated key continues the spending of the earlier keys; otherwise rotating would reset a limit. */
 async function storeKeyLimits(tx: Queryable, row: { id: string; account_id: string }, limits: Limits): Promise<void> {
   const earlier = await tx.query<{ id: string }>(EARLIER, [row.id])
   const scope = { kind: 'key', account: row.account_id, key: row.id, earlier: earlier.map(({ id }) => id) } as const
@@ -420,7 +420,7 @@ interface KeyRow {
   created_at: Date
 }
 
-/** What a key is to be: as it is, but for what was named. */
+/** The key after a change: its current settings, except those given. */
 function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
   const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
   const { requiredLabels = row.required_labels, teamId = row.team_id, memberId = row.member_id } = patch
@@ -499,7 +499,7 @@ const CHANGE = statement(
      response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11, routing = $12, maker_id = case when $13 then null else maker_id end
    where id = $1 returning ${COLUMNS}`,
 )
-// The earlier of the two clocks, so that the key is dead to whoever looks at either.
+// The earlier of the two clocks, so that the key has ended by either clock.
 const REVOKE = statement(
   'key_revoke',
   `update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000)) where id = $1
@@ -522,7 +522,7 @@ const OF_PERSON = statement(
   `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
    where k.account_id = any($1) and k.revoked_at is null and o.payload ->> 'accountId' = $2 order by k.id`,
 )
-// What the same person let the same program do with the account before.
+// Earlier connections of the same person and program to the account.
 const OF_CONSENT = statement(
   'key_of_consent',
   `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))

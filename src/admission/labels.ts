@@ -92,7 +92,7 @@ function sessionOf(header: (name: string) => string | undefined, fromBody: strin
   }
   for (const name of SESSION_HEADERS) {
     const value = header(name)
-    // Others may use the same names for something else, so what does not fit is no error.
+    // Other programs may use the same headers differently, so an invalid value is not an error.
     if (value && problemOf(value) === undefined) return value
   }
   return fromBody

@@ -15,13 +15,13 @@ export interface Teams {
   change(account: string, id: string, input: TeamChange, by: By): Promise<TeamView>
   /** Only when no key, no project and no budget is in it. */
   remove(account: string, id: string, by: By): Promise<TeamView>
-  /** Not of a team whose members a directory's group says. */
+  /** Not for a team whose members come from a group of a directory. */
   setMembers(account: string, id: string, userIds: readonly string[], by: By): Promise<TeamView>
   /** The teams that a person is in, with their projects. Empty: none. */
   of(account: string, person: string): Promise<ReadonlySet<string>>
-  /** A directory says who is in at least one of them. */
+  /** At least one of them has its members from a directory. */
   areByGroup(account: string): Promise<boolean>
-  /** Where calls and connections of a person belong that no key places. */
+  /** The team and project of calls and connections of a person without a key. */
   placeOf(account: string, person: string): Promise<PersonPlace>
 }
 
@@ -31,7 +31,7 @@ interface TeamChange {
   readonly scimGroup?: string | null | undefined
 }
 
-/** Nowhere: somebody who does not belong to the account, or is in several teams. */
+/** No place: the person is not a member of the account, or is in several teams. */
 export interface PersonPlace {
   readonly memberId: string | null
   /** The only team that they are in, or that all their projects are in. */
@@ -100,7 +100,7 @@ export function createTeams(options: { database: Database; world: World; audit: 
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
         const { name = was.name, scimGroup = was.scimGroup } = input
-        // Who is in it by its group stays when the group goes, and whom a group says are no longer those who were chosen.
+        // When a team loses its group, its members stay. When it gets one, the group's members replace the chosen ones.
         if (scimGroup === null) await tx.query(KEEP, [account, id])
         await tx.query(CHANGE, [account, id, name, scimGroup])
         if (scimGroup !== null) await tx.query(GIVE_UP, [account, scimGroup])

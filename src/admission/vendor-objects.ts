@@ -1,5 +1,5 @@
-// Answers that a vendor keeps for a caller: stored responses, threads. Only the account that they were made for may go on
-// from them, and only at the vendor that has them.
+// Vendor objects: stored responses, threads and conversations at a vendor. Only the account that created one may continue it, and only at
+// the vendor that stores it.
 import { isId } from '../catalog/field.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -10,7 +10,7 @@ import type { ProtocolName } from '../meter/kind.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import { mayUse, type Principal } from './api-key.ts'
 
-/** Who has it: a vendor, and where that has several credentials the one by which it was made. */
+/** The vendor that stores it and, if that has several credentials, the credential that created it. */
 export interface ObjectOwner {
   readonly vendor: string
   readonly credential?: string | null | undefined
@@ -20,7 +20,7 @@ interface VendorObject extends ObjectOwner {
   readonly product: string
 }
 
-/** Vendors keep them for thirty days at least, and conversations until they are deleted; which are still there, they say themselves. */
+/** Vendors store responses for at least thirty days, and conversations until they are deleted. Whether one still exists, only the vendor knows. */
 const PRUNE = statement(
   'vendor_object_forget',
   `with gone as (
@@ -73,11 +73,11 @@ export async function findVendorObject(
 interface Referring extends Pick<PaidRequestFacts, 'continues' | 'clientFormat'> {
   readonly principal: Pick<Principal, 'accountId' | 'models'>
   readonly routes: Product['routes']
-  /** The keys of the account's own that it may go by. */
+  /** The BYOK keys of the account that it may use. */
   readonly own: { readonly fallback: boolean } | undefined
 }
 
-/** Who keeps what a request refers to; undefined when it refers to nothing. It must be one vendor, by one of its keys. */
+/** The owner of the objects that a request refers to; undefined if it refers to none. All must be at one vendor, under one credential. */
 export async function findObjectOwner(
   { continues = [], clientFormat, principal, routes, own }: Referring,
   database: Database,
@@ -87,14 +87,14 @@ export async function findObjectOwner(
   if (wanted.length === 0) return undefined
   const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => isId(id))
   const rows = await database.query<VendorObject & { id: string }>(FIND_ALL, [principal.accountId, ids])
-  // What was made with a model that the key may not use is not there for it.
+  // Objects of a model that the key may not use do not exist for it.
   const byId = new Map(rows.filter(({ product }) => mayUse(principal, product)).map((row) => [row.id, row]))
   let objectOwner: ObjectOwner | undefined
   let elsewhere: Fault | undefined
   for (const { id, unknown } of wanted) {
     const kept = byId.get(id)
     if (!kept && own?.fallback === false) {
-      // The account's own key looks it up, if it goes by that.
+      // Looked up with the account's BYOK key, if the call uses one.
       elsewhere ??= unknown
       continue
     }

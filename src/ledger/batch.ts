@@ -1,5 +1,5 @@
 // Group commit. Operations that arrive while a flush is in flight wait for the next one; a flush is one statement for all
-// of them. So the cost of a commit is shared by the load, and the load alone decides how large the groups are.
+// of them. So operations share the cost of a commit, and the load decides the size of the groups.
 
 export interface Batch<Op, Result> {
   run(op: Op): Promise<Result>
@@ -20,8 +20,7 @@ interface BatchOptions<Op, Result> {
   /** One result per operation, in order; an Error fails only its own. */
   readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
   /**
-   * Flushes in flight at once. Besides the first there are only full ones, by size or by what goes `together`: while there is room in the next group it pays to
-   * wait for the commit, because the more a flush carries, the less each operation costs.
+   * Maximum concurrent flushes. Besides the first, only full groups are flushed (by size or by `together`): larger groups cost less per operation, so a group that is not full waits for the running commit.
    */
   readonly flushesMax: number
   readonly sizeMax: number

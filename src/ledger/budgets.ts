@@ -1,5 +1,5 @@
-// Budgets as a process knows them: for which of an account's budgets a call counts. What they count stands in the database (functions/budget.sql), which rejects a call
-// whose process knows other budgets than the account has. So an account that never had one costs nothing.
+// The budgets that a process has cached: they decide for which of an account's budgets a call counts. The counters are in the database
+// (functions/budget.sql), which rejects a call whose process has an outdated version of the budgets. An account without budgets costs nothing.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { singleFlight } from '../kernel/timers.ts'
 import type { BudgetSpan, BudgetUnit } from '../meter/limits.ts'

@@ -11,9 +11,9 @@ import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
   write(op: Journaled): Promise<void>
-  /** Resolves when what stands in an account's journal, by whatever process, is in the ledger, or cannot be now; without an account, all that was written here before. */
+  /** Resolves when the journal rows of an account, from any process, are posted or cannot be posted now; without an account, when all rows that this process wrote are posted. */
   post(account?: string): Promise<void>
-  /** Posts what others wrote and did not post within so many seconds, and what this process knows nothing of. */
+  /** Posts rows of other processes that are older than this many seconds, and rows that this process has lost track of. */
   recover(afterSeconds: number): Promise<void>
   /** Resolves when nothing is being written and everything is posted. */
   idle(): Promise<void>
@@ -49,9 +49,9 @@ interface Waiting {
   posting: Promise<void> | undefined
 }
 
-/** Long enough for a group of calls even where few call; short for whoever looks at the ledger. */
+/** Long enough to group calls even at a low rate, and short enough for readers of the ledger. */
 const POST_AFTER_MS = 250
-/** Added for every other account that waits, so that a thousand accounts do not take all of the database's time. */
+/** Added for every other waiting account, so that posting for a thousand accounts does not use all of the database's time. */
 const POST_EACH_MS = 1
 const RETRY_AFTER_MS = 500
 /** Posting statements at once. The other connections are for calls. */
@@ -80,7 +80,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     ...(observe ? { observe } : {}),
   })
 
-  /** A settlement whose lease has expired is not written here: nothing covers the price that its caller would be told. */
+  /** A settlement whose lease has expired is not written here, because nothing covers its charge any more. */
   async function writeAll(ops: readonly Journaled[]): Promise<Array<true | Error>> {
     const rows = ops.map(({ value, cover }) => journalRow(value, cover))
     const [only] = rows
@@ -183,7 +183,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
   }
 
   async function postOf(one: Waiting): Promise<void> {
-    // What is on its way may have begun before the last of them was written.
+    // A statement in flight may have started before the last row was written.
     if (one.posting) await one.posting
     if (one.written.length > 0) await start(one)
   }
@@ -228,7 +228,7 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
 }
 
 const NAMES = JOURNAL_COLUMNS.join(', ')
-/** With the parameters as well: whatever the planner believes of the table's size, no other leases are read (functions/settings.sql). */
+/** The lease ids are parameters, so that no other leases are read, whatever size the planner assumes for the table (functions/settings.sql). */
 const WRITE = statement(
   'journal_write',
   `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x

@@ -1,6 +1,5 @@
 // Credits that this process holds in advance, by key. A call that they cover is admitted without a statement to the
-// database, and its settlement is its only commit. They grow with what a key asked for lately, go back when it falls silent,
-// and are given back at once when the account gets tight.
+// database, and its settlement is its only commit. They grow with the recent demand of a key, are returned when the key becomes idle, and are returned at once when the account runs low.
 import type { Credits } from '../kernel/credits.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolution, Resolved } from './operation.ts'
@@ -18,15 +17,15 @@ interface Leases {
   spent(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover): void
   /** The settlement is posted. */
   posted(cover: Cover, outcome: Resolved['outcome']): void
-  /** No more calls on these; what none needs goes back. */
+  /** Admits no more calls with these leases, and returns the unused part. */
   recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
-  /** Another process needs what is leased of an account, or it has lots: nothing is leased of it for a while. */
+  /** Another process needs the leased credits of an account, or the account has lots: nothing is leased for a while. */
   rest(account: string): void
   /** Other processes recall these. */
   asked(ids: ReadonlySet<string>): void
-  /** Returns what no call uses. To be called now and then while there are `some`. */
+  /** Returns unused credits. Called periodically while there are `some` leases. */
   tend(): void
-  /** Everything that no call needs goes back; resolves when that is durable. */
+  /** Returns all unused credits; resolves when that is durable. */
   giveBack(): Promise<void>
   knows(id: string): boolean
   readonly some: boolean
@@ -41,15 +40,15 @@ interface InUse {
 
 interface LeasesOptions {
   readonly world: World
-  /** Fails when it is not certain what became of it. What closes a lease is tried until it is. */
+  /** Fails if the outcome is unknown. Closing a lease is retried until the outcome is known. */
   readonly change: (change: LeaseChange) => Promise<Leased>
-  /** Writes down what calls under way may spend of these leases, for whoever looks at the account; answers the ids of those that could be written. */
+  /** Stores how much running calls may spend of these leases, for readers of the account; returns the ids of the leases that were updated. */
   readonly report: (inUse: readonly InUse[]) => Promise<ReadonlySet<string>>
   /** Whether all others still believe that this process lives. */
   readonly isHeard: () => boolean
 }
 
-/** What a key asked for lately; sums that halve every `HALF_MS`. */
+/** The recent demand of a key: sums that halve every `HALF_MS`. */
 interface Pace {
   atMs: number
   calls: number
@@ -73,7 +72,7 @@ interface Lease {
   /** Of it, what calls took since the last report; and what was last reported as in use. */
   recent: Credits
   reported: Credits
-  /** What else the account had when this was last changed. Others may have taken it since: it decides who gets how much, never whether it is covered. */
+  /** What else the account had at the last change of this lease. Others may have used it since, so it only affects the sizes of leases, never whether a call is covered. */
   beside: Credits
   /** Settlements that are not posted. */
   calls: number
@@ -97,37 +96,38 @@ interface Window {
 }
 
 /**
- * So many calls lately make a lease worth its while: whoever calls more often than once in `HALF_MS`. It must be reached in a few calls, or a gateway that
- * is slow because nothing is leased yet stays so. With fewer, whoever calls twice and then looks finds some of its credits held.
+ * The recent number of calls from which a key gets a lease: more than one call per `HALF_MS`. A few calls must be enough, otherwise a gateway
+ * that is slow because it has no leases stays slow. But two calls must not be enough, otherwise a caller who makes two calls and then looks
+ * at the account sees credits held.
  */
 const CALLS_MIN = 2
 const HALF_MS = 6_000
 const HALF_SECONDS = HALF_MS / 1_000
-/** Where many accounts are called by turns, growing is most of what the database does for them. */
+/** If calls alternate between many accounts, growing leases is most of the database's work. */
 const CALLS_FREE = 16n
-/** Longer than the pauses of whoever is worth a lease. */
+/** Longer than the pauses between calls of a key that has a lease. */
 const IDLE_MS = 8_000
-/** When so much of what was given of a minute is gone, or of its time, it is asked for anew: by itself, and with credits. */
+/** When this part of a slice of a minute limit, or of its time, is used up, a new slice is requested: on its own, or together with credits. */
 const WORN = 3 / 4
 const HALF_WORN = 1 / 2
-/** What was given of a minute has gone back. */
+/** The slice of a minute limit was returned. */
 const OVER: Window = {
   ...{ requests: 0, tokens: 0, given: { requests: 0, tokens: 0 }, second: 0, rate: undefined },
   ...{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY },
 }
 const PACES_MAX = 10_000
-/** Each of an account's statements looks at all of its leases. Where more users call at once than these, the others have holds of their own. */
+/** Each statement of an account reads all of its leases. If more users than this call at once, the others use holds of their own. */
 const SCOPED_MAX = 256
-/** A call is seen to hold its credits after two of these at most. */
+/** A running call appears in the reported usage of its lease after at most two of these intervals. */
 const REPORT_EVERY_MS = 120
 const NONE: ReadonlySet<string> = new Set()
-/** Longer than anybody waits for what others have leased. */
+/** Longer than any call waits for leases of other processes. */
 const REST_MS = 3_000
 
 export function createLeases({ world, change, report, isHeard }: LeasesOptions): Leases {
   /** By key: those that admit calls. */
   const current = new Map<string, Lease>()
-  /** By id: these, and those that are on their way back. */
+  /** By id: these, and leases that are being returned. */
   const all = new Map<string, Lease>()
   /** By the call's id. */
   const covers = new Map<string, Cover & { readonly reports: number }>()
@@ -193,7 +193,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   }
 
   function isEnough(lease: Lease, amount: Credits, tokens: number): boolean {
-    // Nothing is leased yet: limits would not know of a call that costs nothing.
+    // Nothing is leased yet, and a call that costs nothing would not be counted by limits.
     if (lease.fresh || freeOf(lease) < amount) return false
     return !lease.window || isAllowed(lease.window, tokens)
   }
@@ -278,10 +278,10 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     if (lease.changing) return
     const free = freeOf(lease)
     const target = targetOf(lease.pace)
-    // For one second: nearly half more than its pace.
+    // For one second, nearly one and a half times the current rate.
     const calls = Math.ceil(lease.pace.calls / HALF_SECONDS)
     const sentMs = world.elapsedMs()
-    // What is limited by the minute is asked for together with credits, unless most of it is there still: without it, nothing is counted anew.
+    // A new slice of minute limits is requested together with credits, unless most of the current slice is left.
     const { window } = lease
     const keeps = window !== undefined && isAllowed(window, tokens) && !isWorn(window, HALF_WORN)
     const minute = keeps ? KEPT : { requests: calls, tokens: calls * tokens }
@@ -295,12 +295,12 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       lease.beside = leased.available
       if (!keeps) lease.window = windowOf(leased, sentMs)
       if (lease.fresh) forget(lease)
-      // There is no more for it. What is left of it may be what somebody needs.
+      // The account has no more credits. Another caller may need the rest of this lease.
       else if (added === 0n) retire(lease)
     })
   }
 
-  /** One change at a time. If its answer is lost, at least what is believed is held; the lease is given up, and all of it goes back. */
+  /** One change at a time. If its answer is lost, at least the assumed amount is held; the lease is abandoned, and all of it is returned. */
   function run(lease: Lease, wish: Wish, then: (leased: Leased) => void): void {
     const back = wish.requests === null ? undefined : unusedOf(lease)
     if (back) lease.window = OVER
@@ -326,14 +326,14 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     if (current.get(nameOf(lease)) === lease) current.delete(nameOf(lease))
   }
 
-  /** It is no more, here and in the database. Calls that it covered are settled late. */
+  /** The lease has ended, here and in the database. Calls that it covered are settled late. */
   function forget(lease: Lease): void {
     retire(lease)
     lease.amount = 0n
     if (all.delete(lease.id)) countScoped(lease, -1)
   }
 
-  /** Gives back what no call needs; with the last call, everything. `tells`: also where nothing goes back yet, for whoever waits until it admits no more calls. */
+  /** Returns the unused part; with the last call, everything. `tells`: writes even if nothing can be returned yet, for processes that wait until this lease admits no more calls. */
   function release(lease: Lease, tells = false): void {
     if (lease.changing || !all.has(lease.id)) return
     const free = freeOf(lease)
@@ -376,7 +376,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     },
     coverOf(id) {
       const cover = covers.get(id)
-      // Of a lease that goes back, or is no more, nothing is kept.
+      // A lease that is being returned or has ended keeps nothing.
       return cover && all.get(cover.lease)?.retired !== false ? { ...cover, staysLeased: false } : cover
     },
     spent({ id, charge }, cover) {
@@ -437,7 +437,7 @@ function shareOf(lease: Lease, { want, most = want }: Reservation): Credits {
   return share >= most ? most : share > want ? share : want
 }
 
-/** No value has a line break, so that nobody's value names the budgets of another. */
+/** Values contain no line breaks, so the joined key is unambiguous. */
 function nameOf({ account, key, scopes }: Pick<Reservation, 'account' | 'key' | 'scopes'>): string {
   return scopes === undefined ? `${account} ${key}` : `${account} ${key}\n${scopes.join('\n')}`
 }
@@ -454,8 +454,8 @@ function windowOf({ requests, tokens, seconds, second, rate }: Leased, fromMs: n
 }
 
 /**
- * What should be free: little more than a second of what is asked for, and for whoever calls now and then enough calls that it seldom has to grow. A
- * call without an output limit takes more than it wants, and gives nearly all of it back: two such must fit.
+ * The target for unused credits: a little more than one second of demand, and for occasional callers enough calls that the lease seldom has to
+ * grow. A call without an output limit takes more than it needs and returns nearly all of it, so two such calls must fit.
  */
 function targetOf({ wants, want, got }: Pace): Credits {
   return BigInt(Math.ceil(wants / HALF_SECONDS)) + want * CALLS_FREE + (got > want ? got * 2n : 0n)

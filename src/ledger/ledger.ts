@@ -34,7 +34,7 @@ import type { Given } from './views.ts'
 
 export interface Ledger {
   reserve(reservation: Reservation): Promise<Reserved>
-  /** Makes the job of a call that was reserved apart: its hold becomes the job's, and nothing is counted again. */
+  /** Turns a separately reserved call into a job: the job gets its hold, and nothing is counted again. */
   makeJob(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
   /** `within`: the transaction of which it is a part, which has waited for `returned` or `posted` before it began. */
@@ -45,15 +45,14 @@ export interface Ledger {
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
   /**
-   * Resolves when nothing of an account is leased any more, or nothing more will come back soon. Not within a transaction that has locked the account:
-   * what comes back needs that lock.
+   * Resolves when nothing of an account is leased any more, or no more leases will be returned soon. Must not be called in a transaction that has locked the account, because returning a lease needs that lock.
    */
   returned(account: string): Promise<void>
-  /** Resolves when no process admits calls any more by what it had leased of an account when that was recalled. */
+  /** Resolves when no process admits calls any more with leases of an account that were recalled. */
   recalled(account: string): Promise<void>
-  /** Sends the heartbeat of this process, expires the holds of dead ones and what is left of lots that have ended. Returns how many holds expired. */
+  /** Sends the heartbeat of this process, and expires the holds of dead processes and the rest of lots that have ended. Returns how many holds expired. */
   sweep(): Promise<number>
-  /** Resolves when every settlement of an account, or of all, that was answered is in the ledger, or cannot be now. */
+  /** Resolves when every acknowledged settlement of an account, or of all accounts, is posted or cannot be posted now. */
   posted(account?: string): Promise<void>
   /** Waits until every operation is durable or rejected and all leases are returned, or the time is up. */
   idle(forMs?: number): Promise<void>
@@ -65,12 +64,12 @@ export interface Ledger {
 
 interface Grant {
   readonly account: string
-  /** Below zero: takes back what is available, and no more. What a refund cannot take back is booked as a loss, unless running calls hold it. */
+  /** Below zero: takes back at most what is available. The part that a refund cannot take back is posted as a loss, unless running calls hold it. */
   readonly amount: Credits
   readonly note: string
   readonly actor: string
   readonly kind?: Given | undefined
-  /** Of a purchase: a loss that is none any more, because its money came back. */
+  /** Of a purchase: an earlier loss that is cancelled, because its money came back. */
   readonly recovered?: Credits | undefined
   /** Of credits that are granted: a lot without an end, products and a priority of its own is plain credit. */
   readonly lot?: Lot | undefined
@@ -109,15 +108,15 @@ const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
 const ISOLATED_MAX = 256
-/** Whoever has leased what is missing is asked twice a second; after these waits it is not coming. */
+/** Processes that lease the missing credits poll twice a second; after these waits the credits will not be returned. */
 const RECALLED_WAIT_MS = 50
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 /** How often one call reads the gateway's limits again because they changed. */
 const LEARNED_MAX = 5
 const TEND_EVERY_MS = 500
-/** For a call whose missing credits lie with a process that does not answer: they come back within `SILENT_SECONDS`. */
+/** For a call whose missing credits are leased by a process that does not respond: they are released within `SILENT_SECONDS`. */
 const AWAY_SECONDS = 5
-/** A process posts what it wrote within a second. What is older than this was written by one that has died, or does not keep up. */
+/** A process posts what it wrote within a second. An older row was written by a process that has died or cannot keep up. */
 const ABANDONED_SECONDS = 5
 /** How long a reader of the ledger waits for settlements that are not posted yet. */
 const BOOKED_WAIT_MS = 500
@@ -136,7 +135,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const open = new Map<string, Reservation['scopes']>()
 
   const retry = createRetry({ world, log: options.log, run: queue.run })
-  /** How many operations of each account are not decided yet, those included that wait to be tried again. */
+  /** How many operations of each account are undecided, including those that wait for a retry. */
   const undecided = new Map<string, number>()
 
   async function retryUntilKnown<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
@@ -151,7 +150,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
-  /** Goes on without a caller, until the database is back. */
+  /** Continues without a caller until the database is available again. */
   function track(work: Promise<unknown>): void {
     const place = background.add(work)
     const ended = () => background.remove(place, work)
@@ -181,7 +180,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     change(change) {
       tend()
-      // What is added or given must not be repeated while it is not known whether it was done.
+      // Adding or granting credits must not be repeated while the outcome of the first try is unknown.
       return retryUntilKnown<Leased>({ kind: 'lease', value: change }, change.close ? BACKGROUND_MS : 0)
     },
   })
@@ -207,7 +206,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         (rows) => {
           if (rows.length > 0) {
             leases.asked(new Set(rows.map((row) => row.id)))
-            // They go back when the ledger has what was spent of them.
+            // Leases are returned after their spending is posted.
             for (const account of new Set(rows.map((row) => row.account)))
               void journal.post(account).catch(() => undefined)
           }
@@ -224,11 +223,11 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   function count(resolution: Resolution, { outcome, paid, hold }: Pick<Resolved, 'outcome' | 'paid' | 'hold'>): void {
-    // A release that comes after the settlement is told what that took, which was counted then.
+    // A release after a settlement gets the amount of that settlement, which is already counted.
     const isCounted = resolution.kind === 'released' && paid > 0n
     // Counted also when the answer to an earlier try was lost: counting twice is better than never.
     system.resolved(resolution, isCounted ? 0n : paid)
-    // Also of a job, of which this process had nothing since it was made.
+    // Also for a job, which this process stopped tracking when it was created.
     if (system.some) tend()
     if (outcome === 'already' || isCounted) return
     const { account } = resolution
@@ -237,7 +236,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     moved(account, 'released', hold - paid)
   }
 
-  /** Until it is written; afterwards the hold, or what it was of a lease, is free. */
+  /** Until it is written; afterwards the hold, or its part of a lease, is free. */
   async function resolveFor(resolution: Resolution, cover?: Cover): Promise<Resolved> {
     try {
       const resolved = await retryUntilKnown<Resolved>({ kind: 'resolve', value: resolution, cover }, BACKGROUND_MS)
@@ -248,7 +247,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       return resolved
     } catch (error) {
       if (isFinal(error)) {
-        // It will never be written, and took nothing: the sweep gives back its hold, and the lease has its part again.
+        // It will never be written and charged nothing: the sweep releases its hold, and the lease gets its part back.
         if (cover) {
           leases.spent({ ...resolution, charge: 0n }, { ...cover, staysLeased: true })
           leases.posted(cover, 'released')
@@ -313,7 +312,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         await sleep(world, RECALLED_WAIT_MS)
       }
     } catch (error) {
-      // What was changed is stored, and must not be answered as if it were not.
+      // The change is stored, so the answer must not say that it failed.
       options.log?.error({ account, error }, 'calls may be admitted for a while with leases from before a change')
     }
   }
@@ -337,10 +336,10 @@ export function createLedger(options: LedgerOptions): Ledger {
     try {
       const reserved = await within(hold(reservation, version, lost), reserveWaitMs, world)
       if (reserved.outcome === 'held') unsure = false
-      // An id that is given up below must not be used again: a lease might cover it, and its settlement would find it released.
+      // An id that is released below must not be used again: a lease might cover it, and its settlement would find it released.
       else if (unsure && (reserved.outcome === 'no_slice' || reserved.outcome === 'stale'))
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'an answer was lost' } })
-      // One that was to become a job has its hold until it is released.
+      // A call that was to become a job keeps its hold until it is released.
       else if (!unsure && !(reservation.isApart && reservation.job)) open.delete(reservation.id)
       return reserved
     } catch (error) {
@@ -365,13 +364,13 @@ export function createLedger(options: LedgerOptions): Ledger {
       const admitted = await system.admit(reservation)
       if (admitted?.outcome === 'limited') return admitted
       if (admitted) tend()
-      // One that was not counted must not pass as counted when this process has learned of limits meanwhile.
+      // A call that was not counted must not be treated as counted if this process has learned of limits meanwhile.
       const version = admitted ? system.version : before
       const most = admitted?.most ?? null
       let reserved: Reserved | Undecided | undefined
       try {
         const here = most === null ? reservation : capped(reservation, most)
-        // A call is asked for by one try at the leases: each counts as a call of its key.
+        // A call tries the leases only once, because each try counts as a call of its key.
         reserved = await (isUncovered && asked === 0 ? holdInTime(here, version) : reserveHere(here, version))
       } finally {
         if (admitted) system.decided(reservation, reserved?.outcome === 'held' ? reserved.amount : undefined)
@@ -402,7 +401,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         const reserved = await holdInTime(reservation, system.version)
         if (reserved.outcome === 'no_slice') await system.learn()
         else if (reserved.outcome !== 'stale') {
-          // What becomes no job has been counted all the same; its release gives back the rest.
+          // A call that does not become a job has been counted too; its release returns the rest.
           if (reserved.outcome === 'held') system.decided(reservation, reserved.amount)
           return decided(reserved)
         }
@@ -429,7 +428,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       return { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
     },
     async grant({ account, amount, note, actor, kind, recovered = 0n, lot, from, onlyFrom }, within) {
-      // Credits that only might be needed do not stand in the way of an operator who wants them back; and what was answered before stands before it.
+      // Leased credits must not block an operator who takes credits back, and earlier acknowledged settlements must be posted before.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
       const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint; lost: bigint }>(
@@ -457,7 +456,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         .idle()
         .then(() => journal.idle())
         .then(() => leases.giveBack())
-        // If this fails, the slice goes back with the next look after it, or is taken from this process once it is silent.
+        // If this fails, the slice is returned at the next check, or is taken from this process when it no longer responds.
         .then(() => system.giveBack().catch(() => undefined))
         .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
@@ -485,14 +484,14 @@ export function createLedger(options: LedgerOptions): Ledger {
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
-      // It may have had an idempotency key, which would stay taken for ever.
+      // It may have had an idempotency key, which would otherwise stay in use forever.
       track(resolveFor({ ...release, idempotent: true }))
     }
   }
   return ledger
 }
 
-/** An ask that costs no more than this. */
+/** A reservation that costs no more than this. */
 function capped(reservation: Reservation, most: Credits): Reservation {
   const atMost = (amount: Credits) => (amount < most ? amount : most)
   return { ...reservation, want: atMost(reservation.want), most: atMost(reservation.most ?? reservation.want) }
@@ -511,7 +510,7 @@ const RECALLED = statement(
   'lease_recalled',
   'select id, account_id as account from lease where process_id = $1 and recalled_at is not null and not retired',
 )
-/** One that is not heard admits nothing by itself. */
+/** A process without a recent heartbeat admits no calls with leases. */
 const ADMITTING = statement(
   'lease_admitting',
   `select 1 from lease e join gateway_instance p on p.id = e.process_id and p.heartbeat_at > now() - make_interval(secs => ${HEARD_SECONDS})

@@ -1,4 +1,4 @@
-// What an operator may limit: one table, from which the rows follow by which the database counts (functions/counters.sql), and all that people see of them.
+// The limits that an operator can set: one table, from which the counters in the database (functions/counters.sql) and all descriptions are derived.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
@@ -49,7 +49,7 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   await tx.query(REMOVE_LIMITS, [account, name, rows.map((row) => row.name)])
   if (rows.length > 0) await tx.query(KEEP, [account, name, JSON.stringify(rows), spenders])
   if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : PRUNE_VERSION)
-  // What processes have leased was leased under other limits.
+  // Existing leases were made under other limits.
   if (scope.kind !== 'system') await tx.query(RECALL, [account])
 }
 

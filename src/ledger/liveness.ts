@@ -1,8 +1,8 @@
-// Who lives. A process says so now and then; what a silent one held is given back, and so is what this one has forgotten.
+// Liveness of processes. Each process sends a heartbeat; the holds of a process without heartbeats are released, and so are holds that this process has lost track of.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 
-/** A hold or a lease of this process of which it may know nothing. */
+/** A hold or a lease of this process that it may have lost track of. */
 export interface Forgotten {
   readonly id: string
   readonly account: string
@@ -18,25 +18,25 @@ interface LivenessOptions {
   readonly database: Database
   readonly world: World
   readonly processId: string
-  /** How long the database must have been heard from before the silence of others is taken for death. */
+  /** How long the database must have answered before processes without heartbeats count as dead. */
   readonly graceMs: number
-  /** Gives back what silent processes hold of an account; answers how many holds expired. */
+  /** Releases what dead processes hold of an account; returns how many holds expired. */
   readonly expire: (account: string) => Promise<number>
   /** Settlements stand in the journal. */
   readonly unposted: () => Promise<void>
-  /** Others may have taken this process for dead. */
+  /** Other processes may consider this process dead. */
   readonly presumedDead: () => void
-  /** What is older than a minute or asked for by others, to be given back if it is not known: a commit whose answer was lost, or one that came after all. */
+  /** Holds and leases that are older than a minute or needed by others. Unknown ones are released: their commit's answer was lost, or arrived late. */
   readonly found: (row: Forgotten) => void
 }
 
 export const SILENT_SECONDS = 20
-/** Others take this process for dead after 20 s. What it admits by itself must be over before. */
+/** Other processes consider this process dead after 20 s. It must stop admitting calls with leases before that. */
 export const HEARD_SECONDS = 15
 const HEARD_MS = HEARD_SECONDS * 1_000
-/** A process whose last word is older than this has been cut off, and so may all the others. */
+/** A process whose last heartbeat is older than this was disconnected from the database, and the others may have been too. */
 const CUT_OFF_MS = 10_000
-/** A clock that moved by more than this against ours was set. */
+/** If the database's clock moved by more than this relative to ours, it was changed. */
 const CLOCK_JUMP_MS = 3_000
 
 export function createLiveness({ database, world, processId, ...options }: LivenessOptions) {
@@ -48,7 +48,7 @@ export function createLiveness({ database, world, processId, ...options }: Liven
   let others = false
 
   return {
-    /** Whether all others still believe that this process lives. */
+    /** Whether all other processes still consider this process alive. */
     isHeard: () => world.elapsedMs() - heardMs < HEARD_MS,
     /** Whether there are other processes, as far as is known. */
     hasOthers: () => others,
@@ -56,8 +56,7 @@ export function createLiveness({ database, world, processId, ...options }: Liven
       const sentMs = world.elapsedMs()
       const [beat] = await database.query<Beat>(HEARTBEAT, [processId])
       const nowMs = world.elapsedMs()
-      // Whoever could not speak may not judge others by their silence: they first get the time to be heard again. So do they
-      // after the database's clock was set: it is what silence is measured by.
+      // A process that was disconnected must not declare others dead at once: they first get time to send a heartbeat. The same applies after the database's clock was changed, because it measures the age of heartbeats.
       const ahead = (beat?.now_ms ?? 0) - nowMs
       const jumped = aheadMs !== undefined && Math.abs(ahead - aheadMs) > CLOCK_JUMP_MS + (nowMs - sentMs)
       aheadMs = ahead
@@ -88,7 +87,7 @@ const HEARTBEAT = statement(
      exists (select 1 from gateway_instance p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
   SHORT_MS,
 )
-/** A word from the future was said before the clock was set back. */
+/** A heartbeat from the future was written before the clock was set back. */
 const SILENT = statement(
   'ledger_silent',
   `select distinct x.account_id as account from (select account_id, process_id from hold where not job union all select account_id, process_id from lease) x

@@ -1,4 +1,4 @@
-// What the ledger is asked to do, and what becomes of it.
+// The operations of the ledger and their results.
 import type { Credits } from '../kernel/credits.ts'
 import type { ChargeLine, CostBasis } from '../meter/charge.ts'
 import type { Budget } from './budgets.ts'
@@ -13,15 +13,15 @@ export interface Reservation {
   readonly account: string
   readonly key: string
   readonly product: string
-  /** All that it may be charged as, where these are several: credits for some products only are held if they are for all of these. */
+  /** All products that the call may be charged as, if there are several: restricted credits are held only if they are valid for all of these. */
   readonly products?: readonly string[] | undefined
   readonly catalogVersion: number
   readonly want: Credits
-  /** The least that is worth holding; equal to `want` unless the ask is open-ended. */
+  /** The minimum hold; equal to `want` unless the reservation has no output limit. */
   readonly floor: Credits
-  /** Of an open-ended ask: the most that it can cost. It gets a share of what is available up to this. */
+  /** Of a reservation without an output limit: the most that the call can cost. It gets a share of what is available, up to this. */
   readonly most?: Credits | undefined
-  /** What a limit on tokens counts until the settlement says better. */
+  /** What a limit on tokens counts until the settlement corrects it. */
   readonly tokens: number
   /** Who spends it, and the first of the keys that its key replaced: by these its budgets are found. */
   readonly labels?: Readonly<Record<string, string>> | undefined
@@ -85,7 +85,7 @@ export type Undecided =
   | { outcome: 'no_slice' }
   /** The account has other budgets than this process knows. */
   | { outcome: 'stale' }
-  /** What is missing lies with a process that does not answer; it comes back when that one is taken for dead. */
+  /** The missing credits are leased by a process that does not respond; they are released when it is considered dead. */
   | { outcome: 'away' }
 
 export interface Resolution {
@@ -123,7 +123,7 @@ export interface Resolution {
   readonly costBasis?: CostBasis | undefined
   /** Only of a call that failed, or needed more than one attempt. */
   readonly attemptLog?: AttemptLog | undefined
-  /** The reservation that is released made a job of which nobody was told: it goes too, unless it has been begun. */
+  /** The released reservation may have created a job although the answer was lost: the job is removed too, unless it has started. */
   readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
   readonly idempotent?: boolean
@@ -227,10 +227,10 @@ export interface Expired {
 }
 export type Done = Reserved | Undecided | Resolved | Leased | Posted | Expired
 
-/** Somebody else has locked the account for long: the operation is tried again, and nobody else's waits for it. */
+/** Another transaction has locked the account for long: the operation is retried, and no other account waits for it. */
 export class AccountLocked extends Error {}
 
-/** Gives a reservation up, whatever became of it. */
+/** Releases a reservation, whatever its outcome was. */
 export function releaseOf(reservation: Reservation): Resolution {
   return {
     id: reservation.id,

@@ -1,6 +1,5 @@
 // The operations of each account, one statement at a time. Those that arrive while it runs wait, and go together with the next one, so that calls of an account keep their
-// order and share the cost of a commit; calls of others never wait for them. Accounts take turns for the few statements that run at once, and those
-// that somebody else has locked have turns of their own.
+// order and share the cost of a commit; calls of others never wait for them. Accounts take turns for the few concurrent statements, and accounts that are locked by another transaction have a queue of their own.
 import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 import { AccountLocked, type Done, type Op } from './operation.ts'
@@ -51,7 +50,7 @@ const TURNS = 6
 const LOCKED_TURNS = 2
 /** How long an account without calls counts as locked. */
 const LOCKED_FOR_MS = 60_000
-/** Answers in one turn of the event loop: a thousand refusals of one account must not keep others waiting. */
+/** The answers delivered in one turn of the event loop: a thousand rejections of one account must not delay others. */
 const ANSWERS_AT_ONCE = 16
 
 const kindAt = (at: number) => ORDER[at % ORDER.length]! // a place in it

@@ -1,4 +1,4 @@
-// The words between the ledger and its functions in the database (database/functions): operations of one account as one statement, and its answer.
+// The statements that call the ledger's functions in the database (database/functions): operations of one account become one statement, and its result is converted back.
 import { type Database, plain, SHORT_MS, statement, type Value } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { SILENT_SECONDS } from './liveness.ts'
@@ -144,7 +144,7 @@ function readResolved([, outcome, paid, loss, hold]: ResolveAnswer): Resolved {
   return { outcome, paid: BigInt(paid), loss: BigInt(loss), hold: BigInt(hold) }
 }
 
-/** What was asked twice at once. */
+/** The same operation was requested twice at once. */
 const ALREADY: Resolved = { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
 
 interface LeaseAnswer extends Pick<ReserveAnswer, 'rate_max' | 'rate_left'> {

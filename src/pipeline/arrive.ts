@@ -1,5 +1,4 @@
-// The one place where a call is made of what somebody asks, whichever way it came: over HTTP, as a tool of an agent, as a line of a batch, in the
-// background.
+// Builds the call from a request, for all sources alike: HTTP, tools of agents, lines of batches, background responses.
 import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import { hashRequest } from '../admission/idempotency.ts'
@@ -78,7 +77,7 @@ export function arrive(
   }
 }
 
-/** What a vendor of text is told beside the body is part of the question. A hash, because callers may send long ones. */
+/** The version headers that a text vendor gets are part of the cache key. The key is a hash, because callers may send long ones. */
 function questionOf(key: string, { clientFormat }: Read['paidRequest'], headers: Arrived['callerHeaders']): string {
   const beside = clientFormat === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
   return createHash('sha256')
@@ -100,7 +99,7 @@ export function readBody({ sells }: PaidSpec, bytes: Buffer): RequestBody {
   return { json: readJson(sells === 'video' ? checkVideoBody(bytes) : bytes) }
 }
 
-/** The body of an image request that is in memory: its pictures stand beside it from then on, at the cost of the lease. */
+/** The body of an image request in memory. Its pictures are kept separately, and the lease accounts for their bytes. */
 export async function readPictures(bytes: Buffer, lease: ByteLease): Promise<RequestBody> {
   const pictures = await readImageBody(inOnePiece(bytes), { contentLength: bytes.length })
   return { json: pictures.json, pictures: { ...pictures, lease } }

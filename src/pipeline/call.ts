@@ -59,7 +59,7 @@ export interface Arrived extends Application {
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
   readonly fallbacks?: readonly Fallback[] | undefined
-  /** What is said about where it goes, and what that decided. */
+  /** The routing preference of the call, and what it decided. */
   readonly preference?: Preference | undefined
   readonly decided?: readonly string[] | undefined
   readonly endpoint: string
@@ -69,9 +69,9 @@ export interface Arrived extends Application {
   readonly startedMs: number
   readonly out: ResponseSink
   readonly callerHeaders: Readonly<Record<string, string>>
-  /** The one vendor that may answer, because it keeps what the request is about. */
+  /** The only vendor that may answer, because it stores the object that the request refers to. */
   readonly objectOwner?: ObjectOwner | undefined
-  /** Its answer may be kept and given to others. */
+  /** Its answer may be cached and returned to other calls. */
   readonly cache?: CacheRule | undefined
   readonly guard?: GuardedRead | undefined
   readonly shadow?: ShadowRead | undefined
@@ -81,7 +81,7 @@ export interface Arrived extends Application {
 export interface Held extends Arrived {
   readonly admitted: Admitted
   readonly seen: Seen
-  /** Others wait for its answer, and get it as well. */
+  /** Identical calls wait for its answer and share it. */
   readonly flight?: SingleFlight
 }
 
@@ -96,7 +96,7 @@ export function isRepeatable({ idempotency }: Arrived): boolean {
   return idempotency !== undefined && !idempotency.keepsAll
 }
 
-/** What every answer of the path tells besides its body, put behind what `headers` has. */
+/** The headers that every answer has, appended to `headers`. */
 export function addAnswerHeaders(
   headers: Record<string, string>,
   { paidRequest, admitted, cache, fallbacks, decided }: Held,

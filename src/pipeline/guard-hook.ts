@@ -1,4 +1,4 @@
-// An operator's hook: texts are sent to an address of the operator's, signed as webhooks are, and it says what becomes of them.
+// An operator's hook: texts are sent to the operator's address, signed like webhooks, and the answer allows, blocks or replaces them.
 import * as z from 'zod'
 import type { GuardrailRule } from '../catalog/guardrails.ts'
 import type { Phase } from '../guardrails/chain.ts'

@@ -19,16 +19,16 @@ export type Verdict =
   | { readonly action: 'block'; readonly reason: string }
   | { readonly action: 'replace'; readonly texts: readonly string[] }
 
-/** The call, as a hook is told of it. */
+/** What a hook learns about the call. */
 export interface CheckedCall extends Pick<Arrived, 'requestId' | 'principal' | 'endpoint' | 'labels'> {
   readonly product: string
   readonly signal: AbortSignal
 }
 
-/** So many input tokens more may a hook's replacement have than the request that it replaces. */
+/** How many more input tokens a hook's replacement may have than the original request. */
 const ROOM_TOKENS = 2_000
 
-/** What is held besides, where a hook may make the request longer. */
+/** Held in addition, because a hook may make the request longer. */
 export function roomFor(arrived: Arrived): Credits {
   const { paidRequest, guard } = arrived
   const { input } = paidRequest.worst
@@ -48,12 +48,12 @@ export async function checkRequest<Call extends Held>(held: Call, deps: PathDeps
     const put = texts.length === 0 ? undefined : await askAbout(check, { on: 'request', texts }, held, deps)
     if (!put) continue
     by = check
-    // What a hook puts in is looked at as well.
+    // Texts that a hook inserts are redacted too.
     json = guard.guard.redact(readJson(Buffer.from(guard.guard.withTexts(json.text, put))))
   }
   if (!by) return held
   const { paidRequest, routes, guard: again, fallbacks, shadow } = guard.reread(json)
-  // Its prices stay, as those of a batch are others. An answer to other texts is not what was asked for, so it is not kept.
+  // Its prices stay, because those of a batch differ. An answer to replaced texts does not belong to the original request, so it is not cached.
   const others = fallbacks?.map((one, at) => ({ ...one, product: held.fallbacks?.[at]?.product ?? one.product }))
   const replaced = { ...held, paidRequest, routes, guard: again, fallbacks: others, shadow, cache: undefined }
   if (estimate(replaced).floor > held.admitted.held)
@@ -93,27 +93,27 @@ export function isBlocked(error: unknown, on?: Phase): error is Fault {
 
 // Streams.
 
-/** So much text, or what came in this time, is asked about at once. */
+/** A check gets a window of this much text, or what arrived within this time. */
 const WINDOW_CHARS = 400
 const WINDOW_MS = 1_000
-/** Of what was sent before, for whoever judges the next piece. */
+/** How much of the earlier text a check gets as context for the next window. */
 const CONTEXT_CHARS = 200
-/** The end of a window waits for the next: what is cut in two is judged as a whole. */
+/** The end of a window waits for the next one, so that a word that was cut in two is checked as a whole. */
 const TAIL_CHARS = 60
-/** It goes when nothing more has come for so long. */
+/** It is sent if nothing more arrives for this time. */
 const QUIET_MS = 3_000
 
 type Forward = (piece: string | Buffer | undefined) => Promise<void> | undefined
 
 interface Gate {
   readonly forward: Forward
-  /** All that came was asked about, and has been sent. */
+  /** Everything that arrived was checked and sent. */
   end(): Promise<void>
   /** Nothing is sent any more. */
   stop(): void
 }
 
-/** Holds back what the checks have not seen. Undefined: nobody has to be asked. */
+/** Holds back text that has not been checked yet. Undefined: no check applies. */
 export function gateOf(answered: Answered, forward: Forward, deps: PathDeps): Gate | undefined {
   const guard = answered.guard?.guard
   return guard?.asks('answer') ? new StreamGate(guard, answered, forward, deps) : undefined
@@ -124,10 +124,10 @@ class StreamGate implements Gate {
   readonly #answered: Answered
   readonly #send: Forward
   readonly #deps: PathDeps
-  /** Each with how much had been said when it came. */
+  /** Each event with the amount of text that preceded it. */
   readonly #held: { readonly piece: string | Buffer; readonly chars: number }[] = []
   #chars = 0
-  /** When the vendor said something last. */
+  /** When the vendor last sent something. */
   #saidMs = 0
   #isOver = false
   /** The end of what was asked about, and what was not. */
@@ -189,7 +189,7 @@ class StreamGate implements Gate {
     })
     const asking = this.#asking
     await asking
-    // Whoever waited for the same one may have begun the next.
+    // Another waiter for the same check may have started the next one.
     if (this.#asking === asking) this.#asking = undefined
     await this.#look()
   }
@@ -205,7 +205,7 @@ class StreamGate implements Gate {
     if (isNew)
       for (const check of this.#guard.checks('answer')) {
         const put = await askAbout(check, { on: 'answer', texts: [text] }, this.#answered, this.#deps)
-        // What stands in events that are already written cannot be exchanged.
+        // Text in events that are already encoded cannot be replaced.
         if (put && put[0] !== text) throw blocked(check, 'answer', '', this.#answered)
       }
     while (this.#held[0] && this.#held[0].chars <= checked && !this.#stopped)

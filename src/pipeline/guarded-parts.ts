@@ -1,4 +1,4 @@
-// What guardrails look at beside the body of a request: the models that it may come to, and what stands in its path and query.
+// What guardrails check besides the body of a request: the models that it may reach, and its path and query.
 import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { isToolSpec } from '../catalog/tool-servers.ts'
@@ -17,7 +17,7 @@ export function withLonger(product: string, { document: { models } }: Catalog): 
   return all
 }
 
-/** What a data endpoint is asked stands in its path and query as well. */
+/** A data endpoint has its input in the path and query too. */
 export function withQuery({ params, query, body: { json } }: Incoming): JsonText {
   const asked = [...new URLSearchParams(query)].map(([name, value]) => ({ [name]: value }))
   const text = `{"params":${JSON.stringify(params)},"query":${JSON.stringify(asked)},"body":${json.text}}`

@@ -1,5 +1,5 @@
 // What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product (readers.ts),
-// by which the paid endpoints and the quote read alike. Nothing is sent and nothing is held for what is refused here.
+// by which the paid endpoints and the quote read alike. A request that is rejected here has sent and held nothing.
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'
 import type { Route } from '../catalog/document.ts'
@@ -58,9 +58,9 @@ export interface Incoming extends Whose {
   readonly body: RequestBody
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly header?: ((name: string) => string | undefined) | undefined
-  /** Of a tool whose caller asked how far it is. */
+  /** Of a tool call whose caller asked for progress notifications. */
   readonly onProgress?: OnProgress | undefined
-  /** Of background work: what the request that ordered it was labelled with. */
+  /** Of background work: the labels of the request that started it. */
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
   readonly cacheHeader?: boolean | undefined
@@ -83,14 +83,14 @@ export interface Read {
   readonly product: Product
   /** Those of the product that can carry it. */
   readonly routes: readonly Route[]
-  /** Its answers may be kept and given to others. */
+  /** Its answers may be cached and returned to other calls. */
   readonly cache?: CacheRule
-  /** It may go by keys of the account's own. */
+  /** It may use BYOK keys of the account. */
   readonly own?: OwnUse
   readonly labels?: Labels | undefined
   readonly fallbacks?: readonly Fallback[] | undefined
   readonly guard?: GuardedRead | undefined
-  /** What is said about where it goes; absent: nothing. */
+  /** The routing preference; absent: there is none. */
   readonly preference?: Preference | undefined
   /** What that decided, in words. */
   readonly decided?: readonly string[] | undefined
@@ -112,7 +112,7 @@ export interface ReadDeps {
   readonly presets: boolean
   readonly guardrails: Guardrails
   readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
-  /** Absent: no tool of a foreign server is sold. */
+  /** Absent: no tools of other MCP servers are sold. */
   readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack' | 'tokenFor'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
   /** Tokens for further pages, bound to an account and an endpoint. */
@@ -130,7 +130,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
     : incoming
   const override = spec.sells === 'data' ? undefined : ruled?.find(({ model }) => model)
   const asked = override?.model === undefined ? plain : redirected(plain, override.model, `The rule "${override.name}"`)
-  // Off for nearly all gateways; then this check is its whole cost.
+  // Most gateways have no rules; then this check is the only cost.
   return catalog.document.guardrails ? readGuarded(asked, deps) : readModels(asked, deps)
 }
 
@@ -150,7 +150,7 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
   const whose = { account, keys: [keyId, firstKeyId], products, isModel, labels }
   const guard = deps.guardrails.find(catalog.document, whose)
   if (!guard) return readModels(incoming, deps)
-  // Fail closed: most of what is said in a session is sound, and its texts are not in the events that make its responses.
+  // Fail closed: sessions are mostly sound, and the events that create responses do not contain the texts.
   if (spec.sells === 'realtime')
     throw new Fault('access_denied', {
       message: 'Realtime is not available here: guardrails apply, and they cannot check sound. Use the Responses API.',
@@ -190,7 +190,7 @@ function readEach(incoming: Preferring, deps: ReadDeps): Read {
   const fitting = all.filter((one) => !isTooLong(one))
   const [first, ...others] = fitting.length > 0 ? fitting : all
   if (!first) throw new Fault('internal', { internal: { why: 'a list of models is empty' } })
-  // What a vendor keeps is with that vendor alone, and a kept answer could be that of another model.
+  // An object stored at a vendor exists only there, and a cached answer could come from another model.
   const { cache: _, ...plain } = first
   if (others.length === 0 || plain.paidRequest.continues) return plain
   const fallbacks = others.flatMap(({ paidRequest, product, routes, own }) =>
@@ -199,7 +199,7 @@ function readEach(incoming: Preferring, deps: ReadDeps): Read {
   return { ...plain, fallbacks }
 }
 
-/** A model for which rules leave no vendor is passed over, while there is another. */
+/** A model without a vendor that satisfies the rules is skipped if there is another model. */
 function eachAllowed(models: readonly string[], readModel: (model: string) => Read): Read[] {
   const all: Read[] = []
   let last: unknown
@@ -232,7 +232,7 @@ function readOne(incoming: Preferring, deps: ReadDeps): Read {
   try {
     requireEndpoint(incoming.principal, incoming.spec)
     const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
-    // What no route can carry is refused before anything is held.
+    // A request that no route can carry is rejected before anything is held.
     const able = routesFor(paidRequest, product, incoming.catalog.document)
     const { routes, decided } = preferred(able, { paidRequest, product }, incoming)
     if (routes.length === 0 && incoming.spec.sells === 'data')
@@ -265,12 +265,12 @@ function preferred(
   return redirects ? { ...left, decided: [...redirects, ...left.decided] } : left
 }
 
-/** Only calls that say the same about their vendors share an answer. */
+/** Only calls with the same routing preference share a cached answer. */
 function cacheFor(cache: CacheRule, { preference }: Preferring): CacheRule {
   return preference ? { ...cache, key: `${cache.key} ${preference.text}` } : cache
 }
 
-/** Also the one that is asked first. */
+/** Including the first model. */
 const MODELS_MAX = 4
 
 /** The models to try in turn, from the body's `models` or the header; undefined: only one is named. */
@@ -316,7 +316,7 @@ function labelsOf({ header, body, spec, principal, ordered, known }: Incoming): 
   return principal.place ? { ...labels, ...principal.place } : labels
 }
 
-/** What a refused request was about; empty: nothing that there is. */
+/** The product of a rejected request; empty: it does not exist. */
 function productOf({ spec, catalog, body: { json } }: Incoming): string {
   if (isDataEndpoint(spec) || isToolSpec(spec)) return spec.product
   const { model } = json.value

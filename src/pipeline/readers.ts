@@ -78,7 +78,7 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
 /** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
 const OF_KEYS = { ttlSeconds: 3600, shared: false, pricing: undefined }
 
-/** Whether an answer may be one that was kept: what sampling makes different each time, or goes on from elsewhere, is not. */
+/** Whether the answer may come from the cache. Not if sampling makes answers differ, or if the request continues a stored response. */
 function cacheRuleOf(
   { spec, catalog, principal, cacheHeader }: Incoming,
   { text, value }: JsonText,
@@ -97,7 +97,7 @@ function cacheRuleOf(
   return { cache: { key: `text ${key}`, ttlSeconds, pricing } }
 }
 
-/** For models that are asked with JSON alone: what is asked is the business of their protocol. */
+/** For models whose requests are JSON: their protocol checks the contents. */
 function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: Model) => Read['paidRequest']): Reader {
   return (incoming, deps) => {
     const json = withPreset(incoming, deps)
@@ -179,7 +179,7 @@ function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps)
   const token = catalog.simulated
     ? undefined
     : toolServers.tokenFor({ account: principal.accountId, person, isOwn: principal.isOwn }, spec.server)
-  // A sign-in is a person's, and so is what a server keeps for it.
+  // A sign-in belongs to a person, and so does the state that a server keeps for it.
   const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
   const { onProgress } = incoming
   const facts = { session, token, onProgress, perRow, simulated: catalog.simulated, client: toolServers.client }
@@ -229,8 +229,7 @@ function bridgesOf(product: DataProduct | undefined, { product: uid }: DataEndpo
 }
 
 /**
- * Whether this key may use the model here. Called when the body has been found right: whatever is wrong with that is said
- * first. On some endpoints a model that is not for this caller does not exist, as the contract has it.
+ * Whether this key may use the model here. Called after the body was checked, so that mistakes in the body are reported first. On some endpoints the contract answers 404 for a model that this caller may not use.
  */
 function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose): Model {
   const model = modelAt(catalog, uid)
@@ -253,7 +252,7 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose
   return model
 }
 
-/** Of a free endpoint that is asked about a model: refused as by the paid endpoint whose model it is. */
+/** For a free endpoint that names a model: rejects the same models as the paid endpoint. */
 export function permitAt({ modelOf }: EndpointSpec, uid: string, whose: Omit<Whose, 'spec'>): void {
   const spec = ENDPOINTS.find((one): one is PaidSpec => one.id === modelOf && one.sells !== undefined)
   if (!spec)
@@ -265,7 +264,7 @@ export function modelAt({ document }: Catalog, uid: string): Model | undefined {
   return Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
 }
 
-/** The contract's table names a default beside "required": it is filled in only where the operator says so. */
+/** The contract calls the model required and also gives it a default. The default is used only if the operator turns it on. */
 export function withPreset({ spec, body: { json } }: Incoming, { presets }: ReadDeps): JsonText {
   if (!presets || spec.presetModel === undefined || json.member('model')) return json
   return readJson(Buffer.from(splice(json, { add: { model: JSON.stringify(spec.presetModel) } })))

@@ -26,10 +26,10 @@ import {
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
 const PASS_BYTES_MIN = 1024 * 1024
-/** What the usage row of a call says whose caller did not wait for the end. */
+/** The status in the usage row of a call whose caller disconnected before the end. */
 export const CLIENT_CLOSED_STATUS = 499
 const STREAM_TYPE = 'text/event-stream; charset=utf-8'
-/** A vendor that has said its last event but does not close gets this long. */
+/** How long to wait for a vendor that sent its last event but does not close the connection. */
 const LINGER_MS = 1_000
 
 export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<Settled> {
@@ -73,7 +73,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   } catch (error) {
     reply.abort()
     await exchange.discard?.()
-    // The vendor had begun to answer: the prompt was worked on, though nothing was delivered.
+    // The vendor had started to answer, so it billed the prompt although nothing was delivered.
     if (answered.out.signal.aborted && !settling)
       return settle(
         answered,
@@ -82,11 +82,11 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
       )
     throw toCallerFault(error, answered, deps)
   }
-  // It is paid for, and nobody wants it.
+  // The answer is charged but not delivered.
   throw unfit
 }
 
-/** What a guardrail does not let through was made all the same, and is charged. */
+/** The vendor made the answer that a guardrail blocked, so it is charged. */
 async function guarded(answered: Answered, answer: Answer, deps: PathDeps): Promise<Answer> {
   try {
     return answer.fault ? answer : await checkAnswer(answered, answer, deps)
@@ -110,7 +110,7 @@ function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Rec
   return addAnswerHeaders(headers, answered, answered.attempted.candidate.number)
 }
 
-/** An answer that is there already; its hold is for what it used. */
+/** A cached answer. Its hold covers exactly its usage. */
 export async function relayCached(held: Held, kept: CachedResponse, deps: PathDeps): Promise<Settled> {
   const receipt = await settle(held, { usage: held.paidRequest.worst, estimated: false, status: 200 }, deps)
   const headers: Record<string, string> = { 'content-type': kept.contentType }
@@ -168,7 +168,7 @@ function watchCaller(out: ResponseSink, { world, watch }: PathDeps, quiet: () =>
   }
 }
 
-/** A caller who reads so slowly that the vendor's deadline passes or the vendor hangs up counts as having left: the connection is closed. */
+/** A caller who reads so slowly that the vendor's deadline passes, or that the vendor hangs up, is treated as disconnected: the connection is closed. */
 function hasLeft(out: ResponseSink, error: unknown): boolean {
   if (out.signal.aborted) return true
   if (!isHeldBack(error)) return false
@@ -262,7 +262,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
-/** What the vendor reported is owed even if it broke afterwards; what it did not report is not, unless a guardrail stopped it. A repetition of what is paid for hears the same. */
+/** Reported usage is charged even if the vendor broke off afterwards. Unreported usage is not, unless a guardrail stopped the answer. A repetition of a charged call gets the same fault. */
 async function settleBroken(
   answered: Answered,
   { state }: StreamRelay,
@@ -274,7 +274,7 @@ async function settleBroken(
   return usage && settle(answered, { usage, estimated: !state.usage, status: fault.status, fault, replay }, deps)
 }
 
-/** The caller has left: what was reported is owed, or what was delivered. Of what nobody waits for, that was a cancellation: what is paid for is kept with its payment. */
+/** The caller has disconnected: the reported usage is charged, or else what was delivered. For background work this is a cancellation, and the partial answer is stored with its charge. */
 async function settleLeft(
   answered: Answered,
   relay: StreamRelay,
@@ -308,7 +308,7 @@ function seenUsage(answered: Answered, { outputTokensSeen, promptUsage, uses }: 
   return { ...estimatedUsage(answered, outputTokensSeen, promptUsage), ...uses }
 }
 
-/** What a vendor said, as far as this caller may hear it; its attempt has failed after all. */
+/** The vendor's error as this caller may see it. The attempt counts as failed after all. */
 function toCallerFault(error: unknown, { paidRequest, attempted, seen }: Answered, { world }: PathDeps): unknown {
   const { candidate, startMs, reply } = attempted
   const { target, vendorName: vendor, number: route } = candidate
@@ -351,7 +351,7 @@ async function readAll(
   } else ended.catch(() => undefined)
 }
 
-/** Whose it is must be known before its id is: the next request may come at once, and to another process. */
+/** The owner must be stored before the caller gets the id: the next request may arrive at once, at another process. */
 async function storeVendorObjects(
   answered: Answered,
   ids: readonly string[],
@@ -383,7 +383,7 @@ function offerToCache(
   answer: (Answer & { usage: Usage }) | undefined,
 ): void {
   if (!answered.flight) return
-  // As it is charged: a hit is held for that, and costs no more than the call did.
+  // The charged usage: a hit holds exactly this, and costs no more than the call did.
   const usage = answer && withUses(answered, answer.usage)
   const isWhole = usage && possibleUsage(answered, usage) === usage && !wasCut(answered, usage)
   const isKept = isWhole && !storedAs?.length

@@ -1,5 +1,5 @@
-// An LRU cache: answers of data endpoints, and of models whose entry says so, that we keep for a while. They are paid for
-// like any other answer (at the cache's own price, if it has one), and fetched once when many ask for the same at the same time.
+// The response cache, an LRU cache: answers of data endpoints, and of models with a `cache` entry. A hit is charged like any other answer
+// (at the price of the cache, if it has one). Identical calls at the same time are sent to the vendor once (single flight).
 import type { World } from '../kernel/world.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Answer } from '../protocols/protocol.ts'
@@ -18,18 +18,17 @@ export interface CachedResponse extends Answer {
 
 /** The call that others wait for. */
 export interface SingleFlight {
-  /** What is larger is not kept, and goes out as it comes. */
+  /** A larger answer is not cached, and is relayed as it arrives. */
   readonly bytesMax: number
-  /** So many more bytes of it have come and are held until it lands; false: there is no room for them. */
+  /** Reserves memory for bytes that arrived and are kept until the answer is complete; false: there is no room. */
   carry(bytes: number): boolean
-  /** The answer is there, or (undefined) nobody can be given it. Only the first time counts. */
+  /** Ends the flight with the answer, or with undefined if there is none to share. Only the first call counts. */
   complete(answer?: CachedResponse): void
 }
 
 export interface ResponseCache {
   /**
-   * A fresh answer, or the flight of the first who asks. Waits once for the flight of another, and not for long; undefined when
-   * that brought nothing: the caller has gone, or asks for itself alone.
+   * A cached answer, or a new flight for the first caller. Waits once, for a limited time, for the flight of another caller. Undefined: that flight gave no answer, so the caller has disconnected or calls the vendor alone.
    */
   enter(rule: CacheRule, signal: AbortSignal): Promise<CachedResponse | SingleFlight | undefined>
 }
@@ -40,7 +39,7 @@ export function isCached(found: CachedResponse | SingleFlight): found is CachedR
 
 const BYTES_MAX = 64 * 1024 * 1024
 const ANSWER_BYTES_MAX = BYTES_MAX / 8
-/** Of all answers that are under way and may be kept. */
+/** Maximum bytes of all answers in progress that may be cached. */
 const FLYING_BYTES_MAX = BYTES_MAX
 /** What an entry takes beside its key and its body, generously. */
 const ENTRY_BYTES = 1024
@@ -74,7 +73,7 @@ export function createResponseCache(world: World): ResponseCache {
     drop(key)
     const bodyBytes = Buffer.byteLength(answer.body)
     if (bodyBytes > ANSWER_BYTES_MAX) return
-    // A small buffer is part of a larger one, which would stay with it.
+    // A small buffer may be a view of a larger one, which would stay in memory with it.
     const body = Buffer.allocUnsafeSlow(bodyBytes)
     if (typeof answer.body === 'string') body.write(answer.body)
     else answer.body.copy(body)
@@ -111,7 +110,7 @@ export function createResponseCache(world: World): ResponseCache {
     }
   }
 
-  /** Whether it has landed; false when it takes too long, or the caller has gone. */
+  /** Whether the flight has ended; false if it takes too long, or the caller has disconnected. */
   function landing(flight: Promise<void>, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (landed: boolean) => {
@@ -128,7 +127,7 @@ export function createResponseCache(world: World): ResponseCache {
 
   return {
     async enter(rule, signal) {
-      // The first call may have failed because of its caller; then the next one goes first. A call that has waited for two goes on by itself.
+      // If the first call failed because of its caller, the next one becomes the first. A call that has waited for two flights calls the vendor alone.
       for (let waits = 0; ; waits++) {
         const fresh = find(rule.key)
         if (fresh) return fresh

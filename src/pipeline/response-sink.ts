@@ -3,21 +3,21 @@ import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import { bytesOf } from '../upstream/sse.ts'
 
 export interface ResponseSink {
-  /** Aborts when the caller is gone, with the reason that nobody listens any more. */
+  /** Aborts when the caller has disconnected, with CLIENT_CLOSED as the reason. */
   readonly signal: AbortSignal
-  /** The headers have left: from here on a fault can only be told inside the answer. */
+  /** The headers were sent: from here on an error can only be part of the body. */
   readonly started: boolean
   /** A whole answer at once. */
   send(status: number, headers: Record<string, string>, body: string | Buffer): void
   startStream(headers: Record<string, string>): void
-  /** Undefined while the caller keeps up; else a promise that resolves when it has read on, or has gone. */
+  /** Undefined while the caller reads fast enough; otherwise a promise that resolves when it has read more, or has disconnected. */
   write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined
   end(piece: string | Buffer): void
   /** Cuts the connection: for a caller that does not read. */
   destroy(): void
 }
 
-// The caller's end of a call that nobody waits for on a connection: the answer is taken whole, for a tool or for later.
+// The sink of a call without a connection: it collects the whole answer, for a tool or for background work.
 
 export class BufferedSink implements ResponseSink {
   readonly signal: AbortSignal
@@ -36,7 +36,7 @@ export class BufferedSink implements ResponseSink {
     if (signal.aborted) this.#full.abort(CLIENT_CLOSED)
   }
 
-  /** There was more than an answer may have; what is there is not all of it. */
+  /** The answer exceeded the limit, so it is incomplete. */
   get overflowed(): boolean {
     return this.#bytes > this.#bytesMax
   }

@@ -24,7 +24,7 @@ const ACCEPTED: Settled = { status: 200, outcome: 'accepted', charged: 0n }
 export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
   const seen = deps.monitor.begin(arrived)
   try {
-    // What a vendor keeps is looked for here, where every client format comes by.
+    // Objects stored at a vendor are looked up here, for every client format.
     if (arrived.labels) await deps.labelNames.check(arrived.principal.accountId, arrived.labels)
     const found = arrived.paidRequest.continues ? await withObjectOwner(arrived, deps) : arrived
     seen.end(await begin(found, seen, deps))
@@ -39,7 +39,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 
 function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
   if (isJob(arrived)) return accept(arrived, seen, deps)
-  const call = arrived as ExchangeCall // What does not become a job is answered by a vendor.
+  const call = arrived as ExchangeCall // A request that does not become a job is answered by a vendor.
   if (!isAsked(call)) return answerAny(call, seen, deps)
   return afterChecks(call, (checked) => answerAny(checked, seen, deps), seen, deps).then((done) => done ?? REPLAYED)
 }
@@ -47,11 +47,11 @@ function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
 const isAsked = ({ guard }: Arrived) => guard?.guard.asks('request') === true
 
 function answerAny(call: ExchangeCall, seen: Seen, deps: PathDeps): Promise<Settled> {
-  // A repetition has its own store, and gives the very answer again.
+  // A repetition is answered from the idempotency store, with the same bytes.
   return call.cache && !call.idempotency ? answerOrCached(call, call.cache, seen, deps) : answer(call, seen, deps)
 }
 
-/** It is counted and held before anybody is asked about it: whoever is at a limit cannot have hooks asked. Undefined: it was a repetition. */
+/** The call is counted and held before hooks check it, so a caller at a limit cannot cause checks. Undefined: it was a repetition. */
 async function afterChecks<Call extends Arrived, Done>(
   arrived: Call,
   go: (call: Call & Held) => Promise<Done>,
@@ -74,7 +74,7 @@ async function afterChecks<Call extends Arrived, Done>(
   }
 }
 
-/** From a vendor, or from what was kept of an answer to the same question. */
+/** Answers from a vendor, or from the response cache. */
 async function answerOrCached(arrived: ExchangeCall, cache: CacheRule, seen: Seen, deps: PathDeps): Promise<Settled> {
   const found = await deps.cache.enter(cache, arrived.out.signal)
   const kept = found && isCached(found) ? found : undefined
@@ -91,7 +91,7 @@ async function answerOrCached(arrived: ExchangeCall, cache: CacheRule, seen: See
   }
 }
 
-/** What a hit uses is known: so much is held, neither more nor less. At a price of its own it may have one for the hit itself. */
+/** The usage of a hit is known, so exactly its price is held. A cache price may include a price per hit. */
 function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricing | undefined): ExchangeCall {
   const { outputOpen: _, ...paidRequest } = arrived.paidRequest
   const worst = usage ?? paidRequest.worst
@@ -103,7 +103,7 @@ function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricin
   }
 }
 
-/** All that a vendor answers comes by here: its stages are called one after the other, because each promise between them would cost every call. */
+/** Every answer of a vendor takes this path. The stages are called directly, because each extra promise would cost every call. */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
   const { paidRequest, out } = arrived
   const admitted = arrived.admitted ?? (await admit(arrived, deps.ledger))
@@ -139,7 +139,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   return settled
 }
 
-/** One model after the other, until a vendor answers for one. The call is charged as that one's. */
+/** Tries one model after the other until a vendor answers. The call is charged at the price of the model that answered. */
 async function attemptModels(
   held: Held & ExchangeCall,
   [next, ...others]: readonly Fallback[],
@@ -183,7 +183,7 @@ async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Set
   return ACCEPTED
 }
 
-/** The hold and the job's row are one statement: after it the job will be worked on, whatever happens to this process. */
+/** One statement creates the hold and the job's row. After it, the job is processed even if this process dies. */
 async function orderJob(arrived: JobCall, seen: Seen, deps: PathDeps) {
   const { product, routes, preference } = arrived
   const allowedRoutes = preference && routes.map((route) => product.routes.indexOf(route) + 1)
@@ -241,7 +241,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
   }
 }
 
-/** The candidate if it keeps what the request is about, with the credential by which that was made while it is there. */
+/** The candidate if its vendor stores the object that the request refers to, with the credential that created the object. */
 function atOwner(candidate: Candidate, objectOwner: ObjectOwner, { clientFormat }: PaidRequest): Candidate[] {
   const { vendorName, target, credentials } = candidate
   if (vendorName !== objectOwner.vendor || target.protocol !== clientFormat) return []
@@ -265,14 +265,14 @@ function refusedCall({ requestId, principal, paidRequest, endpoint }: Arrived): 
   return { requestId, account: principal.accountId, key: principal.keyId, product: paidRequest.product, endpoint }
 }
 
-/** Without a fault: the caller has left. */
+/** Without a fault: the caller has disconnected. */
 function endingOf(error: unknown): { status: number; fault?: Fault } {
   if (error === CLIENT_CLOSED) return { status: CLIENT_CLOSED_STATUS }
   const fault = asFault(error)
   return { status: fault.status, fault }
 }
 
-// A call that goes on from what a vendor keeps: only there, and only by the key that made it.
+// A call that continues an object stored at a vendor: it may use only that vendor, with the credential that created the object.
 
 async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'database'>): Promise<Arrived> {
   const { paidRequest, product, principal } = arrived
@@ -280,13 +280,13 @@ async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'd
     { ...paidRequest, principal, routes: product.routes, own: arrived.own },
     database,
   )
-  // What is at no vendor, or found by the account's own key alone.
+  // The object is at no vendor, or only the account's BYOK key can find it.
   if (!objectOwner) return arrived
   if (arrived.preference && !arrived.routes.some(({ vendor }) => vendor === objectOwner.vendor))
     throw new Fault('access_denied', {
       message: 'This request continues a response that is stored at a vendor which the call may not use.',
     })
-  // What an own key made, that key can read; what the gateway's made, no other.
+  // An object that a BYOK key created can be read with that key; one that the gateway's credential created, only with that credential.
   const own = objectOwner.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
   return { ...arrived, objectOwner, own }
 }

@@ -8,7 +8,7 @@ import { INPUT_UNITS, inputTokensOf, OUTPUT_UNITS, outputTokensOf, type Usage } 
 import type { PriceAttributes } from '../protocols/protocol.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
-/** Of one tool at the vendor in one answer; more are nonsense. */
+/** The most uses of one vendor tool in one answer; a larger report is treated as wrong. */
 const USES_MOST = 1_000
 
 export interface Settled {
@@ -26,13 +26,13 @@ interface Ending {
   readonly usage: Usage
   readonly estimated: boolean
   readonly status: number
-  /** The answer broke off, and what the vendor had reported is owed all the same. */
+  /** The answer broke off, but the usage that the vendor reported is still charged. */
   readonly fault?: Fault | undefined
   readonly price?: PriceAttributes | undefined
   readonly replay?: ReplayAnswer | undefined
 }
 
-/** Prompt and what was delivered, counted roughly: for endings without a report of the vendor's. */
+/** An estimate of the prompt and the delivered output, for endings without a vendor report. */
 export function estimatedUsage(
   { paidRequest }: Pick<Held, 'paidRequest'>,
   outputTokens: number,
@@ -49,8 +49,7 @@ export function estimatedUsage(
 const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((unit) => [unit, 0]))
 
 /**
- * What the call can have used. A report is bounded by what the model can read and write, never by what the request let us expect: what exceeds the hold
- * is taken from the balance. A report beyond that is nonsense, and is charged as far as the hold covers it.
+ * The possible usage of the call. A report is bounded by what the model can read and write, not by the hold: usage beyond the hold is taken from the balance. A report beyond the bound is wrong, and is charged only up to the hold.
  */
 export function possibleUsage({ paidRequest }: Pick<Held, 'paidRequest'>, usage: Usage): Usage {
   const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = paidRequest
@@ -74,7 +73,7 @@ function logImpossible({ requestId, paidRequest }: Held, usage: Usage, deps: Pat
   deps.monitor.impossible(paidRequest.product)
 }
 
-/** The vendor was told a cap that the hold covers, and billed more. */
+/** The request had an output cap that the hold covers, and the vendor billed more. */
 function logOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps: PathDeps): void {
   const vendor = answered.attempted?.candidate.vendorName ?? ''
   const { requestId, paidRequest } = answered
@@ -85,12 +84,12 @@ function logOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps:
   deps.monitor.overrun(vendor, loss)
 }
 
-/** The fee of an own key may be by the call; what is free of charge counts none. */
+/** A BYOK fee may be per call; a call without a charge counts zero calls. */
 function withCall(usage: Usage, { paidRequest: { worst } }: Held): Usage {
   return worst.call === undefined ? usage : { call: 1, ...usage }
 }
 
-/** The answer ended where the credits did that the account or a limit left for it. */
+/** The answer was cut because the balance or a limit covered no more output. */
 export function wasCut({ paidRequest, admitted: { outputTokensCap, isCut } }: Held, usage: Usage): boolean {
   return (
     isCut === true &&
@@ -119,7 +118,7 @@ export async function settle(
   // Calls by a BYOK key and cached responses cost the gateway nothing at the vendor.
   const cost =
     fee || !candidate ? FREE : costOf(candidate.cost, usage, attributes, { lines: charge.lines, attributes: deciding })
-  // An estimate is never above the hold, and neither is what stands for a report that cannot be.
+  // An estimate, also one that replaces an impossible report, is never above the hold.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
   if (wasCut(answered, usage)) answered.seen.cutAt(answered.admitted.outputTokensCap ?? 0)
@@ -145,10 +144,10 @@ function noteSpeed({ candidate, startMs, firstByteMs }: Answered['attempted'], u
 
 export async function release(held: Held, ending: Pick<Ending, 'status' | 'fault'>, deps: PathDeps): Promise<void> {
   try {
-    // What was held apart may have become a job of which nobody was told.
+    // A separately reserved hold may have become a job although the answer to that was lost.
     await deps.ledger.resolve({ ...resolutionOf(held, ending, deps), givenUp: held.isApart === true })
   } catch (error) {
-    // The ledger goes on trying; the caller still learns of the fault that mattered.
+    // The ledger keeps retrying; the caller gets the original fault.
     deps.log.error({ requestId: held.requestId, error }, 'hold could not be released')
   }
 }
@@ -164,7 +163,7 @@ interface Owed {
 
 const FREE: VendorCost = { amount: 0n, basis: undefined }
 
-/** Without what is owed, nothing is. */
+/** Without a charge, the hold is released. */
 function resolutionOf(
   held: Held,
   { status, fault }: Pick<Ending, 'status' | 'fault'>,

@@ -11,7 +11,7 @@ export interface ShadowRead {
   readonly model: string
   readonly vendor: string | undefined
   readonly share: number
-  /** Undefined: it would go past guardrails of the other model. Throws where the copy cannot be asked. */
+  /** Undefined: the copy would bypass guardrails of the other model. Throws if the other model cannot take the request. */
   copy(guard: Guard | undefined): Read | undefined
 }
 
@@ -41,7 +41,7 @@ export function shadowOf(
   }
 }
 
-/** A vendor keeps nothing of a copy. */
+/** Vendors must not store copies. */
 function unstored(json: JsonText, { format }: EndpointSpec): JsonText {
   const edit = { store: 'false' }
   if (json.member('store')) return readJson(Buffer.from(splice(json, { replace: edit })))

@@ -1,6 +1,6 @@
-// Shadow traffic: a copy of some text calls goes to another model or vendor, and nobody waits for its answer. It is on the operator's bill: nothing is
-// held or charged for it, and what it cost is in the metrics, the log and the list of unbilled costs. It gives way to everything else: without room
-// there is none.
+// Shadow traffic: a copy of some text calls is sent to another model or vendor, and its answer is discarded. The operator pays for it:
+// nothing is held or charged, and its cost is in the metrics, the log and the unbilled costs. Copies have the lowest priority: if there is
+// no free capacity, they are dropped.
 import { createHash } from 'node:crypto'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
@@ -24,7 +24,7 @@ import { estimatedUsage, possibleUsage, withUses } from './settle.ts'
 export interface Shadows {
   /** Sends a copy of the call if it is one of those that are copied. Returns at once. */
   copy(held: Held): void
-  /** Breaks off those that are under way; no other is sent. */
+  /** Aborts running copies and sends no more. */
   close(): void
 }
 
@@ -99,7 +99,7 @@ function isDrawn(requestId: string, share: number): boolean {
   return createHash('sha256').update(`shadow ${requestId}`).digest().readUInt32BE() < share * SPAN
 }
 
-/** Not what a test account asks, what an account pays its vendor for, what goes on from elsewhere, or what does something besides answering. */
+/** Not copied: calls of test accounts, calls with a BYOK key, requests that continue a stored response, and requests with side effects. */
 function mayBeCopied({ principal, catalog, own, paidRequest, objectOwner }: Held): boolean {
   if (isTestAccount(principal.accountId) || catalog.simulated || own || objectOwner) return false
   if ('order' in paidRequest || paidRequest.once || paidRequest.continues || paidRequest.gather) return false
@@ -116,7 +116,7 @@ function acts(sent: string): boolean {
   return ACTING.some((name) => body[name]) || !Array.isArray(tools) || !tools.every(isCallersTool)
 }
 
-/** A tool that the caller itself runs: nobody does for a copy. */
+/** A tool that the caller runs itself. For a copy, nobody runs it. */
 function isCallersTool(tool: unknown): boolean {
   if (!isObject(tool)) return false
   if (tool.type !== undefined) return tool.type === 'function' || tool.type === 'custom'
@@ -146,7 +146,7 @@ async function send(held: Held, controller: AbortController, deps: ShadowDeps): 
     .then((attempted) => listen(attempted, paidRequest))
     .catch((error: unknown) => {
       if (!signal.aborted) throw error
-      // It was broken off before its headers, and the vendor has the prompt.
+      // The copy was aborted before the headers, but the vendor already has the prompt.
       return { usage: estimatedUsage({ paidRequest }, 0), isWhole: false, price: undefined }
     })
     .finally(leave)
@@ -177,12 +177,12 @@ function openingOf(
   }
 }
 
-/** What becomes of copies says nothing about a vendor: neither its breaker nor its figures learn of it. The place was taken before. */
+/** Results of copies do not count for a vendor's breaker or figures. The copy already has its slot. */
 function unjudged(vendors: Vendors, leave: () => void): Vendors {
   return { ...vendors, available: () => true, enter: () => leave, answered() {}, failed() {}, undecided() {} }
 }
 
-/** What the other model cannot take, or the key may not ask of it, is not copied. */
+/** A request that the other model cannot take, or that the key may not send to it, is not copied. */
 function readCopy(shadow: Held['shadow'], guard: Parameters<NonNullable<Held['shadow']>['copy']>[0]): Read | undefined {
   try {
     return shadow?.copy(guard)

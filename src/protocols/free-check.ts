@@ -79,7 +79,7 @@ function dataAddress({ baseUrl, model: product }: Target): string | undefined {
   return spec && `${baseUrl}/${spec.vendorPath.replaceAll(/\{\w+\}/g, '-')}`
 }
 
-/** What can be asked again and again: it reads, orders nothing, and is billed by nobody. Undefined: nothing of that kind is known. */
+/** A request that can be repeated for free: it only reads and orders nothing. Undefined: no such request is known. */
 export function probeCall(target: Target): HttpCall | undefined {
   if (target.protocol === 'video-task' || target.bridge) return freeCheck(target)?.call
   const listsModels = target.cloud === undefined && !protocolsOf('data').some((one) => one === target.protocol)

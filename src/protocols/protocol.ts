@@ -24,7 +24,7 @@ export interface Target {
   readonly auth?: Auth | undefined
   /** What the vendor's login gave, if it has one; the calls are signed with it at this time. */
   readonly signs?: (Extract<LoggedIn, { aws: unknown }> & { readonly nowMs: number }) | undefined
-  /** Of a login: the vendor refuses its token. True: another can be had. */
+  /** Of a login: called when the vendor rejects its token. True: a new token can be fetched. */
   readonly dropToken?: (() => boolean) | undefined
   /** The cloud that offers the format under addresses of its own. */
   readonly cloud?: 'bedrock' | 'vertex' | undefined
@@ -61,7 +61,7 @@ export interface PaidRequestFacts {
   readonly sent?: string
   readonly stream: boolean
   readonly price: PriceAttributes
-  /** The most that this call can consume, as far as can be known beforehand; the hold covers it. */
+  /** The most that this call can consume, as far as that is known before the call; the hold covers it. */
   readonly worst: Usage
   /**
    * Set if the caller gave no output limit. The hold then depends on the account's balance: at most `mostTokens` of output (the model's own

@@ -62,9 +62,9 @@ interface AttemptOptions extends OpenOptions {
   readonly recorder: AttemptRecorder
   /** A repeated request with the same idempotency key gets this answer, so it is read to the end even if the caller disconnects. */
   readonly isRepeatable: boolean
-  /** When no token came for so long, another vendor is called too. Absent: none is. */
+  /** Hedging: if no token arrives within this time, another vendor is called too. Absent: no hedging. */
   readonly hedgeMs?: number | undefined
-  /** Of a call in a race: aborted when the other has won. Its stream counts as begun only with its first token. */
+  /** Of a hedged call: aborted when the other call has won. Its stream counts as started only with its first token. */
   readonly lost?: AbortSignal
 }
 
@@ -79,7 +79,7 @@ export interface AttemptRecorder {
 
 export interface VendorAttempt {
   readonly vendor: string
-  /** The model that was asked, where several may answer. */
+  /** The model that was called, if there are fallback models. */
   readonly product?: string
   readonly route: number
   /** The credential's name, if the vendor has several. */
@@ -97,7 +97,7 @@ export interface VendorAttempt {
   readonly fault?: Fault
   /** After a timeout: the deadline that was exceeded. */
   readonly deadlineMs?: number | undefined
-  /** Of a call that was broken off: what it cost the operator. */
+  /** Of an aborted call: its cost for the operator. */
   readonly cost?: Credits | undefined
   /** Why there is no other attempt; undefined: another may follow. */
   readonly stop?: Stop
@@ -144,7 +144,7 @@ export async function attempt(
   )
 }
 
-/** What the account's own key would pay twice, and what must not be done twice, is not. */
+/** Not hedged: calls with a BYOK key, because the account would pay twice, and requests that must run only once. */
 function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: readonly Candidate[]): boolean {
   return (
     stream &&
@@ -155,7 +155,7 @@ function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: reado
   )
 }
 
-/** The prompt, which a vendor bills although its answer was broken off before anybody saw a token. It is the operator's cost, unless the key is the account's own. */
+/** The cost of the prompt, which a vendor bills although its answer was aborted before a token was used. The operator pays it, except with a BYOK key. */
 export function payForBrokenOff(
   kind: UnbilledKind,
   { cost: rates, vendorName: vendor, target: { model }, credential }: Candidate,
@@ -359,7 +359,7 @@ interface Facts {
   readonly attempts: number
   /** No candidate was tried or skipped before. */
   readonly isFirst: boolean
-  /** It refused a token that can be renewed. */
+  /** The vendor rejected a login token that can be renewed. */
   readonly isStale?: boolean
   readonly status?: number
   /** The vendor answers with 2xx. */
@@ -384,7 +384,7 @@ function answeredBy(
   return latencyMs
 }
 
-/** The token of a login may end early. Another try with a new one counts against nobody; the cache sees to it that there is only one. */
+/** A login token may be revoked early. A retry with a new token does not count as a failure; the token cache allows only one renewal. */
 function renewsLogin(
   candidate: Candidate,
   { open, startMs, queuedMs }: Facts,
@@ -404,7 +404,7 @@ function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: A
   const { vendorName: vendor } = candidate
   const { fault, vendorError, ours: fix, curable } = verdict
   const endMs = world.elapsedMs()
-  // A refusal of one of several credentials does not count against the vendor.
+  // A rejection of one of several credentials does not count against the vendor.
   const ofCredential = candidate.credentials !== undefined && verdict.credential !== undefined
   const refusal = ofCredential ? { vendorsFault: false } : verdict
   if (candidate.credential !== BYOK)
@@ -516,7 +516,7 @@ function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, ven
   return candidate
 }
 
-/** A product whose credential has no value: nobody pays for what its vendor says to strangers. */
+/** A product whose credential has no value is not called: callers must not pay for an unauthenticated answer. */
 const isUntold = ({ target, vendor }: Candidate) =>
   (target.protocol === 'http-api' || target.bridge !== undefined) &&
   vendor.credential !== undefined &&
@@ -558,7 +558,7 @@ function enter(
   }
 }
 
-/** A refusal of the account's own key becomes a fault that tells the account to fix its key. Another candidate may still work. */
+/** A rejection of the account's BYOK key becomes a fault that tells the account to fix its key. Another candidate may still work. */
 function byByokKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean): Verdict {
   const fault = byokKeyFault(verdict, vendorName)
   const { ours: _, ...rest } = verdict

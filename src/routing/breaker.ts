@@ -56,7 +56,7 @@ export class Breaker {
   #probed: Probed | undefined
   /** The failed probes that a call has disproved since. */
   #disproved = 0
-  /** False: a probe has closed the breaker, and no call has succeeded since. Its kind may answer while calls fail. */
+  /** False: a probe has closed the breaker, and no call has succeeded since. Probes may succeed while calls fail. */
   #isBelieved = true
   #failedMs = 0
 
@@ -126,14 +126,14 @@ export class Breaker {
     if (!found || found.failures < this.#disproved) this.#disproved = 0
   }
 
-  /** A probe that began then has succeeded. It ends what calls have found before, but only once until a call succeeds. */
+  /** A probe that started at this time has succeeded. It closes a breaker that calls opened before, but only once until a call succeeds. */
   probeSucceeded(atMs: number): void {
     if (!this.#isBelieved || this.#accounts.size === 0 || atMs <= this.#failedMs) return
     this.#isBelieved = false
     this.#close()
   }
 
-  /** A probe that sees the fault also sees its end. */
+  /** A probe that detects a failure also detects its end. */
   probeFailed(): void {
     this.#isBelieved = true
   }

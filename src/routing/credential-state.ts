@@ -1,5 +1,5 @@
-// This process's view of the credentials of vendors that have several. A refused or rate-limited credential is put aside on its own, for as long as
-// the vendor asks or for twice as long each time, while the others stay in use. It is put aside for the account whose call failed, and for all
+// This process's view of the credentials of vendors that have several. A rejected or rate-limited credential is disabled for as long as the vendor asks, or for twice as long each time, while the
+// others stay in use. It is disabled for the account whose call failed, and for all
 // accounts only when several have failed with it and no call has succeeded since. So, as with breakers, one account cannot block it for others.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
@@ -9,7 +9,7 @@ import type { Candidate, HeldCredential } from './route.ts'
 export interface CredentialHealth {
   readonly asideUntilMs: number | null
   readonly why: CredentialFault | null
-  /** The vendor's answer when it was last put aside. */
+  /** The vendor's answer when it was last disabled. */
   readonly status: number | null
   readonly lastSuccessMs: number | null
 }
@@ -32,7 +32,7 @@ export interface CredentialStates {
 const LIMITED_SECONDS = 10
 const REFUSED_SECONDS = 60
 const REFUSED_SECONDS_MAX = 3600
-/** The number of accounts that must fail before a credential is put aside for all: the first time, and each further time. */
+/** The number of accounts that must fail before a credential is disabled for all: the first time, and each further time. */
 const ACCOUNTS_TO_PUT_ASIDE = 3
 const ACCOUNTS_AGAIN = 2
 /** An account beyond this limit is forgotten, so its next call tries the credential once more. */
@@ -52,7 +52,7 @@ interface State {
   status: number | null
   readonly byAccount: Map<string, Pause>
   all: Pause
-  /** The accounts that failed since the last success, or since it was put aside for all. */
+  /** The accounts that failed since the last success, or since it was disabled for all. */
   readonly met: Set<string>
   lastSuccessMs: number | null
 }
@@ -135,7 +135,7 @@ type Left = Pick<Pause, 'untilMs'> & Pick<State, 'why'>
 
 function pause(one: Pause, { why, seconds }: Aside, nowMs: number): void {
   const limited = why === 'limited'
-  // Calls in flight when the credential was put aside bring no news, so they do not lengthen the pause.
+  // Failures of calls that were in flight when the credential was disabled do not lengthen the pause.
   if (!limited && one.untilMs > nowMs) return
   one.refusals = limited ? 0 : one.refusals + 1
   const ownSeconds = Math.min(REFUSED_SECONDS * 2 ** (one.refusals - 1), REFUSED_SECONDS_MAX)

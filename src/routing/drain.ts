@@ -1,8 +1,8 @@
-// A vendor that tells only at the end what it bills is listened to after its caller has left, for as long as the catalog says.
+// After a caller has disconnected, the answer of a vendor that reports usage only at the end is read on, for the time in the catalog.
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 
-/** From when the signal aborts, `stop` is called after so long, unless the function that it returns is called before. */
+/** Calls `stop` when this time has passed after the signal aborted, unless the returned function is called before. */
 export function boundDrain(
   { signal, drainMs }: { readonly signal: AbortSignal; readonly drainMs: number },
   stop: () => void,

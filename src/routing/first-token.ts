@@ -19,8 +19,8 @@ export function tokenDeadline(
 }
 
 /**
- * Resolves when the first token, the end or a fault of the stream is there, with a reply that gives everything from the beginning. `scout` reads
- * along and is thrown away afterwards. The vendor is held back until somebody takes the reply.
+ * Resolves at the first token, the end or a fault of the stream, with a reply that starts from the beginning. `scout` parses the stream to find
+ * the token and is discarded. The vendor's data waits (backpressure) until the reply is read.
  */
 export async function firstTokenOf(reply: UpstreamReply, scout: StreamRelay): Promise<UpstreamReply> {
   const chunks: Buffer[] = []
@@ -56,7 +56,7 @@ export async function firstTokenOf(reply: UpstreamReply, scout: StreamRelay): Pr
   }
 }
 
-/** What cannot be read is for the relay to say. */
+/** The relay reports data that cannot be parsed. */
 function hasBegun(scout: StreamRelay, chunk: Buffer): boolean {
   try {
     scout.push(chunk)

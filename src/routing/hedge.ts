@@ -1,5 +1,5 @@
-// Calls a second vendor once when the first gives no token in time. The first token wins; the other call is broken off, and what it cost is the
-// operator's.
+// Hedging: calls a second vendor once if the first sends no token in time. The stream with the first token is used; the other call is aborted,
+// and the operator pays for it.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { Attempted } from './attempt.ts'
@@ -11,7 +11,7 @@ interface Race {
   run(signal: AbortSignal, lost: AbortSignal): Promise<Attempted>
   /** Whether there is another candidate. */
   hasNext(): boolean
-  /** It had its token when it was broken off. */
+  /** It already had its token when it was aborted. */
   lost(attempted: Attempted, reason: Fault): void
   /** What happened, in words. */
   decided(words: string): void
@@ -29,7 +29,7 @@ export async function hedged(race: Race, world: Pick<World, 'after'>): Promise<A
   if (race.signal.aborted || !race.hasNext()) return first.result
   const second = enter(race)
   const named = ({ result }: Runner, loser: Runner) => result.then((attempted) => ({ attempted, loser }))
-  // When both fail, the caller hears of the first.
+  // If both fail, the caller gets the fault of the first.
   const won = await Promise.any([named(first, second), named(second, first)]).catch(() => undefined)
   if (!won) return first.result
   breakOff(won.loser, race)

@@ -1,5 +1,5 @@
-// Where a call may go, and in which order: what its body, its headers and its key say, as rules that each route passes or does not. Absent for
-// calls about which nobody says anything.
+// The routing preference of a call: which routes it may take and in which order, from its body, headers, key and rules of the catalog. Calls
+// without any of these have none.
 import * as z from 'zod'
 import type { Principal } from '../admission/api-key.ts'
 import type { CatalogDocument, Route, Vendor } from '../catalog/document.ts'
@@ -24,7 +24,7 @@ import type { Vendors } from './vendor.ts'
 
 export interface Preference {
   readonly rules: readonly Rule[]
-  /** Vendors that come first, and who says so. */
+  /** Vendors that come first, and the source of that rule. */
   readonly order: readonly { readonly vendor: string; readonly by: string }[]
   readonly sort?: Sort | undefined
   /** Vendors beyond these bounds come last. */
@@ -32,12 +32,12 @@ export interface Preference {
   readonly throughputMin?: number | undefined
   /** No other candidate than the first is tried. */
   readonly isAlone: boolean
-  /** Equal for calls that say the same. */
+  /** Equal for calls with the same preference. */
   readonly text: string
 }
 
 interface Rule {
-  /** Who says it, at the beginning of a sentence. */
+  /** The source of the rule, as the beginning of a sentence. */
   readonly name: string
   /** The field or header. Absent: the key's restriction. */
   readonly param?: string
@@ -93,7 +93,7 @@ export function requireChoice({ json, spec, principal, header }: Choosing, { rou
 
 type Choosing = Pick<Said, 'json' | 'spec' | 'principal' | 'header'>
 
-/** Undefined, and at no cost, when nobody says anything. */
+/** Undefined, at no cost, if the call has no preference. */
 export function readPreference(said: Said, document: CatalogDocument): Preference | undefined {
   const { json, spec, principal, header, ruled } = said
   const provider = takesProvider(spec) && json.member('provider') ? json : undefined
@@ -126,7 +126,7 @@ export function readPreference(said: Said, document: CatalogDocument): Preferenc
   }
 }
 
-/** What a rule of the operator rules out is denied, as what a key may not use is. */
+/** A route that an operator's rule excludes is denied with 403, like a route that the key may not use. */
 function ofCatalog({ name, only, ignore, regions }: RoutingRule): Rule[] {
   const said = `The rule "${name}" of this gateway`
   return [
@@ -226,7 +226,7 @@ const byRegion = (name: string, regions: readonly string[], param?: string): Rul
     regions.some((one) => region === one.toLowerCase() || region.startsWith(`${one.toLowerCase()}-`)),
 })
 
-/** The format's own routes get everything but what only its maker knows, and what the model is known not to take. */
+/** Routes in the same format get every field, except fields that only the format's vendor knows and fields that the model rejects. */
 function takesAll(
   route: Route,
   { vendor, product, paidRequest: { clientFormat, unknown = [] }, json }: About,

@@ -1,6 +1,6 @@
-// Active probes: a vendor for which the catalog asks it gets a request at an interval that costs nothing, such as for its list of models. Of all
-// processes one makes it, and all count what it found into the vendor's breaker. Nothing is asked, not even the database, while no vendor has probes and
-// what earlier ones found is forgotten.
+// Active probes: vendors with `probe` in the catalog get a free request at an interval, such as for their list of models. One process makes
+// each probe, and all processes apply the result to the vendor's breaker. Without probes, and after their old results
+// were deleted, nothing runs, not even a database query.
 import { type CatalogDocument, credentialsOf } from '../catalog/document.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Changes } from '../database/changes.ts'
@@ -15,13 +15,13 @@ import { Failure, hear, refusalOf, type TestDeps, testedRoute } from './vendor-t
 import type { ProbeState, ProbeView } from './views.ts'
 
 export interface Prober {
-  /** Reads what the others found, and makes the probes that are due. They go on after it has returned. */
+  /** Reads the results of other processes and starts the probes that are due. These continue after it has returned. */
   tick(): Promise<void>
   /** Null: the vendor is not probed. */
   view(vendor: string): ProbeView | null
   /** What probes find of each vendor that was probed. */
   found(): ReadonlyArray<{ readonly vendor: string; readonly state: ProbeState }>
-  /** Breaks off the running probes, and makes no more. */
+  /** Aborts the running probes and starts no more. */
   stop(): void
   /** Resolves when none is running. */
   idle(): Promise<unknown>
@@ -88,10 +88,10 @@ export function createProber(deps: ProberDeps): Prober {
   let known = new Map<string, Known>()
   const running = new Map<string, Promise<unknown>>()
   const stopping = new AbortController()
-  /** A changed credential or address may be the remedy of what a probe found that began before. */
+  /** When a credential or an address last changed: results of probes that started before may be outdated. */
   let changedMs = Number.NEGATIVE_INFINITY
   let possible: Map<string, number> | undefined
-  /** The database may have states of vendors that are not probed any more. */
+  /** The database may have results for vendors that are no longer probed. */
   let hasStale = true
 
   const changed = () => {
@@ -121,7 +121,7 @@ export function createProber(deps: ProberDeps): Prober {
     const beganMs = isNews || !before ? estimatedMs : Math.min(before.beganMs, estimatedMs)
     known.set(vendor, { ...row, beganMs })
     if (ageMs === null) return
-    // Where nobody probes any more, what was found does not count for ever.
+    // If no process probes any more, old results expire.
     const untilMs = endedMs + (2 * everySeconds + 3 * LEASE_SECONDS) * 1000
     vendors.probed(vendor, { failures, message, sinceMs: since.getTime(), untilMs })
     if (!isNews) return
@@ -144,7 +144,7 @@ export function createProber(deps: ProberDeps): Prober {
     if (hasStale) await database.query(FORGET, [[...intervals.keys()]])
   }
 
-  /** While calls fail, a probe says when that has ended. */
+  /** While calls fail, probes run more often to detect the recovery. */
   const isUrgent = (vendor: string) => {
     const { state } = known.get(vendor) ?? {}
     return (state === 'answering' || state === 'failing') && vendors.awaitsProbe(vendor)

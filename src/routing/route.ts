@@ -71,7 +71,7 @@ export function targetOf(
 
 /**
  * A request with a need takes the routes that serve it, if there are any; a route that serves only certain needs is left to such requests.
- * Routes whose format cannot carry the request are dropped beforehand, so that our own refusal never replaces the fault of a vendor tried earlier.
+ * Routes whose format cannot carry the request are dropped first, so that our own rejection never replaces the fault of a vendor tried earlier.
  */
 export function routesFor(
   paidRequest: Pick<PaidRequest, 'clientFormat' | 'needs' | 'offer'> & { refusal?: PaidRequest['refusal'] },
@@ -128,7 +128,7 @@ export function routeRequest(
     readonly preference?: Preference | undefined
     /** What the caller calls the session, by which a conversation is known. */
     readonly session?: string | undefined
-    /** Told in words why routes come in the order in which they do, where a preference decided it. */
+    /** Gets an explanation of the order of routes, if a preference decided it. */
     readonly decided?: ((words: string) => void) | undefined
   },
   document: CatalogDocument,
@@ -243,12 +243,12 @@ function byPreference(
 const LOOK_AROUND = 1 / 20
 const SPAN = 2 ** 32
 
-/** Whether staying with one of these routes pays. */
+/** Whether staying on one of these routes is worthwhile (prompt caches). */
 function isCaching(pool: readonly Route[], { vendors }: CatalogDocument): boolean {
   return pool.some(({ vendor }) => vendors[vendor]?.promptCache === true)
 }
 
-/** By what a conversation is known. */
+/** What identifies a conversation. */
 interface Turn {
   readonly sent: string | undefined
   readonly session: string | undefined

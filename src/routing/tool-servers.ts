@@ -1,5 +1,5 @@
-// Looks at foreign MCP servers: what each lists now, compared with what the operator agreed to. A tool that changed or is gone is held back in
-// every process until the operator agrees. One process looks, the others read what it saw.
+// Reads the tool lists of other MCP servers and compares them with the definitions that the operator agreed to. A tool that changed or is gone
+// is held back in every process until the operator agrees. One process reads the lists, the others use its results.
 
 import type { CatalogStore } from '../catalog/store.ts'
 import {
@@ -44,7 +44,7 @@ interface Listing {
 type HeldBack = 'changed' | 'gone'
 
 interface Caller extends ConnectionOwner {
-  /** The person made the key that calls. A key that somebody else made for them, or gave them, is known to others too. */
+  /** The person created the key of this call. Others may know the value of a key that somebody else created or assigned. */
   readonly isOwn?: boolean | undefined
 }
 
@@ -52,12 +52,12 @@ export interface ToolServers {
   readonly client: ToolClient
   /** Why a tool is not sold now; undefined: it is. */
   heldBack(spec: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined
-  /** The token of the caller, at a server at which each person signs in. Throws where they have not: before anything is held. */
+  /** The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything is held. */
   tokenFor(caller: Caller, server: string): (() => string | Promise<string>) | undefined
   /** By server; another map whenever one may have changed. */
   readonly listings: ReadonlyMap<string, Listing>
   look(server: string): Promise<void>
-  /** Looks at those that nobody has looked at for a while. */
+  /** Reads the lists that are due. */
   lookAround(): Promise<void>
 }
 
@@ -143,7 +143,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     )
   }
 
-  /** Where each person signs in, the operator's own sign-in is used for looking; without one, the vendor's credential if it has any. */
+  /** If each person signs in, the operator's own sign-in is used to read the list; without one, the vendor's credential if it has one. */
   async function listed(
     server: string,
     target: Target,
@@ -155,7 +155,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     const token = isPersonal ? deps.connections.find(owner, { name: server, url: at.baseUrl }) : undefined
     const headers = token ? { authorization: `Bearer ${await token()}` } : {}
     return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK).catch((error: unknown) => {
-      // A token that the server took back before its end is renewed once, as for calls.
+      // A token that the server revoked early is renewed once, as for calls.
       if (!isAgain && statusOf(error) === 401 && at.dropToken?.()) return listed(server, target, true)
       throw new Failure(lookError(error, { ...at, headers: { ...at.headers, ...headers } }))
     })

@@ -60,7 +60,7 @@ const placesOf = (vendor: string, { concurrencyMax, pendingMax }: Places): Semap
 export interface Vendors {
   /** Whether this account may call the vendor now; false while the breaker is open. */
   available(name: string, account: string): boolean
-  /** In words: why this account's calls should go elsewhere if they can, although the breaker admits them. Its probes fail. */
+  /** The reason why calls of this account should avoid the vendor although the breaker is closed: its probes fail. */
   givesWay(name: string, account: string): string | undefined
   /** What the last probes found; undefined: it is not probed any more. */
   probed(name: string, found: Probed | undefined): void
@@ -71,8 +71,7 @@ export interface Vendors {
   /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
   enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
   /**
-   * A place for a copy of a call, besides those of calls. While calls need all places, the oldest copy is told to give way. Undefined: there is no room
-   * for one, or the vendor's breaker is not closed.
+   * A slot for a shadow copy, in addition to those of calls. When calls need all slots, the oldest copy is aborted. Undefined: there is no room, or the vendor's breaker is not closed.
    */
   enterCopy(name: string, limits: Places, giveWay: () => void): (() => void) | undefined
   /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
@@ -115,7 +114,7 @@ interface State {
   /** The limits from which the rules of `places` were made. */
   limits: Places | undefined
   readonly breaker: Breaker
-  /** How each copy that it works on is told to give way, the oldest first. */
+  /** The abort functions of running copies, the oldest first. */
   readonly copies: Set<() => void>
   requests: number
   errors: number

@@ -1,5 +1,5 @@
 // The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that the endpoint promises. Pure, with a
-// bound on its steps. A member that is not there becomes null, a table that is not there becomes empty.
+// bound on its steps. A missing member becomes null, a missing table becomes empty.
 import { type Bridge, NAME, operatorOf, PATH, type Template, type VendorBridge } from '../../catalog/bridge.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { NormalisedQuery } from '../../catalog/query.ts'
@@ -10,12 +10,12 @@ import { garbled } from '../protocol.ts'
 
 type Names = ReadonlyMap<string, string>
 
-/** The address below the vendor's. Throws what the caller must change, if the vendor cannot answer this. */
+/** The path and query below the vendor's address. Throws a fault that says what the caller must change, if the vendor cannot answer the query. */
 export function bridgedAddress({ path, query, carries }: Bridge, spec: DataEndpointSpec, asked: NormalisedQuery): string {
   for (const [name, value] of asked)
     if (!carries.has(name) && value !== spec.params[name]?.default)
       throw invalid(`${name}=${value} cannot be answered by the source of this endpoint; leave ${name} out.`, name)
-  // Names of hosts are alike in any case, but not every vendor knows that. Callers find theirs in the answer as they wrote it.
+  // Host names are case-insensitive, but not every vendor treats them so. The answer has the name as the caller wrote it.
   const names = namesOf(asked.map(([name, value]) => [name, spec.params[name]?.kind === 'domain' ? value.toLowerCase() : value]))
   const filled = path.replace(NAME, (_, name: string) => encodeURIComponent(names.get(name) ?? ''))
   const pairs = Object.entries(query).flatMap(([name, template]) => {
@@ -55,7 +55,7 @@ function textOf(text: string, names: Names): string | undefined {
   return missing ? undefined : text.replace(NAME, (_, name: string) => names.get(name) ?? '')
 }
 
-// The names: the parameters, and what is made of them.
+// The names for templates: the parameters, and values derived from them.
 
 function namesOf(asked: NormalisedQuery): Names {
   const names = new Map(asked)
@@ -75,7 +75,7 @@ interface Period {
   readonly months: number
 }
 
-/** The days that are asked for, and the complete months among those that they lie in; if none is complete, the last one before. */
+/** The requested days, and the complete months that contain them; if none is complete, the last complete month before. */
 export function periodOf(asked: NormalisedQuery): Period | undefined {
   const [from, to] = ['from', 'to'].map((name) => parseDay(asked.find(([one]) => one === name)?.[1] ?? ''))
   if (from === undefined || to === undefined) return undefined
@@ -126,7 +126,7 @@ export function bridgedAnswer({ answer: template }: Bridge, asked: NormalisedQue
   return filled(template, { answer, names: namesOf(asked), steps: 0 }, undefined)
 }
 
-/** What the vendor says of itself where its status does not: undefined for an answer. */
+/** The error that a vendor reports in a body with status 200; undefined for a real answer. */
 export function errorIn({ error }: VendorBridge, answer: unknown): string | undefined {
   const said = error === undefined ? undefined : found(error, { answer, names: new Map(), steps: 0 }, undefined)
   return typeof said === 'string' && said !== '' ? said : undefined
@@ -145,7 +145,7 @@ function filled(template: Template, walk: Walk, row: unknown): unknown {
   )
 }
 
-/** What is at a path. A list on the way stands for each of its items. */
+/** The value at a path. A list in the path means each of its items. */
 function found(path: string, walk: Walk, row: unknown): unknown {
   let at = path.startsWith('$') ? walk.answer : row
   for (const name of path.split('.').slice(1)) {

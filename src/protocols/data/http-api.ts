@@ -1,5 +1,4 @@
-// Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. What the vendor answers is relayed byte for
-// byte, whatever its shape: JSON, a file or a stream. Site analytics and the products of the catalog are such endpoints.
+// Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. The vendor's answer is relayed byte for byte, whatever its form: JSON, a file or a stream. Site analytics and the products of the catalog are such endpoints.
 import { isUtf8 } from 'node:buffer'
 import { type Bridge, bridgeOf } from '../../catalog/bridge.ts'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
@@ -34,7 +33,7 @@ interface AskedData {
   readonly json?: JsonText
 }
 
-/** Tokens for further pages, as an account gets them. */
+/** Page tokens, bound to the account that gets them. */
 export interface PageTokens {
   seal(token: string): string
   /** Undefined: it was not made for this account and endpoint. */
@@ -120,7 +119,7 @@ function worstOf(
   for (const { unit, expression } of countedOf(operation, priced)) {
     const known = { schema: answer ?? {}, root: answer }
     const bound = boundOf(expression, { request, answer: known })
-    // A null, say, where a number may stand: then what the check of the catalog has proved for every request.
+    // The request has no usable value, such as null instead of a number: then the bound that was proved for every request applies.
     const most = typeof bound === 'number' ? bound : boundOf(expression, { request: requestSchema(params, body), answer: known })
     if (typeof most === 'string') throw new Fault('internal', { internal: { why: most, product: spec.product } })
     worst[unit] = most
@@ -129,7 +128,7 @@ function worstOf(
   return worst
 }
 
-/** Of an answer in which what is counted is not there. Undefined where nothing is counted in it. */
+/** The usage of an answer without the counted value. Undefined if nothing is counted. */
 function leastOf({ operation }: DataEndpointSpec, priced: ReadonlySet<Unit>, bridges: ReadonlyMap<string, Bridge>): Usage | undefined {
   if (bridges.size > 0 && priced.has('metered')) return { call: 1, metered: 1 }
   const counted = countedOf(operation, priced)
@@ -137,7 +136,7 @@ function leastOf({ operation }: DataEndpointSpec, priced: ReadonlySet<Unit>, bri
   return { call: 1, ...Object.fromEntries(counted.map(({ unit, least }) => [unit, least])) }
 }
 
-/** The parameters as an expression sees them. One that is not given counts as the most that it could be. */
+/** The parameters for an expression. A missing parameter counts as its maximum. */
 function requestOf({ params, body }: DataEndpointSpec, query: NormalisedQuery, json: JsonText | undefined): Known {
   const values: Record<string, unknown> = {}
   for (const [name, field] of Object.entries(params))
@@ -196,7 +195,7 @@ function openBridged(spec: DataEndpointSpec, { query, priced, worst }: Read, tar
       const billed = bridge.metered && countOf(bridge.metered, { request: requestOf(spec, query, undefined), answer: { json: value } })
       const rows = priced.has('row') ? { row: countRows(body) } : {}
       if (billed === undefined) return { body, contentType: 'application/json', usage: priced.has('metered') ? undefined : { call: 1, ...rows } }
-      // A vendor that counts more than there can be is not believed; the hold covers no more.
+      // A count above the proven bound is wrong, and is capped at the bound, which the hold covers.
       const metered = priced.has('metered') ? Math.min(billed, worst.metered ?? 0) : billed
       return { body, contentType: 'application/json', usage: { call: 1, ...rows, metered } }
     },
@@ -240,10 +239,10 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
 
 const keyInAddress = ({ auth, secret }: Target) => (typeof auth === 'object' && 'query' in auth ? secret : undefined)
 
-/** A text with a mark in place of the credential, whatever its type says; any other file that contains it is an error. */
+/** In a text of any type the credential is replaced by a mark; any other file that contains it is an error. */
 function withoutKey(bytes: Buffer, key: string): Buffer {
   const isText = isUtf8(bytes) && !bytes.includes(0)
-  // Without the zeros, a text of two bytes for each character is like the others.
+  // Removing zero bytes makes a UTF-16 text searchable like any other.
   const text = isText ? bytes.toString('utf8') : bytes.toString('latin1').replaceAll('\0', '')
   const clean = redact(text, [key])
   if (clean === text) return bytes
@@ -253,7 +252,7 @@ function withoutKey(bytes: Buffer, key: string): Buffer {
 
 type Headers = Readonly<Record<string, string>>
 
-/** What the answer counts. Without what is counted it has no usage, and the least is charged as an estimate. */
+/** The usage that the answer shows. Without the counted value there is none, and the minimum is charged as an estimate. */
 function counted(spec: DataEndpointSpec, { priced, query, json, worst }: Read, answer: Pick<Answer, 'body' | 'contentType'>): Answer {
   const usage: { [unit in Unit]?: number } = { call: 1 }
   const rules = countedOf(spec.operation, priced)
@@ -262,7 +261,7 @@ function counted(spec: DataEndpointSpec, { priced, query, json, worst }: Read, a
   const scope = { request: requestOf(spec, query, json), answer: { json: parsed(answer.body) } }
   for (const { unit, expression } of rules) {
     const count = countOf(expression, scope)
-    // A vendor that counts more than there can be is not believed; the hold covers no more.
+    // A count above the proven bound is wrong, and is capped at the bound, which the hold covers.
     if (count === undefined) return { ...answer, usage: undefined }
     usage[unit] = Math.min(count, worst[unit] ?? 0)
   }
@@ -299,7 +298,7 @@ function bodyAs(as: OperationFacts['bodyAs'], { text, value }: JsonText): readon
   return ['application/x-www-form-urlencoded', form.toString()]
 }
 
-/** The simulated vendor of products knows none of them: it is told what to answer. */
+/** The simulated vendor does not know products, so the request tells it what to answer. */
 function simulatedCall(spec: DataEndpointSpec, query: NormalisedQuery, { baseUrl }: Target): HttpCall {
   const { answers = ['application/json'], example = {} } = spec.operation ?? {}
   const type = (answers[0] ?? 'application/json').replace('*', 'octet-stream')
@@ -362,7 +361,7 @@ function openedToken({ operation }: DataEndpointSpec, query: NormalisedQuery, to
   })
 }
 
-/** The same bytes, but for the token. */
+/** The same bytes, with the token replaced. */
 function sealed(body: Buffer, path: string, tokens: PageTokens): Buffer {
   const text = body.toString('utf8')
   const value = parsed(body)
@@ -378,7 +377,7 @@ function sealed(body: Buffer, path: string, tokens: PageTokens): Buffer {
 }
 
 
-/** Readable, but of use only to the account for which it was signed, at this endpoint. */
+/** The token is readable, but valid only for the account and endpoint for which it was signed. */
 export function boundTokens(key: Buffer, account: string, endpoint: string): PageTokens {
   const seal = (token: string) => {
     const mark = sign(key, JSON.stringify([account, endpoint, token])).subarray(0, 16)

@@ -1,4 +1,4 @@
-// A call of a tool of a foreign MCP server. Arguments are compared with the agreed schema before money is touched; results that are errors, too
+// A call of a tool of another MCP server. Arguments are compared with the agreed schema before money is touched; results that are errors, too
 // large, or not what the schema promises are faults, and cost nothing.
 import type { JsonSchema } from '../../catalog/endpoint.ts'
 import { checkValue, sampleOf } from '../../catalog/json-schema.ts'
@@ -50,7 +50,7 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
       : {}),
     open(target): Exchange {
       const call = { method: 'POST', url: target.baseUrl, headers } as const
-      // A stranger may say what it was sent: the credential, or the token of whoever signed in.
+      // The server may repeat what it was sent: the credential, or the token of a person's sign-in.
       const clean = (said: string) => withoutSecrets(said, { ...target, headers: { ...target.headers, ...headers } })
       const facts: Pick<Exchange, 'answer' | 'vendorError'> = {
         answer(body) {
@@ -75,7 +75,7 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
             { name: sold.tool, args, inputSchema: { ...sold.inputSchema, type: 'object' } },
             { deadlines, signal, bytesMax: spec.resultBytesMax, session: deps.session, onProgress: relayed },
           )
-          // It concerns this person alone, and no other caller of the server.
+          // It affects only this person, and no other caller of the server.
           if (deps.token && reply.status === 401)
             throw new Fault('tool_sign_in_needed', {
               message: `The tool server "${server}" no longer takes your sign-in. Sign out and in again in the console.`,
@@ -87,7 +87,7 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
   }
 }
 
-/** A model may read what a server says of its progress: it is cleaned, only goes forward, and there is not much of it. */
+/** A model may read a server's progress notifications: they are cleaned, never go backwards, and their number is limited. */
 function progressRelay(tell: OnProgress): OnProgress {
   let [left, last] = [PROGRESS_MAX, Number.NEGATIVE_INFINITY]
   return (done, total, message) => {
@@ -104,7 +104,7 @@ function simulatedCall({ sold }: ToolSpec) {
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ result }) }
 }
 
-/** A stranger's schema and value: what is too deep to be compared fits as little as what does not fit. */
+/** Schema and value are untrusted: a value that is too deep to be checked is rejected like one that does not match. */
 function problemOf(schema: JsonSchema, value: unknown): string | undefined {
   try {
     const problem = checkValue(schema, value)

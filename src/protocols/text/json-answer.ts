@@ -1,5 +1,4 @@
-// `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the
-// vendor billed it, whatever comes of it.
+// `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the vendor billed it, whatever the result.
 import { checkValue } from '../../catalog/json-schema.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
@@ -24,7 +23,7 @@ const CHECKED_CHARS_MAX = 1_000_000
 
 const isHealing = (plugin: Json) => plugin.id === 'response-healing'
 
-/** From the header, or from the plugin by which OpenRouter's callers wish it: that is taken out of the request. */
+/** From the header, or from OpenRouter's plugin in the request, which is then removed. */
 export function readJsonWish(json: JsonText, header: string | undefined): { json: JsonText; wish?: JsonWish } {
   const plugins = json.member('plugins') ? objects(json.value.plugins) : []
   const others = plugins.filter((plugin) => !isHealing(plugin))
@@ -44,7 +43,7 @@ function wishOf(header: string | undefined): JsonWish | undefined {
   return { repair: words.includes('repair'), check: words.includes('check') }
 }
 
-/** The request with its answers looked at; as it is where it asks for no JSON. */
+/** The request with repair and checks of its answers; unchanged if it does not ask for JSON. */
 export function withJsonChecked(
   paidRequest: PaidRequest & { readonly clientFormat: TextProtocolName },
   request: Json,
@@ -153,7 +152,7 @@ function problemOf(text: string, format: AnswerFormat): string | undefined {
   return `The answer of the model does not fit the schema: ${at} must ${wrong.must}. It was charged, as the vendor billed it.`
 }
 
-/** A schema is the caller's: what cannot be read of it is not checked. */
+/** The schema comes from the caller: parts that cannot be read are not checked. */
 function schemaProblem(schema: Json, value: unknown) {
   try {
     return checkValue(schema, value)

@@ -63,7 +63,7 @@ export function readRealtimeRequest(
     outputTokensFloor = 64,
   } = model?.limits ?? {}
   const rate = (unit: 'output' | 'outputAudio') => (model && rateFor(unit, model.pricing, reads, {})) ?? 0n
-  // Sound has a transcript, which is text: a response is held for as if all of it were the dearer one.
+  // Sound has a transcript, which is text: the hold assumes the more expensive rate for the whole response.
   const unit = speaks && rate('outputAudio') >= rate('output') ? 'outputAudio' : 'output'
   const output = Math.min(tokensMax ?? outputTokensReserve, outputTokensMax)
   const contextTokens = contextOf(model)
@@ -141,8 +141,8 @@ class ResponseRelay implements StreamRelay {
   }
 
   /**
-   * A vendor that goes on beyond the cap that it was told is stopped: there is no credit for more. Tokens of text are a guess, since vendors report
-   * theirs at the end only; by half of it, none that keeps to the cap is stopped.
+   * A vendor that exceeds its output cap is stopped, because the hold covers no more. Text tokens are estimated, since vendors report them only
+   * at the end; only half of the estimate counts, so that no vendor within the cap is stopped.
    */
   #count({ type, delta }: Json): void {
     const said = text(delta)

@@ -9,7 +9,7 @@ import { SoundFormat, soundBytes } from './sound-format.ts'
 
 type Json = Record<string, unknown>
 
-/** What a session may be told. What else vendors know would cost what has no price here, or reach what belongs to the operator. */
+/** The session settings that are passed on. Other settings of vendors would cost something without a price here, or use the operator's resources. */
 const SESSION = new Set([
   ...['type', 'model', 'instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice'],
   ...['temperature', 'max_output_tokens', 'max_response_output_tokens', 'truncation', 'reasoning', 'speed', 'include'],
@@ -30,7 +30,7 @@ const PASSED = new Set([
   ...['conversation.item.retrieve', 'session.update', 'response.create'],
 ])
 
-/** A tenth of a second of sound is read as a token, and a twentieth is spoken as one. */
+/** A token is a tenth of a second of input sound, and a twentieth of a second of output sound. */
 const READ_PER_SECOND = 10
 const SPOKEN_PER_SECOND = 20
 const IMAGE_TOKENS = 2_000
@@ -51,18 +51,18 @@ export class RealtimeSession {
   #tokens = { text: 0, audio: 0, image: 0 }
   /** Of the instructions and tools. */
   #base = 0
-  /** What was added to it since the last response was asked for: that response may not have read it. */
+  /** Tokens added since the last response was requested: that response may not have read them. */
   #since = { text: 0, audio: 0, image: 0 }
-  /** Tokens of all sound that was sent, and how much of it is part of the conversation or was thrown away. Only a vendor says what was. */
+  /** Tokens of all sound that was sent, and how much of it is part of the conversation or was discarded. Only the vendor knows how much. */
   #sent = 0
   #taken = 0
   /** Where the caller stopped speaking. */
   #stopped: number | undefined
-  /** Where the caller asked to throw away what was sent. */
+  /** The positions at which the caller asked to discard the sound so far. */
   #cleared: number | undefined
   /** Whether the caller wants responses when it stops speaking. */
   #responds = true
-  /** Commits of the caller's own, which make no response. */
+  /** The caller's own commits, which create no response. */
   #commits = 0
   #config: Json = {}
   readonly #input = new SoundFormat()
@@ -72,7 +72,7 @@ export class RealtimeSession {
     this.#uid = uid
   }
 
-  /** What the gateway tells the vendor first: it makes no responses by itself. `given`: what a client secret says of the session. */
+  /** The first event to the vendor: it must not create responses by itself. `given`: the session settings of a client secret. */
   setUp(created: Json, given: Json): string {
     const session = objectOf(created.session)
     const isOld = session.audio === undefined && session.type !== 'realtime'
@@ -222,7 +222,7 @@ export class RealtimeSession {
     this.#grow('text', measurePrompt([rest], {}).most)
   }
 
-  /** Sound that waits may be read again by a new format: nobody says that it is not. */
+  /** Waiting sound may be read again in a new format: the protocol does not exclude it. */
   #setFormats(how: 'tell' | 'confirm', { audio, input_audio_format, output_audio_format }: Json): void {
     const before = this.#input.bytes
     this.#input[how](objectOf(objectOf(audio).input).format ?? input_audio_format)

@@ -1,5 +1,5 @@
 // The format of the sound in one direction of a Realtime session. A caller may change it at any time, and the vendor says later whether it
-// did: until then sound counts by the densest format that may hold.
+// did: until then sound counts by the densest format that may apply.
 import { readCount } from '../../../meter/usage.ts'
 import { isObject } from '../../check.ts'
 
@@ -17,7 +17,7 @@ export function soundBytes(format: unknown): number {
 
 export class SoundFormat {
   #known = soundBytes(undefined)
-  /** What each update that is not answered yet makes of it; undefined: it says nothing of it. */
+  /** The format in each unanswered update; undefined: the update has no format. */
   #told: (number | undefined)[] = []
   #least = Number.POSITIVE_INFINITY
 

@@ -8,7 +8,7 @@ import { isWholeJson } from '../relay.ts'
 
 const VERSIONS = { bedrock: 'bedrock-2023-05-31', vertex: 'vertex-2023-10-16' } as const
 
-/** A call of the format as its maker takes it, as the cloud takes it. */
+/** Converts a call in Anthropic's own form to the form of the cloud. */
 export function inCloud(call: HttpCall, { baseUrl, model, cloud }: Target, streams: boolean): HttpCall {
   if (cloud === undefined) return call
   const { 'anthropic-version': _, 'anthropic-beta': beta, ...headers } = call.headers
@@ -70,7 +70,7 @@ class Unframed {
       return encodeJson({ type: 'error', error: { type, message } }, 'error')
     }
     const inner = Buffer.from(text(value.bytes) ?? '', 'base64').toString()
-    // Others than chunks may come, and are left out.
+    // Frames that are not chunks are left out.
     if (headers[':event-type'] !== 'chunk') return ''
     if (!isWholeJson(inner)) throw garbled('a chunk is not JSON')
     const { [METRICS]: metrics, ...event } = objectOf(JSON.parse(inner))
@@ -82,7 +82,7 @@ class Unframed {
   }
 }
 
-/** Bedrock counts every call at its end, also where the model did not say its own counts. */
+/** Bedrock reports usage at the end of every call, even if the model did not. */
 function countedBy(metrics: Json): string {
   const usage = {
     input_tokens: metrics.inputTokenCount ?? 0,
