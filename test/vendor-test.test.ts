@@ -50,7 +50,10 @@ test('a certificate that has expired, is not valid yet, is for somebody else or 
       ],
       [makeCertificate(trusted, { ...weeks, fromDays: 2 }), /^TLS: the certificate of 127\S+ is not valid yet/],
       [makeCertificate(trusted, { ...weeks, address: '10.1.2.3' }), /^TLS: the certificate there is not for 127/],
-      [makeCertificate(makeAuthority('A stranger'), weeks), /^TLS: the certificate of 127\S+ is not signed by a trusted authority/],
+      [
+        makeCertificate(makeAuthority('A stranger'), weeks),
+        /^TLS: the certificate of 127\S+ is not signed by a trusted authority/,
+      ],
     ]
     for (const [certificate, said] of cases) {
       const host = await listen(createSecureServer(certificate, answering(200, { data: [{ id: 'm' }] })))

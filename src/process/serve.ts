@@ -84,7 +84,9 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
     url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
     say,
     seconds: (world.elapsedMs() - startedMs) / 1000,
-    store: embedded ? `Postgres ${embedded.version} (built in), in ${config.dataDirectory}` : 'Postgres at DATABASE_URL',
+    store: embedded
+      ? `Postgres ${embedded.version} (built in), in ${config.dataDirectory}`
+      : 'Postgres at DATABASE_URL',
   })
   opened.defer(buildConsole(gateway, log))
 }

@@ -118,9 +118,7 @@ function UnbilledCard({ from, to }: { from: string; to: string }) {
       rowKey={(row) => JSON.stringify([row.day, row.kind, row.vendor, row.product, row.model, row.credential])}
       empty={
         <Empty icon="ledger" title="No unbilled costs">
-          <p>
-            Copies of calls, calls aborted before their first token, and moderation checks are listed here by day.
-          </p>
+          <p>Copies of calls, calls aborted before their first token, and moderation checks are listed here by day.</p>
         </Empty>
       }
       columns={[
