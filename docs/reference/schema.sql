@@ -2100,7 +2100,7 @@ declare
   counters counter[] := '{}'; room bigint[] := '{}'; counted bigint[]; budgets_held jsonb; budget_scopes text[]; p int;
   -- Where the counters of each scope are, and those of the present call, by its key and budgets: the next one often has the same.
   places jsonb; mine int[] := '{}'; mine_key text; mine_of jsonb;
-  amount bigint; open_calls bigint; lots jsonb; made hold[] := '{}';
+  amount bigint; open_calls bigint; one hold; made hold[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint;
 begin
@@ -2162,8 +2162,10 @@ begin
         amount := least(x.want, amount);
       end if;
       r := jsonb_build_object('as', 'held', 'amount', amount::text) || judged.rate;
-      lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
-      made := made || row(account, x.id, x.key, process, x.job is not null, amount, x.product, x.version, x.tokens, moment, lots, x.scopes)::hold;
+      one.account_id := account; one.id := x.id; one.key_id := x.key; one.process_id := process; one.job := x.job is not null; one.amount := amount;
+      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes;
+      one.lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
+      made := made || one;
       o.held := o.held + amount;
       foreach p in array mine loop
         room[p] := room[p] - counter_need(counters[p].unit, x.tokens, amount);
