@@ -277,7 +277,9 @@ test('a credential that changes while the old one is tried is tried after it', a
   const old = await asked
   vendors.locked.script = {}
   const stored = await one.operator('PUT', '/vendors/locked/credential', { value: `${KEY}-newer` })
-  assert.equal(stored.status, 200)
+  const changed = await one.operator('PATCH', '/vendors/locked', { entry: { concurrencyMax: 77 } })
+  assert.deepEqual([stored.status, changed.status], [200, 200])
+  await until(() => other.gateway.catalog.current.version === one.gateway.catalog.current.version)
   await tick()
   old.writeHead(401).end('{}')
   await until(async () => (await rowOf('locked'))?.probed_at && (await rowOf('locked'))?.state === 'rejected')
