@@ -86,7 +86,15 @@ export function createApply(deps: ApplyDeps) {
       for (const { id } of await database.query<{ id: string }>(PENDING)) pending.add(id)
       foundMs = world.elapsedMs()
     }
-    for (const id of pending) if (!(await takeRestOf(id))) pending.delete(id)
+    let failure: unknown
+    for (const id of pending)
+      try {
+        if (!(await takeRestOf(id))) pending.delete(id)
+      } catch (error) {
+        // The others do not wait for it.
+        failure = error
+      }
+    if (failure !== undefined) throw failure
   }
 
   /** Whether there is more to come. */
