@@ -43,7 +43,7 @@ import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { openTools } from './mcp/open.ts'
-import { openBackOffice } from './operator/operator.ts'
+import { openOperatorApi } from './operator/operator.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import { createHooks } from './pipeline/guard-hook.ts'
 import type { ReadDeps } from './pipeline/read.ts'
@@ -149,7 +149,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns },
   })
   const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
-  const office = openBackOffice(app, {
+  const office = openOperatorApi(app, {
     ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
     ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
     ...{ statements: createStatements(database), alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },

@@ -396,7 +396,7 @@ export function playerOf(account: string, place: PersonPlace = NOWHERE): Princip
 }
 
 /** Stored with background work from the console: a key's team can be looked up later, a person's cannot. */
-export function keptPlace({ keyId, place }: Principal): Principal['place'] {
+export function storedPlace({ keyId, place }: Principal): Principal['place'] {
   return keyId === CONSOLE ? place : undefined
 }
 
@@ -533,7 +533,7 @@ export function maySee(viewer: Viewer, made: { readonly key_id: string | null; r
 }
 
 /** The same for a statement that lists: the key, and the products; nulls where there is no restriction. */
-export function sightOf(viewer: Viewer): readonly [key: string | null, products: readonly string[] | null] {
+export function visibilityOf(viewer: Viewer): readonly [key: string | null, products: readonly string[] | null] {
   return isRestricted(viewer) ? [viewer.keyId, [...(viewer.models ?? [])]] : [null, null]
 }
 

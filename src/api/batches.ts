@@ -1,6 +1,6 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
-import { keptPlace, maySee, type Principal, requireEndpoint, sightOf } from '../admission/api-key.ts'
+import { maySee, type Principal, requireEndpoint, storedPlace, visibilityOf } from '../admission/api-key.ts'
 import { readLabels } from '../admission/labels.ts'
 import { type BatchRow, viewBatch } from '../background/batch-table.ts'
 import type { Batches } from '../background/batches.ts'
@@ -98,7 +98,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
       const order = readOrder(readJson(jsonBody(request)), request.principal)
       // Its metadata describes the batch, and each line has labels of its own.
       const own = readLabels({ header: (name) => headerOf(request, name), body: {} })
-      const place = keptPlace(request.principal)
+      const place = storedPlace(request.principal)
       const labels = own || place ? { ...own, ...place } : null
       return send(out, viewBatch(await batches.create({ ...order, labels }, viewerOf(request))))
     },
@@ -181,7 +181,7 @@ function readOrder(json: JsonText, principal: Principal) {
 
 const viewerOf = (request: RequestContext) => request.principal
 const accountOf = (request: RequestContext) => viewerOf(request).accountId
-const keyOf = (request: RequestContext) => sightOf(viewerOf(request))[0]
+const keyOf = (request: RequestContext) => visibilityOf(viewerOf(request))[0]
 const idOf = (request: RequestContext) => request.param('id')
 
 function afterOf(query: URLSearchParams): string | undefined {

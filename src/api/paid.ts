@@ -17,7 +17,7 @@ import {
 } from '../protocols/media/openai-images/body.ts'
 import { readVideoBody } from '../protocols/media/video-task/request.ts'
 import { JSON_HEADER } from '../protocols/text/json-answer.ts'
-import { saidBeside } from '../routing/preference.ts'
+import { routingHeaders } from '../routing/preference.ts'
 import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import { type Caller, RecordingCaller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
@@ -105,7 +105,7 @@ function handle(
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
   // Headers that name other models or vendors or what becomes of the answer are part of what was asked.
-  const others = key === undefined ? [] : [...saidBeside(header), ...[header(JSON_HEADER) ?? []].flat()]
+  const others = key === undefined ? [] : [...routingHeaders(header), ...[header(JSON_HEADER) ?? []].flat()]
   const asText = others.length === 0 ? digest : [String(digest), ...others].join('\n')
   const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
   const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }

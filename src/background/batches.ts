@@ -21,12 +21,19 @@ import {
   type NewBatch,
   OPEN_MAX,
 } from './batch-table.ts'
-import { callLater, type DeferredDeps, isLater, paidBefore, readDeferred, type Told } from './call.ts'
+import {
+  type BackgroundCallDeps,
+  isLater,
+  paidBefore,
+  readBackgroundCall,
+  runBackgroundCall,
+  type Told,
+} from './call.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, HEAD_CHARS, readLines } from './lines.ts'
 import type { BatchDetail, BatchLineView, BatchView, FileCheck } from './views.ts'
 
-export interface BatchDeps extends DeferredDeps {
+export interface BatchDeps extends BackgroundCallDeps {
   readonly audit: Pick<Audit, 'write'>
   readonly files: Files
   readonly keys: Pick<ApiKeys, 'holder'>
@@ -165,7 +172,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
       batch: batch.id,
       labels: batch.labels ?? undefined,
     }
-    const ending = await callLater({ ...call, principal, spec, body: bodyOf(bytes) }, deps)
+    const ending = await runBackgroundCall({ ...call, principal, spec, body: bodyOf(bytes) }, deps)
     if (isLater(ending) && !(ending.isVendors && (await table.tried(batch, line.number)) >= VENDOR_TRIES_MAX)) {
       pauseMs = Math.max(pauseMs ?? 0, Math.min(ending.afterMs, WAIT_MS_MAX))
       return
@@ -299,7 +306,7 @@ const LINE_BREAK = 10
 const CURSOR = /^\d{1,9}(?:-\d{1,15})?$/
 
 function createBatchQueries(
-  deps: Pick<DeferredDeps, 'catalog' | 'read'> & { database: Database; files: Files; table: BatchTable },
+  deps: Pick<BackgroundCallDeps, 'catalog' | 'read'> & { database: Database; files: Files; table: BatchTable },
 ): BatchQueries {
   const { database, files, table } = deps
   /** Accounts with a check in flight. Reading a file of 100 MB takes a while, so each account may run one at a time. */
@@ -350,7 +357,7 @@ function createBatchQueries(
         const principal = playerOf(account)
         const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, {
           review: (line) => {
-            if (spec) readDeferred({ principal, spec, body: bodyOf(line) }, deps, false)
+            if (spec) readBackgroundCall({ principal, spec, body: bodyOf(line) }, deps, false)
           },
         })
         return { total, errors: [...errors] }

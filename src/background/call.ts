@@ -19,13 +19,13 @@ import { rollUpKept } from '../protocols/text/openai-responses/pass.ts'
 import { readEvents } from '../protocols/text/relay.ts'
 import { openaiError } from '../protocols/vendor-fault.ts'
 
-export interface DeferredDeps extends ArriveDeps {
+export interface BackgroundCallDeps extends ArriveDeps {
   readonly catalog: CatalogStore
   /** A fault as an error body in the caller's format. */
   readonly faultBody: (fault: Fault, surface: Surface, requestId: string) => string
 }
 
-interface DeferredCall {
+interface BackgroundCall {
   readonly account: string
   /** Undefined: the key that made the request is revoked or expired. */
   readonly principal: Principal | undefined
@@ -73,14 +73,14 @@ export function isLater(ending: Told | Later): ending is Later {
 }
 
 /** Reads a request like that of an interactive call, but rejects streams unless there is a sink for them. */
-export function readDeferred(
+export function readBackgroundCall(
   {
     principal,
     spec,
     body,
     labels: ordered,
-  }: Pick<DeferredCall, 'spec' | 'body' | 'labels'> & { readonly principal: Principal },
-  deps: Pick<DeferredDeps, 'catalog' | 'read'>,
+  }: Pick<BackgroundCall, 'spec' | 'body' | 'labels'> & { readonly principal: Principal },
+  deps: Pick<BackgroundCallDeps, 'catalog' | 'read'>,
   mayStream: boolean,
 ): ReturnType<typeof readFor> {
   const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body), ordered }, deps)
@@ -89,14 +89,14 @@ export function readDeferred(
   return found
 }
 
-export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise<Told | Later> {
+export async function runBackgroundCall(call: BackgroundCall, deps: BackgroundCallDeps): Promise<Told | Later> {
   const { path } = deps
   const requestId = `req_${newId(path.world)}`
   try {
     const { principal, spec, body, labels, name, batch, signal = NEVER } = call
     const { out = new BufferedSink(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
-    const { catalog, asked } = readDeferred({ principal, spec, body, labels }, deps, call.out !== undefined)
+    const { catalog, asked } = readBackgroundCall({ principal, spec, body, labels }, deps, call.out !== undefined)
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
     const idempotency = { key: keyOf(name), digest: body, keepsAll: true as const }
     const arrival = { requestId, principal, endpoint, out, client: batch, idempotency }
@@ -116,9 +116,9 @@ export async function callLater(call: DeferredCall, deps: DeferredDeps): Promise
 
 /** Stored answers of calls that were settled before their process crashed. They are final, whatever has changed since. */
 export async function paidBefore(
-  { account, spec }: Pick<DeferredCall, 'account' | 'spec'>,
+  { account, spec }: Pick<BackgroundCall, 'account' | 'spec'>,
   names: readonly string[],
-  { path, faultBody }: Pick<DeferredDeps, 'path' | 'faultBody'>,
+  { path, faultBody }: Pick<BackgroundCallDeps, 'path' | 'faultBody'>,
 ): Promise<ReadonlyMap<string, Told>> {
   const stored = await storedAnswers(path, account, names.map(keyOf))
   return new Map(
@@ -136,7 +136,7 @@ export function isUnderWay(account: string, name: string, database: Database): P
 }
 
 /** Deletes the stored answer of a call that has ended. */
-export function dropPaid(account: string, name: string, database: Database): Promise<void> {
+export function dropStoredResult(account: string, name: string, database: Database): Promise<void> {
   return dropStoredAnswer(database, account, keyOf(name))
 }
 
@@ -146,7 +146,7 @@ const keyOf = (name: string) => ` ${name}`
 function endingOf(
   fault: Fault,
   { spec, requestId }: { spec: PaidSpec; requestId: string },
-  { path, faultBody }: DeferredDeps,
+  { path, faultBody }: BackgroundCallDeps,
 ): Told | Later {
   if (fault.kind === 'internal') path.log.error({ requestId, error: fault.cause ?? fault }, 'background call failed')
   const told = { status: fault.status, requestId, body: faultBody(fault, spec.surface, requestId) }

@@ -18,14 +18,22 @@ import { type PaidSpec, read } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
-import { saidBeside } from '../routing/preference.ts'
+import { routingHeaders } from '../routing/preference.ts'
 import type { Overload } from '../telemetry/overload.ts'
-import { callLater, type DeferredDeps, dropPaid, isLater, isUnderWay, paidBefore, type Told } from './call.ts'
+import {
+  type BackgroundCallDeps,
+  dropStoredResult,
+  isLater,
+  isUnderWay,
+  paidBefore,
+  runBackgroundCall,
+  type Told,
+} from './call.ts'
 import { secondsOf } from './files.ts'
 import { endpointAt } from './lines.ts'
 import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './response-events.ts'
 
-interface BackgroundDeps extends DeferredDeps {
+interface BackgroundDeps extends BackgroundCallDeps {
   readonly keys: Pick<ApiKeys, 'holder'>
   readonly overload: Pick<Overload, 'spare'>
   readonly work: Pick<Work, 'begin'>
@@ -190,7 +198,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     goingOn,
     async accept({ principal, spec, json, header, idempotencyKey }) {
       const { accountId, keyId } = principal
-      const [beside] = saidBeside(header)
+      const [beside] = routingHeaders(header)
       // Only the body is stored until it runs.
       if (beside !== undefined)
         throw invalid('For background responses, send "models" and "provider" in the body.', beside.split(':', 1)[0])
@@ -256,7 +264,7 @@ export async function pruneBackground(database: Database): Promise<void> {
 /** Removes the events and the stored answer of a deleted response. */
 async function removeRest(row: Pick<WorkRow, 'account_id' | 'id'>, database: Database): Promise<void> {
   await removeEvents(row, database)
-  await dropPaid(row.account_id, row.id, database)
+  await dropStoredResult(row.account_id, row.id, database)
 }
 
 const placeOf = (account: string, id: string, column: 'request' | 'answer') => ({
@@ -342,7 +350,7 @@ async function answer(row: Opened, request: string, signal: AbortSignal, deps: B
   const body = Buffer.from(streaming(request))
   const labels = row.labels ?? undefined
   const call = { account: row.account_id, principal, spec: SPEC, body, labels, name: row.id, signal, out }
-  const ending = await callLater(call, deps)
+  const ending = await runBackgroundCall(call, deps)
   await out.flushed()
   if (signal.aborted) return endCancelled(row, deps)
   if (!isLater(ending)) return await end(row, answerOf(row, ending), deps)

@@ -18,7 +18,7 @@ export interface By {
   readonly person?: string | undefined
 }
 
-interface Deed {
+interface AuditedAction {
   /** The id of the object that was changed; never a secret. */
   readonly object: string
   /** Details for operators. Secrets never go in here. */
@@ -32,7 +32,7 @@ interface AuditChange {
 }
 
 /** A noun and a verb: `key.create`. Each that changes something says what it was, and what it became. */
-type AuditEntry = Deed &
+type AuditEntry = AuditedAction &
   (
     | ({ readonly action: keyof typeof EVENTS } & Partial<AuditChange>)
     | ({ readonly action: Exclude<AuditAction, keyof typeof EVENTS> } & AuditChange)
@@ -50,7 +50,7 @@ interface AuditFilter {
 
 export interface Audit {
   /** Call it in the transaction of the action. It is written right before the commit, because it waits for a lock that all audit writers share. */
-  write(tx: Queryable, by: By, deed: AuditEntry): Promise<void>
+  write(tx: Queryable, by: By, entry: AuditEntry): Promise<void>
   list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
   /** The rows after one, in the order of the chain, as they are exported. */
   lines(after: string, limit: number): Promise<AuditLine[]>
@@ -100,18 +100,18 @@ const START = Buffer.alloc(32)
 export function createAudit(options: { database: Database; world: World }): Audit {
   const { database, world } = options
   return {
-    async write(tx, by, deed) {
+    async write(tx, by, entry) {
       beforeCommit(tx, async () => {
         await tx.query(LOCK)
         const [last] = await tx.query<{ id: string; hash: Buffer }>(LAST)
         const row = {
           id: laterThan(last?.id, world),
           actor: by.actor,
-          action: deed.action,
-          object: deed.object,
+          action: entry.action,
+          object: entry.object,
           ip: by.ip,
           request_id: by.requestId,
-          detail: detailOf(by, deed),
+          detail: detailOf(by, entry),
         }
         const hash = hashOf(last?.hash ?? START, row)
         await tx.query(INSERT, [

@@ -258,13 +258,13 @@ function createOffice(
   }
   const read = async (id: string) => view(await find(id))
   /** One statement about one destination, written to the audit. */
-  async function write(id: string, by: By, deed: Deed): Promise<ExportView> {
+  async function write(id: string, by: By, change: ExportChange): Promise<ExportView> {
     await find(id)
     await database.transaction(async (tx) => {
       const [was] = await tx.query<SeenRow>(FIND, [id])
-      await tx.query(deed.statement, [id, ...deed.values])
+      await tx.query(change.statement, [id, ...change.values])
       const [is] = await tx.query<SeenRow>(FIND, [id])
-      const { action, detail } = deed
+      const { action, detail } = change
       await audit.write(tx, by, { action, object: id, detail, before: setOf(was), after: setOf(is) })
     })
     awake()
@@ -378,7 +378,7 @@ interface Passed {
 }
 const NOTHING: Passed = { last: undefined, sent: 0, skipped: 0, isFull: false, isWaiting: false, lookMs: 0 }
 
-interface Deed {
+interface ExportChange {
   readonly statement: ReturnType<typeof statement>
   readonly values: readonly (string | null)[]
   readonly action: 'export.change' | 'export.pause' | 'export.resume' | 'export.backfill'

@@ -71,7 +71,7 @@ const TAKE_BACK = statement(
 /** No window of `brake` is longer. */
 const WINDOW_HOURS_MAX = 24
 /** A row goes when its window is over, and with it every wait. */
-export const TIDY_ATTEMPTS = statement(
+export const PRUNE_ATTEMPTS = statement(
   'tidy_attempts',
   `with gone as (
      delete from login_attempt where ctid = any(array(select ctid from login_attempt

@@ -5,7 +5,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { type Attempt, type Attempts, TIDY_ATTEMPTS } from './attempts.ts'
+import { type Attempt, type Attempts, PRUNE_ATTEMPTS } from './attempts.ts'
 import type { Flows } from './flows.ts'
 import { type Passwords, passwordProblem } from './password.ts'
 import type { AnyRole, OperatorRole } from './roles.ts'
@@ -118,7 +118,7 @@ const TIDY = [
        returning 1
      ) select count(*)::int as count from gone`,
   ),
-  TIDY_ATTEMPTS,
+  PRUNE_ATTEMPTS,
 ]
 
 export function createPeople(deps: PeopleDeps): People {

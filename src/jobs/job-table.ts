@@ -1,6 +1,6 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised when it took the job. A worker that lost its lease
 // finds another version, and its writes have no effect.
-import { sightOf } from '../admission/api-key.ts'
+import { visibilityOf } from '../admission/api-key.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createBatch } from '../ledger/batch.ts'
@@ -204,7 +204,7 @@ export function createJobs(database: Database, { leaseMs }: { leaseMs: number })
         status ?? null,
         before ?? null,
         limit,
-        ...(viewer ? sightOf(viewer) : [null, null]),
+        ...(viewer ? visibilityOf(viewer) : [null, null]),
       ])
       return { rows, more: rows.length > 0 && rows[0]!.found > rows.length }
     },

@@ -37,7 +37,7 @@ import { mountScim } from './scim.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-interface BackOffice {
+interface OperatorApi {
   readonly people: People
   readonly tokens: Tokens
   readonly sales: Selling
@@ -47,7 +47,7 @@ interface BackOffice {
   readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
 }
 
-type BackOfficeParts = Omit<
+type OperatorApiParts = Omit<
   ResourceDeps,
   | 'sales'
   | 'codes'
@@ -76,7 +76,7 @@ type BackOfficeParts = Omit<
   readonly connections: Connections
 }
 
-export function openBackOffice(app: FastifyInstance, parts: BackOfficeParts): BackOffice {
+export function openOperatorApi(app: FastifyInstance, parts: OperatorApiParts): OperatorApi {
   const { config, database, world, audit } = parts
   const publicUrl = () => publicUrlOf(app, config)
   const sessions = createSessions({ database, world })

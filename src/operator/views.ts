@@ -75,7 +75,7 @@ const ownFee = z.object({
 /** A vendor for which an account may have a key of its own. */
 export const byokKeyView = z.object({
   vendor: z.string(),
-  /** false: the catalog takes no own keys there any more, and the one that is stored is not used. */
+  /** false: the catalog no longer accepts BYOK keys for this vendor, and a stored key is not used. */
   taken: z.boolean(),
   stored: z.boolean(),
   /** The vendor has another address than when the key was stored: it is not used until it is stored again. */

@@ -29,7 +29,7 @@ export interface CheckedCall extends Pick<Arrived, 'requestId' | 'principal' | '
 const ROOM_TOKENS = 2_000
 
 /** Held in addition, because a hook may make the request longer. */
-export function roomFor(arrived: Arrived): Credits {
+export function replacementReserve(arrived: Arrived): Credits {
   const { paidRequest, guard } = arrived
   const { input } = paidRequest.worst
   if (input === undefined || !guard?.guard.checks('request').some(({ rule }) => rule.hook)) return 0n

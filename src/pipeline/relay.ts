@@ -6,7 +6,7 @@ import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
 import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
 import { describe, vendorWords } from '../protocols/vendor-fault.ts'
-import { deadlineOf, payForBrokenOff } from '../routing/attempt.ts'
+import { deadlineOf, recordAbortedCost } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
 import { checkAnswer, gateOf, isBlocked, isChecked } from './guard.ts'
@@ -284,7 +284,7 @@ async function settleLeft(
   const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
   if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) {
     const { paidRequest, principal, attempted } = answered
-    payForBrokenOff('left', attempted.candidate, { paidRequest, account: principal.accountId }, deps)
+    recordAbortedCost('left', attempted.candidate, { paidRequest, account: principal.accountId }, deps)
     throw CLIENT_CLOSED
   }
   const owed = usage ?? seenUsage(answered, relay.state)

@@ -13,7 +13,7 @@ import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { checkRequest, isBlocked, roomFor } from './guard.ts'
+import { checkRequest, isBlocked, replacementReserve } from './guard.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -58,7 +58,7 @@ async function afterChecks<Call extends Arrived, Done>(
   seen: Seen,
   deps: PathDeps,
 ): Promise<Done | undefined> {
-  const admitted = await admit({ ...arrived, room: roomFor(arrived) }, deps.ledger)
+  const admitted = await admit({ ...arrived, room: replacementReserve(arrived) }, deps.ledger)
   if (admitted === 'replay') {
     await replay(arrived, deps)
     return undefined

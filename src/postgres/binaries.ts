@@ -82,7 +82,7 @@ async function linkLibraries(native: string): Promise<string> {
   return native
 }
 
-export function usualCopyPlaces(dataDirectory: string, user: SystemUser | undefined): string[] {
+export function copyDirectories(dataDirectory: string, user: SystemUser | undefined): string[] {
   if (!user) return [join(dataDirectory, 'postgres-binaries')]
   // The user cannot enter our data directory; these it can. The second is for a machine with a read-only /var.
   return ['/var/cache/tollgate', join(tmpdir(), 'tollgate-postgres'), '/tmp/tollgate-postgres']

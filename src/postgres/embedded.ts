@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { sleep } from '../kernel/timers.ts'
 import { realWorld, type World } from '../kernel/world.ts'
-import { type Binaries, findBinaries, usualCopyPlaces } from './binaries.ts'
+import { type Binaries, copyDirectories, findBinaries } from './binaries.ts'
 import {
   asUser,
   type Cluster,
@@ -69,7 +69,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const lock = await lockDirectory(dataDirectory, world)
   try {
     const user = await chooseUser(dataDirectory)
-    const binaries = await findBinaries(user, options.copyPlaces ?? usualCopyPlaces(dataDirectory, user))
+    const binaries = await findBinaries(user, options.copyPlaces ?? copyDirectories(dataDirectory, user))
     const cluster = await openCluster({ dataDirectory, binaries, user, loopback, world, log })
     const serving = { cluster, binaries, user, logFile: join(dataDirectory, 'postgres.log'), world, log }
     const { server, version } = await takeOverOrStart(serving, options.stop)

@@ -135,7 +135,7 @@ export async function attempt(
       run: (signal, lost) => run(paidRequest, turns, { ...open, signal, lost }, deps),
       hasNext: () => turns.hasNext,
       lost({ candidate, startMs }, fault) {
-        const cost = payForBrokenOff('outrun', candidate, { paidRequest, account: open.account }, deps)
+        const cost = recordAbortedCost('outrun', candidate, { paidRequest, account: open.account }, deps)
         recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'outrun', cost })
       },
       decided: (words) => recorder.decided(words),
@@ -156,7 +156,7 @@ function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: reado
 }
 
 /** The cost of the prompt, which a vendor bills although its answer was aborted before a token was used. The operator pays it, except with a BYOK key. */
-export function payForBrokenOff(
+export function recordAbortedCost(
   kind: UnbilledKind,
   { cost: rates, vendorName: vendor, target: { model }, credential }: Candidate,
   { paidRequest, account }: { readonly paidRequest: PaidRequest; readonly account: string },
@@ -444,7 +444,7 @@ function failedAt(
   const { phase } = fault.details.internal ?? {}
   const left = hasBegun && open.signal.aborted ? 'left' : undefined
   const kind = open.lost?.aborted ? 'outrun' : phase === 'first-token' ? 'late' : left
-  const cost = kind && payForBrokenOff(kind, candidate, { paidRequest, account: open.account }, deps)
+  const cost = kind && recordAbortedCost(kind, candidate, { paidRequest, account: open.account }, deps)
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
   if (open.lost?.aborted) {
     if (!isOwn) vendors.undecided(vendor, open.account)

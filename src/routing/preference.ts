@@ -69,7 +69,7 @@ interface Said {
 }
 
 /** The headers about models and vendors, which are part of what is asked. */
-export function saidBeside(header: (name: string) => string | undefined): string[] {
+export function routingHeaders(header: (name: string) => string | undefined): string[] {
   return CHOICE_HEADERS.flatMap((name) => {
     const value = header(name)
     return value === undefined ? [] : [`${name}: ${value}`]

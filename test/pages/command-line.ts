@@ -23,8 +23,8 @@ function section(command: Command): string {
 export function commandLinePage(): string {
   return page(
     'Command line',
-    'In a clone, `npx tollgate <command>` runs `bin/tollgate.js`; it works with any Node from 18 on and hands over to the pinned runtime.',
-    '`tollgate serve` starts the gateway, and is what `npm start` does. `tollgate sandbox [port]` starts only the simulated vendors. `tollgate backup <file>` writes the whole database into one file while the gateway runs, and `tollgate restore <file>` reads such a file into an empty database and verifies the ledger; both work on the database itself. `tollgate version` prints the version. The other commands are clients of a running gateway: its address is `TOLLGATE_URL`, or what the gateway wrote into its data directory (`TOLLGATE_DATA`); its token is `TOLLGATE_OPERATOR_TOKEN`, or lies there as well. Accounts, keys and people are given by name or id. All take `--help`, and `--json` for programs. They exit with 0 when done, 1 when rejected or failed, 2 when not understood.',
+    'In a clone, `npx tollgate <command>` runs `bin/tollgate.js`; it works with Node 18 or newer and starts the bundled runtime.',
+    '`tollgate serve` starts the gateway, and is what `npm start` does. `tollgate sandbox [port]` starts only the simulated vendors. `tollgate backup <file>` writes the whole database into one file while the gateway runs, and `tollgate restore <file>` reads such a file into an empty database and verifies the ledger; both access the database directly. `tollgate version` prints the version. The other commands are clients of a running gateway: its address is `TOLLGATE_URL`, or what the gateway wrote into its data directory (`TOLLGATE_DATA`); its token is `TOLLGATE_OPERATOR_TOKEN`, or a file in the same directory. Accounts, keys and people are given by name or id. All take `--help`, and `--json` for programs. They exit with 0 on success, 1 if the command was rejected or failed, and 2 on wrong usage.',
     ...GROUPS.map(([title, commands]) =>
       table(
         [title, ''],

@@ -21,7 +21,7 @@ export function configurationPage(catalog: CatalogDocument): string {
     .map(([name, vendor]) => [code(vendor.credential ?? ''), code(name)])
   return page(
     'Configuration',
-    'Settings come from the environment. All problems are reported at once, and then the process ends with code 1; a variable that begins with `TOLLGATE_` and is not in this list is ignored with a warning, which names what was probably meant (`TOLLGATE_KEY`, which callers export, has none). The sample values of `secret.example.yaml` are refused. An empty variable counts as not set. Flags take 1, true, 0 or false.',
+    'Settings come from the environment. All problems are reported at once, and then the process ends with code 1; a variable that begins with `TOLLGATE_` and is not in this list is ignored with a warning, which suggests the nearest name (`TOLLGATE_KEY`, which callers export, has none). The sample values of `secret.example.yaml` are rejected. An empty variable counts as not set. Flags take 1, true, 0 or false.',
     settingsTable(),
     '## Credentials of vendors',
     'The catalog names for each vendor the variable that holds its key. A credential that was stored through the operator API (encrypted) is used where the variable is not set. In the shipped catalog the names are these; a simulated vendor needs none.',

@@ -12,7 +12,7 @@ export function decisionsPage(folder: string): string {
     })
   return page(
     'Decisions',
-    'One decision a page: the question, the decision, what it costs, and the figures that were measured. A page says what holds today; what was overtaken is replaced. Laboratory notes are in `bench/notes/`.',
+    'One decision per page: the question, the decision, what it costs, and the measured figures. A page describes the current state; outdated decisions are replaced. Laboratory notes are in `bench/notes/`.',
     table(['', 'Decision'], rows),
   )
 }

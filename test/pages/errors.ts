@@ -66,13 +66,13 @@ export function errorsPage(): string {
   )
   return page(
     'Error codes',
-    'Compare the HTTP status first, then the integer `code`. The `message` is for people: it may name the field at fault and may change. Every answer carries the request id in the headers `x-request-id` and `request-id`; with it an operator finds the call in log, trace, usage and ledger.',
+    'Check the HTTP status first, then the integer `code`. The `message` is for people: it may name the field at fault and may change. Every answer has the request id in the headers `x-request-id` and `request-id`; an operator finds the call by it in the log, the trace, the usage and the ledger.',
     'A call that ends in one of these errors is not charged, unless the vendor had already reported usage: see the guide on billing.',
     table(['Code', 'Status', 'Fault', 'Cause', 'Text'], overview),
     '## Bodies',
-    'The form of the body depends on the endpoint. When the request carries the mark of an SDK, or came by one of the alias paths, the flat bodies have an extra `error` object, because that is where SDKs look for the message. `TOLLGATE_STRICT_ERRORS=1` turns that off.',
+    'The form of the body depends on the endpoint. If the request comes from an SDK (recognized by its headers), or to one of the alias paths, the flat bodies have an extra `error` object, because that is where SDKs look for the message. `TOLLGATE_STRICT_ERRORS=1` turns that off.',
     bodies(),
-    'Once a stream has begun its status cannot change: the error then comes as an event in the format of the protocol. In chat that is a chunk with an `error` object and no finish reason, then `[DONE]`; in Responses `response.failed`; in Messages `event: error`.',
+    'The status of a stream cannot change once it has started: a later error is an event in the format of the stream. In chat that is a chunk with an `error` object and no finish reason, then `[DONE]`; in Responses `response.failed`; in Messages `event: error`.',
     ...codes.map((number) =>
       [
         `<a id="code-${number}"></a>`,

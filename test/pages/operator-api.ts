@@ -14,12 +14,12 @@ export function rolesPage(): string {
   const all = [...OPERATOR_ROLES, ...ACCOUNT_ROLES]
   return page(
     'Roles and rights',
-    'What each role may do, by resource and verb. Roles of the gateway hold everywhere; roles of an account hold in that account. The names of the first column are also the scopes of tokens.',
+    'What each role may do, by resource and verb. Roles of the gateway apply everywhere; roles of an account apply in that account. The names in the first column are also the scopes of tokens.',
     table(
       ['Role', 'Of', 'For'],
       all.map((role) => [code(role), ofWhat(role), ROLE_WORDS[role]]),
     ),
-    'An asterisk marks what is sensitive: a person proves again who they are. [The operator API](operator-api.md) says which right each of its resources needs. Nobody gives or takes a role that may do more than their own. An account keeps at least one owner, unless an operator takes the last one away; the gateway keeps at least one operator.',
+    'An asterisk marks sensitive rights: a person must confirm who they are again. [The operator API](operator-api.md) says which right each of its resources needs. Nobody can give or take a role with more rights than their own. An account keeps at least one owner, unless an operator takes the last one away; the gateway keeps at least one operator.',
     table(
       ['Right', 'About', ...all],
       RIGHTS.map(({ permission, about, roles, isSensitive }) => [
@@ -71,8 +71,8 @@ export function operatorApiPage(): string {
   ])
   return page(
     'Operator API',
-    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <token>\`. A token does what its scopes name; the one of the first start may do everything. The console reaches the same resources for people with a session, whose role must have the right of the second column ([roles and rights](roles.md)).`,
-    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). The types of every field are in `/openapi.json`. Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`, with a column for every field. The ledger lists what moved money in the order in which it moved, with the balance that was true then; rows that moved nothing are listed by `zero=true`. Every change writes an audit row, and so does reading what a call sent (`/usage/{requestId}/content`). Fields that are not listed are refused. An `Idempotency-Key` is kept for ever: sent again with the same body it gets the same `data` and a header `idempotent-replayed: true`, and nothing happens twice; with another body it gets 409.',
+    `Below \`${ADMIN_PREFIX}\`, with \`Authorization: Bearer <token>\`. A token may do what its scopes allow; the token of the first start may do everything. The console uses the same resources for people with a session; their role must have the right in the second column ([roles and rights](roles.md)).`,
+    'Answers have the native envelope. Amounts are decimal strings of credits (numbers are accepted). The types of every field are in `/openapi.json`. Lists answer `{items, next}`; send `next` back as `cursor`. Usage and ledger answer CSV for `accept: text/csv`, with a column for every field. The ledger lists movements of credits in their order, each with the balance after it; `zero=true` lists rows that moved no credits. Every change writes an audit row, and so does reading the logged content of a call (`/usage/{requestId}/content`). Unknown fields are rejected. An `Idempotency-Key` is stored forever: a repetition with the same body gets the same `data` and the header `idempotent-replayed: true` and has no second effect; with another body it gets 409.',
     table(
       [
         'Resource',

@@ -26,7 +26,7 @@ import {
 import { geminiPrompt } from './gemini/member.ts'
 import { checkGemini, readGeminiConversation, writeGeminiRequest } from './gemini/request.ts'
 import { ChatReader, ChatWriter, passChatAnswer, readChatReply, writeChatReply } from './openai-chat/answer.ts'
-import { ChatObserver, ChunkMender, mendAnswer, passChat, rollUpChat, unrollChat } from './openai-chat/pass.ts'
+import { ChatObserver, ChunkRepairer, passChat, repairAnswer, rollUpChat, unrollChat } from './openai-chat/pass.ts'
 import { checkChat, readChatConversation, writeChatRequest } from './openai-chat/request.ts'
 import { ResponsesReader, ResponsesWriter, readResponsesReply, writeResponsesReply } from './openai-responses/answer.ts'
 import {
@@ -53,7 +53,7 @@ const openaiChat: TextFormat = {
   observe(uid, paidRequest, traits) {
     // Calls without an index occur only in requests with tools; the others keep the fast path.
     const quirks = paidRequest.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
-    const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
+    const mender = quirks.length > 0 ? new ChunkRepairer(quirks) : undefined
     return new ChatObserver({ uid, includeUsage: paidRequest.includeUsage, n: paidRequest.n, traits, mender })
   },
   readConversation: readChatConversation,
@@ -61,7 +61,7 @@ const openaiChat: TextFormat = {
   writer: (facts) => new ChatWriter(facts),
   writeRequest: writeChatRequest,
   readReply(value, traits) {
-    if (traits.quirks.length > 0) mendAnswer(value, traits.quirks)
+    if (traits.quirks.length > 0) repairAnswer(value, traits.quirks)
     return readChatReply(value, traits)
   },
   reader: (traits) => new ChatReader(traits),

@@ -19,7 +19,7 @@ import {
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { readData, readWhole, renamed } from '../relay.ts'
 import { laterReport, readChatUsage, type TokenCounts, toUsage, writeChatUsage } from '../tokens.ts'
-import { CHAT_KEEP_ALIVE, ChunkMender, chatFailure, chatFinish, mendAnswer } from './pass.ts'
+import { CHAT_KEEP_ALIVE, ChunkRepairer, chatFailure, chatFinish, repairAnswer } from './pass.ts'
 import { readThoughts } from './request.ts'
 
 // Passes a chat vendor's whole answer to a chat caller: counts its usage and sets the model's public name; the rest is unchanged.
@@ -27,7 +27,7 @@ import { readThoughts } from './request.ts'
 export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): Answer {
   const mends = traits.quirks.length > 0
   const whole = readWhole(body, mends ? 'utf8' : 'latin1')
-  if (mends) mendAnswer(whole.value, traits.quirks)
+  if (mends) repairAnswer(whole.value, traits.quirks)
   if (!Array.isArray(whole.value.choices)) throw garbled('no choices')
   return {
     body: mends ? JSON.stringify({ ...whole.value, model: uid }) : renamed(body, whole, uid),
@@ -174,7 +174,7 @@ function isLegacy(request: Json): boolean {
 
 export class ChatReader extends StreamReader {
   override readonly repeats: boolean
-  private readonly mender: ChunkMender | undefined
+  private readonly mender: ChunkRepairer | undefined
   private readonly traits: TextTraits
   private reported: unknown
   private started = false
@@ -187,7 +187,7 @@ export class ChatReader extends StreamReader {
     super()
     const { quirks } = traits
     this.traits = traits
-    this.mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
+    this.mender = quirks.length > 0 ? new ChunkRepairer(quirks) : undefined
     // The repair of an event may depend on earlier events.
     this.repeats = this.mender === undefined
   }

@@ -110,7 +110,7 @@ interface ChatStreamFacts {
   readonly n: number
   readonly traits?: TextTraits
   /** Set for families whose answers need repairs. */
-  readonly mender?: ChunkMender | undefined
+  readonly mender?: ChunkRepairer | undefined
 }
 
 export const CHAT_KEEP_ALIVE = ': ping\n'
@@ -403,7 +403,7 @@ class ChoiceMender {
 }
 
 /** Repairs the chunks of one stream. */
-export class ChunkMender {
+export class ChunkRepairer {
   private readonly quirks: readonly Quirk[]
   private readonly choices = new Map<unknown, ChoiceMender>()
 
@@ -427,7 +427,7 @@ export class ChunkMender {
 }
 
 /** Repairs a whole answer. */
-export function mendAnswer(value: Json, quirks: readonly Quirk[]): void {
+export function repairAnswer(value: Json, quirks: readonly Quirk[]): void {
   for (const choice of objects(value.choices)) {
     const { message } = choice
     if (!isObject(message)) continue
@@ -448,7 +448,7 @@ export function mendAnswer(value: Json, quirks: readonly Quirk[]): void {
 }
 
 /** The repaired event. */
-function mended(block: string, mender: ChunkMender): string {
+function mended(block: string, mender: ChunkRepairer): string {
   const data = bytesToText(dataOf(block))
   if (!data.includes('"choices"')) return block
   let chunk: unknown
@@ -489,7 +489,7 @@ export function unrollChat(value: Json): string {
 }
 
 export function rollUpChat(events: readonly SseEvent[], { quirks }: TextTraits): Json {
-  const mender = quirks.length > 0 ? new ChunkMender(quirks) : undefined
+  const mender = quirks.length > 0 ? new ChunkRepairer(quirks) : undefined
   const choices = new Map<unknown, Choice>()
   const whole: Json = {}
   let done = false
