@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { createServer, type Server } from 'node:tls'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
@@ -11,12 +11,22 @@ import { verifyLedger } from '../src/verify/verify.ts'
 import { launchChromium } from './browser/chromium.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
 import { testGateway } from './gateway.ts'
-import { openSocket } from './socket-client.ts'
+import { openSocket as connectSocket, type TestSocket } from './socket-client.ts'
 import { until } from './until.ts'
 
 const g = testGateway()
 const MODEL = 'alpha-realtime-1'
 const at = `/v1/realtime?model=${MODEL}`
+const sockets: TestSocket[] = []
+// Of a test that failed too: others wait until the vendor has no session.
+afterEach(() => {
+  for (const { ws } of sockets.splice(0)) ws.terminate()
+})
+const openSocket: typeof connectSocket = async (...given) => {
+  const socket = await connectSocket(...given)
+  sockets.push(socket)
+  return socket
+}
 const open = (key: string) => openSocket(g.url + at, { key })
 const say = (text: string) => ({
   type: 'conversation.item.create',
